@@ -1,0 +1,26 @@
+# Every target sets up what it needs in .venv; nothing outside this folder is touched
+# (but for Debian's python3-venv package, which scripts/setup.sh installs where it is missing and may).
+
+PY := .venv/bin/python
+
+.PHONY: demo test check bench clean
+
+demo: .venv/ready  ## the main job on real data: a private histogram and its picture, in demo/
+	bash scripts/demo.sh
+
+test: .venv/ready  ## every test, doctests included
+	$(PY) -m pytest
+
+check: .venv/ready  ## style and types
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m basedpyright
+
+bench: .venv/ready  ## speed, as ratios to a plain reference in the same run
+	$(PY) benchmarks/mqm_exact.py
+
+.venv/ready: pyproject.toml scripts/setup.sh
+	bash scripts/setup.sh
+
+clean:
+	rm -rf .venv demo

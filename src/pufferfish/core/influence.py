@@ -1,0 +1,232 @@
+r"""Max-influence of chain quilts: how much the records at a distance tell about one record.
+
+For a node i of a chain (1-based here, as in the paper) and a quilt {X_{i−a}, X_{i+b}} the log ratio of the
+quilt's law given two values x, x' of X_i splits, by the Markov property, into a right and a left part:
+
+.. math::
+    \mathrm{right}_b(x,x') &= \max_y \log P^b(x,y)/P^b(x',y) \\
+    \mathrm{left}_{i,a}(x,x') &= \log \pi_i(x')/\pi_i(x) + \max_y \log P^a(y,x)/P^a(y,x')
+
+and the max-influence is the largest sum over pairs x ≠ x' of the support of π_i (Definition 4.1; the equation
+of Section 4.4 for the exact max-influence). Neither part ever increases with its distance (data processing).
+
+The node enters only through the **prior** log π_i(x')/π_i(x), so nodes fall into groups that share their left
+parts: one group for a stationary chain; one node each while the marginals of a chain with a given start still
+move, and a last group for all nodes after that, whose prior is rounded up far enough to cover them all:
+if π_i lies between c·π and C·π entrywise, then so do all later marginals, hence every later prior is within
+log(C/c) of the stationary one. For "any" initial law the prior is max_y log P^{i−1}(y,x')/P^{i−1}(y,x)
+(Appendix C.4), which never increases with i.
+
+Beyond the first 4096 nodes, nodes that have not settled are grouped too, in blocks of at most a 4096th of their
+position, with the largest prior of the block: a chain that settles slowly or never costs O(log T) searches.
+
+All numbers are rounded up by their certified error.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.core.divergence import max_log_ratio
+from pufferfish.core.markov import (
+    LogPowers,
+    LogVectorPath,
+    bool_matmul,
+    closed_classes,
+    period,
+    stationary_law,
+    stationary_log_error,
+)
+
+__all__ = ["ChainInfluence", "NodeGroup"]
+
+Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Vector = NDArray[np.float64]
+
+SINGLE_NODES = 4096
+"""Nodes up to here are groups of their own until the marginals settle."""
+
+SETTLED = 1e-10
+"""Marginals have settled once every later prior is within this of the stationary one, plus rounding; the excess
+and the rounding are added to the prior, so the bound holds whatever this number."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeGroup:
+    """Consecutive nodes that share their prior.
+
+    Parameters
+    ----------
+    first, last : int
+        The nodes, 1-based, both included. Where they are several, left parts run over all states.
+    pairs : (2, n) ndarray of int
+        The secret pairs: ordered pairs x ≠ x' of states that the nodes can take.
+    prior : (n,) ndarray
+        Upper bound on log π_i(x')/π_i(x) of each pair.
+    """
+
+    first: int
+    last: int
+    pairs: NDArray[np.intp]
+    prior: Vector
+
+
+class ChainInfluence:
+    """Right and left log-ratio bounds of one chain, computed when asked for and kept.
+
+    Parameters
+    ----------
+    transition_matrix : (k, k) ndarray
+        P, rows = from.
+    initial : (k,) ndarray, "stationary" or "any"
+        The initial law, or the class of all of them.
+    structural : bool, default True
+        Let the left maximum run over states the record can take (Definition 4.1). False: over all states, as the
+        paper's equation prints it; larger or equal.
+    """
+
+    def __init__(
+        self,
+        transition_matrix: Matrix,
+        initial: Vector | Literal["stationary", "any"],
+        *,
+        structural: bool = True,
+    ) -> None:
+        self._p = transition_matrix
+        self._k = transition_matrix.shape[0]
+        self._initial: Vector | Literal["stationary", "any"] = initial
+        self._structural = structural
+        self._powers = LogPowers(transition_matrix)
+        self._right: dict[int, Matrix] = {}
+        self._reach_back: dict[tuple[int, bytes], Matrix] = {}
+        self._supports: list[Mask] = []  # supports of the marginals of nodes 1, 2, …
+
+    def right(self, b: int) -> Matrix:
+        """Return the right part at distance b for all ordered pairs; shape (k, k)."""
+        if b not in self._right:
+            self._right[b] = max_log_ratio(self._powers.log(b)) + 2 * self._powers.log_error(b)
+        return self._right[b]
+
+    def left(self, group: NodeGroup, i: int, a: int) -> Vector:
+        """Return the left part of node i at distance a < i for the group's pairs; shape (n,)."""
+        exact = self._structural and group.first == group.last and i - a <= len(self._supports)
+        support = self._supports[i - a - 1] if exact else np.ones(self._k, dtype=np.bool_)
+        return group.prior + self._backward(a, support)[group.pairs[0], group.pairs[1]]
+
+    def _backward(self, a: int, support: Mask) -> Matrix:
+        """Return max over y in ``support`` of log P^a(y,x)/P^a(y,x'), for all pairs; shape (k, k)."""
+        key = (a, support.tobytes())
+        if key not in self._reach_back:
+            logs = self._powers.log(a)[support]
+            self._reach_back[key] = max_log_ratio(np.ascontiguousarray(logs.T)) + 2 * self._powers.log_error(a)
+        return self._reach_back[key]
+
+    def groups(self, length: int) -> Iterator[NodeGroup]:
+        """Yield the groups of nodes of a chain of ``length`` records, first to last."""
+        if isinstance(self._initial, str):
+            yield from self._stationary(length) if self._initial == "stationary" else self._any(length)
+        else:
+            yield from self._given(self._initial, length)
+
+    def _stationary(self, length: int) -> Iterator[NodeGroup]:
+        log_pi, error = self._log_stationary(np.ones(self._k, dtype=np.bool_))
+        yield _group(1, length, _difference(log_pi) + error)
+
+    def _given(self, initial: Vector, length: int) -> Iterator[NodeGroup]:
+        path = LogVectorPath(initial, self._p)
+        reachable = _closure(path.support, self._p > 0)
+        settled = self._log_stationary(reachable) if _mixes(self._p, reachable) else None
+        for first, last in _blocks(length):
+            self._remember(first, path.support)
+            if settled is not None and np.array_equal(path.support, reachable):
+                log_pi, error = settled
+                ratio = path.log[reachable] - log_pi[reachable]
+                drift = float(ratio.max() - ratio.min())
+                if drift <= SETTLED:
+                    error += 2 * path.log_error
+                    yield _group(first, length, _difference(log_pi) + drift + error)
+                    return
+            prior = _difference(path.log) + 2 * path.log_error
+            for _ in range(last - first):
+                path.advance()
+                prior = np.fmax(prior, _difference(path.log) + 2 * path.log_error)
+            path.advance()
+            yield _group(first, last, prior)
+
+    def _any(self, length: int) -> Iterator[NodeGroup]:
+        everywhere = np.ones(self._k, dtype=np.bool_)
+        settled = self._log_stationary(everywhere) if _mixes(self._p, everywhere) else None
+        for first, last in _blocks(length):
+            reached = self._powers.support(first - 1).any(axis=0)  # never grows with the node
+            self._remember(first, reached)
+            prior = self._backward_any(first - 1)
+            prior[~(reached[:, None] & reached[None, :])] = np.nan
+            if settled is not None:
+                log_pi, error = settled
+                rounding = error + 2 * self._powers.log_error(first - 1)
+                if np.max(prior - _difference(log_pi)) <= SETTLED + rounding:
+                    yield _group(first, length, prior)
+                    return
+            yield _group(first, last, prior)
+
+    def _backward_any(self, steps: int) -> Matrix:
+        """Prior under every initial law: max over starts y of log P^steps(y,x')/P^steps(y,x); shape (k, k)."""
+        if steps == 0:
+            unbounded = np.full((self._k, self._k), np.inf)
+            np.fill_diagonal(unbounded, 0.0)
+            return unbounded
+        return self._backward(steps, np.ones(self._k, dtype=np.bool_)).T.copy()
+
+    def _remember(self, node: int, support: Mask) -> None:
+        if node == len(self._supports) + 1 and node <= SINGLE_NODES:
+            self._supports.append(support)
+
+    def _log_stationary(self, states: Mask) -> tuple[Vector, float]:
+        """Return the log stationary law on an irreducible set of states, and a bound on a difference's error."""
+        members = np.flatnonzero(states)
+        logs = np.full(self._k, -np.inf)
+        logs[members] = np.log(stationary_law(self._p[np.ix_(members, members)]))
+        finite = float(np.max(np.abs(logs[members])))
+        return logs, 2 * (stationary_log_error(len(members)) + 2**-51 * finite)
+
+
+def _difference(logs: Vector) -> Matrix:
+    """Return logs[x'] − logs[x] for all ordered pairs (x, x'), NaN outside the support; shape (k, k)."""
+    known = np.where(np.isfinite(logs), logs, np.nan)
+    return known[None, :] - known[:, None]
+
+
+def _group(first: int, last: int, prior: Matrix) -> NodeGroup:
+    """Return the group whose secret pairs are those with a prior (NaN: not both states can occur)."""
+    x, x_ = np.nonzero(~np.isnan(prior) & ~np.eye(prior.shape[0], dtype=np.bool_))
+    return NodeGroup(first, last, np.array([x, x_], dtype=np.intp), prior[x, x_])
+
+
+def _blocks(length: int) -> Iterator[tuple[int, int]]:
+    """Yield the groups of nodes that have not settled: single ones first, then ever longer blocks."""
+    first = 1
+    while first <= length:
+        last = min(length, first + first // (SINGLE_NODES + 1))
+        yield first, last
+        first = last + 1
+
+
+def _closure(support: Mask, possible: Mask) -> Mask:
+    """States that can ever be reached from a set of states."""
+    while True:
+        grown = support | bool_matmul(support[None, :], possible)[0]
+        if np.array_equal(grown, support):
+            return support
+        support = grown
+
+
+def _mixes(p: Matrix, states: Mask) -> bool:
+    """Whether the chain restricted to a closed set of states is irreducible and aperiodic."""
+    members = np.flatnonzero(states)
+    possible = p[np.ix_(members, members)] > 0
+    classes = closed_classes(possible)
+    return len(classes) == 1 and len(classes[0]) == len(members) and period(possible) == 1

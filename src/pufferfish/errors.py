@@ -1,0 +1,59 @@
+"""The errors a user can meet, each one clear line: what was given, where, the rule, the remedy.
+
+::
+
+    PufferfishError
+    ├── ParameterError       a number or option out of its range (epsilon, length, alpha, …)
+    ├── ModelError           a distribution that is not one, or lacks what was asked of it
+    ├── QueryError           a query that does not fit the model's states
+    ├── NotApplicableError   a mechanism whose guarantee does not cover this Θ
+    ├── DataError            a table that cannot be read as sequences of states
+    ├── RecordError          a model or release file that is damaged, of another version, or cannot be written
+    └── ReleaseRefused       noise and data do not belong together: nothing was released
+
+All but ``NotApplicableError`` and ``ReleaseRefused`` are also ``ValueError``. The command line prints the
+message and exits with code 2.
+"""
+
+__all__ = [
+    "DataError",
+    "ModelError",
+    "NotApplicableError",
+    "ParameterError",
+    "PufferfishError",
+    "QueryError",
+    "RecordError",
+    "ReleaseRefused",
+]
+
+
+class PufferfishError(Exception):
+    """The root of every error this package raises on purpose."""
+
+
+class ParameterError(PufferfishError, ValueError):
+    """A number or option is out of its range."""
+
+
+class ModelError(PufferfishError, ValueError):
+    """A model is not a probability distribution, or lacks a property that was asked of it."""
+
+
+class QueryError(PufferfishError, ValueError):
+    """A query does not fit the states of the model."""
+
+
+class NotApplicableError(PufferfishError):
+    """A mechanism's guarantee does not cover this class of distributions; the message says why."""
+
+
+class DataError(PufferfishError, ValueError):
+    """A table cannot be read as sequences of states."""
+
+
+class RecordError(PufferfishError, ValueError):
+    """A file of this package is damaged, of another version, or cannot be read or written."""
+
+
+class ReleaseRefused(PufferfishError):  # noqa: N818
+    """Noise and data do not belong together; nothing was released."""

@@ -1,0 +1,197 @@
+"""Quilt mechanisms on chains: what Algorithms 3 and 4 share.
+
+They differ in where a quilt's left and right parts come from (exactly, or by a closed form) and share the search
+(:mod:`pufferfish.core.quilts`), the losses of a profile, the worst chain, and the witness.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.calibration import Witness
+from pufferfish.core.quilts import LeakThrough, Objective, Quilt, Score, worst_node
+from pufferfish.core.rounding import up
+from pufferfish.errors import ParameterError
+from pufferfish.mechanisms.base import InfluenceBound, Losses
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.lengths import ChainLength
+
+_SAMPLE = 64
+
+__all__ = ["ChainQuiltBound", "NodesAlike", "Weights"]
+
+Vector = NDArray[np.float64]
+
+
+class Weights:
+    """Sums of the record-level losses of runs of records, exact or rounded up.
+
+    A profile is held as whole multiples of a power of two, each loss rounded up by less than 2^-40 of the largest, so
+    that cumulative sums are exact integers however long the chain.
+    """
+
+    def __init__(self, losses: Losses) -> None:
+        each = losses.per_record
+        self.uniform = each.ndim == 0 or bool(np.all(each == each.flat[0]))
+        self._each = float(each.flat[0]) if self.uniform else 0.0
+        if not self.uniform:
+            bits = 61 - int(each.size).bit_length()
+            exponent = math.frexp(float(each.max()))[1] - bits
+            self._quantum = math.ldexp(1.0, exponent)
+            whole = np.ceil(np.ldexp(each, -exponent)).astype(np.int64)
+            self._sums = np.concatenate([[0], np.cumsum(whole)])
+
+    def __call__(self, first: int, last: int) -> float:
+        """Sum of the losses of records first..last (1-based), rounded up."""
+        if self.uniform:
+            return up(self._each * (last - first + 1))
+        return up(int(self._sums[last] - self._sums[first - 1]) * self._quantum)
+
+    def many(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> Vector:
+        """Sums of many runs."""
+        if self.uniform:
+            sums = self._each * (last - first + 1).astype(np.float64)
+        else:
+            sums = (self._sums[last] - self._sums[first - 1]).astype(np.float64) * self._quantum
+        return sums * (1 + 2.0**-50)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodesAlike:
+    """Nodes of one chain whose quilts have the same left and right parts, as the search wants them.
+
+    Parameters
+    ----------
+    theta, first, last : int
+        Member of Θ; nodes, 1-based, both included.
+    pairs : (2, n) ndarray of int, or None
+        The secret pairs; None where a bound does not tell them apart.
+    left_of : callable
+        Left part for (node, a).
+    right : callable
+        Right part for b.
+    """
+
+    theta: int
+    first: int
+    last: int
+    pairs: NDArray[np.intp] | None
+    left_of: Callable[[int, int], Vector]
+    right_of: Callable[[int], Vector]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Problem:
+    """A group of nodes with the losses of one chain: implements ``SearchProblem``."""
+
+    nodes: NodesAlike
+    losses: Weights
+    length: int
+    longest: int
+
+    def left(self, node: int, a: int) -> Vector:
+        return self.nodes.left_of(node, a)
+
+    def right(self, b: int) -> Vector:
+        return self.nodes.right_of(b)
+
+    def weight(self, first: int, last: int) -> float:
+        return self.losses(first, last)
+
+    def weights(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> Vector:
+        return self.losses.many(first, last)
+
+
+class ChainQuiltBound(InfluenceBound):
+    """A Markov quilt mechanism on chains.
+
+    Parameters
+    ----------
+    theta : MarkovChain, sequence of MarkovChain, or ChainClass
+        The class Θ.
+    length : int, ChainLength, or sequence of these
+        T, or the lengths of the data set's independent chains.
+    max_quilt_length : int, optional
+        Search quilts with at most this many nearby records (the paper's ℓ); the trivial quilt is always
+        searched. By default all quilts.
+    """
+
+    def __init__(self, theta: Any, length: Any, *, max_quilt_length: int | None = None) -> None:
+        super().__init__(theta, length)
+        if max_quilt_length is not None and max_quilt_length < 1:
+            raise ParameterError(f"max_quilt_length is {max_quilt_length}, expected at least 1, or None for all")
+        self.max_quilt_length = max_quilt_length
+
+    @abstractmethod
+    def _groups(self, length: int) -> Iterator[NodesAlike]:
+        """Yield the groups of alike nodes with a secret, of every θ, in a chain of ``length`` records."""
+
+    def _visits(self, length: int) -> Iterator[NodesAlike]:
+        """Yield a sample of the groups, then all: what the sample finds lets most of the others be dropped at once."""
+        yield from islice(self._groups(length), _SAMPLE - 1, None, _SAMPLE)
+        yield from self._groups(length)
+
+    def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
+        return self._worst(losses, LeakThrough())
+
+    def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
+        return self._worst(losses, Score(epsilon))
+
+    def _worst(self, losses: Sequence[Losses], objective: Objective) -> tuple[float, Witness | None]:
+        worst: Quilt | None = None
+        witness: Witness | None = None
+        for chain, weights in _decisive(losses):
+            steps = chain.steps
+            longest = steps if self.max_quilt_length is None else self.max_quilt_length
+            for nodes in self._visits(steps):
+                problem = _Problem(nodes, weights, steps, longest)
+                found = worst_node(
+                    problem, objective, nodes.first, nodes.last, uniform=weights.uniform, floor=worst
+                )
+                if found is not None:
+                    worst, witness = found, _witness(found, nodes, steps, self.theta)
+        return (0.0, None) if worst is None else (worst.value, witness)
+
+
+def _decisive(losses: Sequence[Losses]) -> Iterator[tuple[ChainLength, Weights]]:
+    """Yield the chains that can decide: of those with one loss for all records, the longest of each loss.
+
+    A shorter chain is the longer one with its last records free of charge, and less loss never leaks more.
+    """
+    longest: dict[float, tuple[ChainLength, Weights]] = {}
+    for chain in losses:
+        weights = Weights(chain)
+        if not weights.uniform:
+            yield chain.length, weights
+            continue
+        loss = weights(1, 1)
+        if loss not in longest or longest[loss][0].steps < chain.length.steps:
+            longest[loss] = chain.length, weights
+    yield from longest.values()
+
+
+def _witness(quilt: Quilt, nodes: NodesAlike, length: int, theta: ChainClass) -> Witness:
+    ends: list[int] = []
+    if quilt.a < quilt.node:
+        ends.append(quilt.node - quilt.a - 1)
+    if quilt.node + quilt.b <= length:
+        ends.append(quilt.node + quilt.b - 1)
+    pair = None
+    if nodes.pairs is not None and ends:
+        x, x_ = nodes.pairs[:, quilt.pair]
+        pair = theta.states[int(x)], theta.states[int(x_)]
+    return Witness(
+        theta=nodes.theta,
+        length=length,
+        node=quilt.node - 1,
+        secret_pair=pair,
+        active_quilt=tuple(ends),
+        nearby=min(quilt.node + quilt.b - 1, length) - max(quilt.node - quilt.a, 0),
+        influence=quilt.influence,
+    )

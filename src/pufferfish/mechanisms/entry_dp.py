@@ -1,0 +1,84 @@
+"""Differential privacy of single records (Section 2.3): sound only where records are independent.
+
+If no record tells anything about another, the record's own loss is all there is. On correlated records this
+noise protects nobody, so any Θ with any dependence is refused.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from pufferfish.calibration import Witness
+from pufferfish.mechanisms.base import InfluenceBound, Losses
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.markov_chain import MarkovChain
+
+__all__ = ["EntryDP"]
+
+
+class EntryDP(InfluenceBound):
+    """Entry-level differential privacy: noise L/ε; refuses a Θ under which any record depends on another.
+
+    Parameters
+    ----------
+    theta : MarkovChain, sequence of MarkovChain, or ChainClass
+        The class Θ; under each member all rows of the transition matrix must be equal.
+    length : int, ChainLength, or sequence of these
+        Lengths of the independent chains.
+
+    References
+    ----------
+    Section 2.3: Pufferfish privacy is differential privacy when Θ holds the product distributions.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> coin = pf.MarkovChain([[0.7, 0.3], [0.7, 0.3]])
+    >>> pf.EntryDP(coin, length=100).calibrate(pf.Histogram(relative=False), epsilon=1.0).scale
+    2.0
+    """
+
+    name: ClassVar[str] = "entry-dp"
+    title: ClassVar[str] = "EntryDP"
+
+    @classmethod
+    def supports(cls, theta: ChainClass) -> str | None:
+        """Say which member of Θ makes records dependent."""
+        for i, chain in enumerate(theta.chains):
+            rows = chain.transition_matrix
+            unequal = np.flatnonzero(np.any(rows != rows[0], axis=1))
+            if unequal.size:
+                x = int(unequal[0])
+                return (
+                    f"records are correlated under theta[{i}] (its rows {chain.states[0]!r} and {chain.states[x]!r} "
+                    "differ), and noise for single records would leak their neighbours"
+                )
+        return None
+
+    def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
+        worst = max(losses, key=lambda chain: float(np.max(chain.per_record)))
+        if not any(_has_secret(chain) for chain in self.theta.chains):
+            return 0.0, None
+        witness = Witness(
+            theta=0,
+            length=worst.length.steps,
+            node=None,
+            secret_pair=None,
+            active_quilt=None,
+            nearby=1,
+            influence=0.0,
+        )
+        return float(np.max(worst.per_record)), witness
+
+    def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
+        total, witness = self._leakage(losses)
+        return total / epsilon, witness
+
+
+def _has_secret(chain: MarkovChain) -> bool:
+    """Whether some record has more than one possible value."""
+    start = chain.initial_distribution
+    if isinstance(start, str):
+        return True
+    return np.count_nonzero(start) > 1 or np.count_nonzero(chain.transition_matrix[0]) > 1

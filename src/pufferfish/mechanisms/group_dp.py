@@ -1,0 +1,110 @@
+"""Group differential privacy (Definition 2.2) and the participant-level row "DP" of the paper's activity table.
+
+A group is a set of records that may be correlated in any way whatever: all of its losses add up. One chain is one
+group, of its *observed* records: records that are not in the table cost nothing.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pufferfish.calibration import Witness
+from pufferfish.core.rounding import up
+from pufferfish.mechanisms.base import InfluenceBound, Losses
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.lengths import ChainLength
+
+__all__ = ["GroupDP", "ParticipantDP"]
+
+
+class GroupDP(InfluenceBound):
+    """Group differential privacy, a whole chain being one group: noise L·(longest chain)/ε.
+
+    Sound for every Θ whose chains are independent of each other, whatever their dependence inside.
+
+    Parameters
+    ----------
+    theta : MarkovChain, sequence of MarkovChain, or ChainClass
+        The class Θ.
+    length : int, ChainLength, or sequence of these
+        Lengths of the independent chains; the *observed* records of the longest decide.
+
+    References
+    ----------
+    Definition 2.2; the text of Section 5 says Lap(1/ε), its tables use L = 2 for histograms, and so does this.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    >>> pf.GroupDP(chain, length=100).calibrate(pf.Count(1), epsilon=1.0).scale
+    100.0
+    """
+
+    name: ClassVar[str] = "group-dp"
+    title: ClassVar[str] = "GroupDP"
+
+    @classmethod
+    def supports(cls, theta: ChainClass) -> str | None:
+        """Every Θ is covered."""
+        return None
+
+    def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
+        return max((_total(chain) for chain in losses), key=lambda found: found[0])
+
+    def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
+        total, witness = self._leakage(losses)
+        return total / epsilon, witness
+
+
+def _total(losses: Losses) -> tuple[float, Witness]:
+    each = losses.per_record
+    if each.ndim == 0:
+        total, records = up(float(each) * losses.length.records), losses.length.records
+    else:
+        total, records = up(float(np.sum(each)), 4 * each.size), int(np.count_nonzero(each))
+    witness = Witness(
+        theta=0,
+        length=losses.length.steps,
+        node=None,
+        secret_pair=None,
+        active_quilt=(),
+        nearby=records,
+        influence=0.0,
+    )
+    return total, witness
+
+
+class ParticipantDP(GroupDP):
+    """Differential privacy of a whole participant: noise L·(most records of one participant)/ε.
+
+    Unlike :class:`GroupDP` on segments that are taken as independent chains, it holds whatever happens across a
+    participant's gaps. Needs no model of the records, only participants who are independent of each other.
+
+    Parameters
+    ----------
+    length_per_subject : int, ChainLength, or sequence of these
+        Records of each participant.
+    theta : MarkovChain, sequence of MarkovChain, or ChainClass
+        Only its states are used.
+
+    References
+    ----------
+    The row "DP" of the paper's activity table (Section 5).
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    >>> pf.ParticipantDP([300, 120], theta=chain).calibrate(pf.Count(1), epsilon=1.0).scale
+    300.0
+    """
+
+    name: ClassVar[str] = "participant-dp"
+    title: ClassVar[str] = "ParticipantDP"
+
+    def __init__(
+        self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any
+    ) -> None:
+        super().__init__(theta, length_per_subject)

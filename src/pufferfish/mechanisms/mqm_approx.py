@@ -1,0 +1,129 @@
+r"""MQMApprox: Algorithm 4, quilts whose influence is bounded by how fast the chain mixes.
+
+With Δ_t = exp(−g t/2)/π_min and t ≥ 2 log(1/π_min)/g, a quilt's right end at distance t adds at most
+log((1+Δ_t)/(1−Δ_t)) to the max-influence and a left end twice that (Lemma 4.8, Appendix C.2), whatever the initial law.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.core.rounding import down, up
+from pufferfish.errors import ParameterError
+from pufferfish.mechanisms.chain_quilts import ChainQuiltBound, NodesAlike
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.markov_chain import MarkovChain
+
+__all__ = ["MQMApprox"]
+
+
+class MQMApprox(ChainQuiltBound):
+    """The Markov Quilt Mechanism with approximate max-influence (Algorithm 4).
+
+    Parameters
+    ----------
+    theta : MarkovChain, sequence of MarkovChain, or ChainClass, optional
+        The class Θ: irreducible aperiodic chains. Only its π_min and eigengap are used. Where all members are
+        reversible the gap is 2(1 − |λ₂(P)|), else 1 − λ₂(P P*) (Appendix C.2).
+    length : int, ChainLength, or sequence of these
+        T, or the lengths of the data set's independent chains.
+    pi_min, eigengap : float, optional
+        The two numbers themselves, instead of or overriding those of ``theta``: the class of *all* chains with
+        stationary probabilities of at least ``pi_min`` and a gap of at least ``eigengap``. Without ``theta``
+        the states are those of a two-state chain.
+    max_quilt_length : int, optional
+        Search quilts with at most this many nearby records; by default all.
+
+    Raises
+    ------
+    NotApplicableError
+        If a chain is reducible or periodic, or its eigengap is 0.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> bound = pf.MQMApprox(pi_min=0.2, eigengap=0.75, length=100)
+    >>> round(bound.calibrate(pf.Count(1), epsilon=1.0).scale, 4)
+    31.7098
+    """
+
+    name: ClassVar[str] = "mqm-approx"
+    title: ClassVar[str] = "MQMApprox"
+
+    def __init__(
+        self,
+        theta: Any = None,
+        length: Any = None,
+        *,
+        pi_min: float | None = None,
+        eigengap: float | None = None,
+        max_quilt_length: int | None = None,
+    ) -> None:
+        if theta is None:
+            if pi_min is None or eigengap is None:
+                raise ParameterError("MQMApprox needs theta, or both pi_min and eigengap")
+            theta = _two_states()
+        if length is None:
+            raise ParameterError("MQMApprox needs length: T, or one length per independent chain")
+        super().__init__(theta, length, max_quilt_length=max_quilt_length)
+        self.pi_min = _within("pi_min", least_pi(self.theta) if pi_min is None else pi_min, 0.5)
+        self.eigengap = _within("eigengap", class_eigengap(self.theta) if eigengap is None else eigengap, 2.0)
+
+    @classmethod
+    def supports(cls, theta: ChainClass) -> str | None:
+        """Say which member of Θ is reducible, periodic, or has no eigengap."""
+        reversible = all(chain.is_irreducible and chain.is_reversible for chain in theta.chains)
+        for i, chain in enumerate(theta.chains):
+            if not chain.is_irreducible:
+                return f"theta[{i}] is reducible, and only irreducible chains forget their past"
+            if chain.period > 1:
+                return f"theta[{i}] has period {chain.period}, and only aperiodic chains forget their past"
+            if (chain.reversible_eigengap if reversible else chain.eigengap) <= 0:
+                return (
+                    f"theta[{i}] has eigengap 0 within rounding (a second eigenvalue of P P* at 1), so its closed "
+                    "form bounds nothing; MQMExact has no such condition"
+                )
+        return None
+
+    def _groups(self, length: int) -> Iterator[NodesAlike]:
+        yield NodesAlike(0, 1, length, None, self._left, self._right)
+
+    def _left(self, node: int, a: int) -> NDArray[np.float64]:
+        return 2 * self._right(a)
+
+    def _right(self, b: int) -> NDArray[np.float64]:
+        return np.array([mixing_bound(self.pi_min, self.eigengap, b)])
+
+
+def mixing_bound(pi_min: float, eigengap: float, t: int) -> float:
+    """Bound log P^t(x,y)/P^t(x',y) for all states, rounded up; ∞ where t is too short for the lemma."""
+    exponent = up(math.log(1 / pi_min)) - down(eigengap * t / 2)
+    if exponent >= 0:
+        return math.inf
+    delta = up(math.exp(exponent) * (1 + 1e-14))
+    return up(math.log1p(delta) - math.log1p(-delta), 8) if delta < 1 else math.inf
+
+
+def least_pi(theta: ChainClass) -> float:
+    """Smallest stationary probability over Θ, rounded down."""
+    return min(chain.pi_min for chain in theta.chains) * (1 - 1e-15 * theta.k**3)
+
+
+def class_eigengap(theta: ChainClass) -> float:
+    """Smallest eigengap over Θ; reversible chains' own, larger gap where every member is reversible."""
+    if all(chain.is_reversible for chain in theta.chains):
+        return min(chain.reversible_eigengap for chain in theta.chains)
+    return min(chain.eigengap for chain in theta.chains)
+
+
+def _two_states() -> MarkovChain:
+    return MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+
+
+def _within(name: str, value: float, largest: float) -> float:
+    if not 0 < value <= largest:
+        raise ParameterError(f"{name} is {value!r}, expected a number above 0 and at most {largest:g}")
+    return value

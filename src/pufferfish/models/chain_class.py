@@ -1,0 +1,76 @@
+"""A class Θ of Markov chains: a finite list of them, and where it came from."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pufferfish.errors import ModelError
+from pufferfish.models.markov_chain import MarkovChain
+
+__all__ = ["ChainClass", "as_chain_class"]
+
+STATED = "stated by the user"
+
+
+@dataclass(frozen=True, slots=True)
+class ChainClass:
+    """A finite class Θ of Markov chains over the same states.
+
+    Parameters
+    ----------
+    chains : tuple of MarkovChain
+        The members θ; a guarantee holds under every one of them.
+    origin : str
+        Where Θ came from, printed with every release: a class fitted to private data protects nobody.
+
+    Examples
+    --------
+    >>> theta = ChainClass((MarkovChain([[0.9, 0.1], [0.4, 0.6]]),), origin="time-use survey 2019")
+    >>> theta.states
+    ('0', '1')
+    """
+
+    chains: tuple[MarkovChain, ...]
+    origin: str = STATED
+
+    def __post_init__(self) -> None:
+        if not self.chains:
+            raise ModelError("theta is empty: give at least one MarkovChain")
+        first = self.chains[0]
+        for i, chain in enumerate(self.chains):
+            if chain.states != first.states:
+                raise ModelError(
+                    f"theta[{i}] has states {', '.join(chain.states)} and theta[0] has {', '.join(first.states)}: "
+                    "all members of a class share their states, in the same order"
+                )
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of the k states."""
+        return self.chains[0].states
+
+    @property
+    def k(self) -> int:
+        """Number of states."""
+        return self.chains[0].k
+
+
+def as_chain_class(theta: Any) -> ChainClass:
+    """Θ from a chain, an iterable of chains, or a class.
+
+    Raises
+    ------
+    ModelError
+        If a member is not a MarkovChain, the list is empty, or members differ in their states.
+    """
+    if isinstance(theta, ChainClass):
+        return theta
+    if isinstance(theta, MarkovChain):
+        return ChainClass((theta,))
+    if isinstance(theta, Iterable) and not isinstance(theta, str | bytes):
+        members: list[Any] = list(theta)  # pyright: ignore[reportUnknownArgumentType]
+        for i, member in enumerate(members):
+            if not isinstance(member, MarkovChain):
+                raise ModelError(f"theta[{i}] is {type(member).__name__}, expected a MarkovChain")
+        return ChainClass(tuple(members))
+    raise ModelError(f"theta is {type(theta).__name__}, expected a MarkovChain or a list of them")

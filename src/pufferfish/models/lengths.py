@@ -1,0 +1,85 @@
+"""Lengths of the independent chains of a data set.
+
+The chains of Θ are independent of each other: one chain per subject. Gaps inside a subject are *unobserved
+records of the same chain*: they take up time, so correlation decays across them, but they are not in the
+table, so no query reads them and their record-level loss is 0. A chain therefore has two lengths: the steps
+it spans, and the records observed on the way. Bounds that follow the correlation through time need the
+first; group privacy, which charges every observed record in full, needs the second.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+from pufferfish.errors import ParameterError
+
+__all__ = ["ChainLength", "as_lengths"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ChainLength:
+    """Length of one chain: the steps it spans and the records observed in it.
+
+    Parameters
+    ----------
+    steps : int
+        Steps from the first to the last record, both included, at least ``records``.
+    records : int
+        Observed records, at least 1.
+
+    Examples
+    --------
+    >>> ChainLength(steps=1440, records=960)
+    ChainLength(steps=1440, records=960)
+    """
+
+    steps: int
+    records: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.records <= self.steps:
+            raise ParameterError(
+                f"a chain of {self.steps} steps with {self.records} observed records does not exist: "
+                "expected 1 <= records <= steps"
+            )
+
+
+def as_lengths(length: Any) -> tuple[ChainLength, ...]:
+    """Chain lengths from T, a ``ChainLength``, or an iterable of either (one entry per independent chain).
+
+    Raises
+    ------
+    ParameterError
+        If there is no chain, or a length is not a positive integer.
+
+    Examples
+    --------
+    >>> as_lengths([3, ChainLength(9, 5)])
+    (ChainLength(steps=3, records=3), ChainLength(steps=9, records=5))
+    """
+    if isinstance(length, ChainLength):
+        return (length,)
+    if isinstance(length, Iterable) and not isinstance(length, str | bytes):
+        entries: list[Any] = list(length)  # pyright: ignore[reportUnknownArgumentType]
+        lengths = tuple(_one(entry, f"length[{i}]") for i, entry in enumerate(entries))
+        if not lengths:
+            raise ParameterError("length is empty: give T, or one length per independent chain")
+        return lengths
+    return (_one(length, "length"),)
+
+
+def _one(entry: Any, name: str) -> ChainLength:
+    if isinstance(entry, ChainLength):
+        return entry
+    try:
+        if isinstance(entry, bool):
+            raise TypeError
+        steps = index(entry)
+    except TypeError:
+        raise ParameterError(
+            f"{name} is {entry!r}, expected a positive integer: the number of records in the chain"
+        ) from None
+    if steps < 1:
+        raise ParameterError(f"{name} is {steps}, expected at least 1 record")
+    return ChainLength(steps, steps)

@@ -1,0 +1,349 @@
+r"""What is asked of the data: statistics that are linear in the counts of states.
+
+Every query here is ``unit · W @ counts``, with W an integer matrix (outputs × states) and a public unit. From W
+alone follows how far one record can move the answer in L1 when it goes from state x to x',
+
+.. math:: d(x, x') = \mathrm{unit} \cdot \sum_m |W_{m,x} - W_{m,x'}|,
+
+whose largest entry is the query's Lipschitz constant L. Nothing is typed in. Because W @ counts is an integer vector,
+noise is integer noise, and no floating-point rounding stands between the proof and the release.
+
+Relative queries divide by n, the number of observed records, which is public: dividing is post-processing.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.errors import QueryError
+from pufferfish.models.states import state_label
+
+__all__ = ["Count", "Frequency", "Histogram", "LinearQuery", "Mean", "Query", "Sum"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearQuery:
+    """A query bound to the states of a model and a number of records: ``unit · weights @ counts``.
+
+    Parameters
+    ----------
+    weights : (m, k) ndarray of int64
+        Contribution of one record in each state to each output, in units.
+    unit : Fraction
+        What one unit is worth.
+    labels : tuple of str
+        Names of the m outputs.
+    description : str
+        The query in words.
+    """
+
+    weights: NDArray[np.int64]
+    unit: Fraction
+    labels: tuple[str, ...]
+    description: str
+
+    @property
+    def unit_distance(self) -> NDArray[np.float64]:
+        """L1 change of ``weights @ counts`` when one record goes from state x to x'; shape (k, k), whole numbers."""
+        changes = np.abs(self.weights[:, :, None] - self.weights[:, None, :]).sum(axis=0)
+        return changes.astype(np.float64)
+
+    @property
+    def unit_lipschitz(self) -> int:
+        """Largest entry of ``unit_distance``."""
+        return int(self.unit_distance.max())
+
+    @property
+    def distance(self) -> NDArray[np.float64]:
+        """L1 change of the query when one record goes from state x to x'; shape (k, k)."""
+        return self.unit_distance * float(self.unit)
+
+    @property
+    def lipschitz(self) -> float:
+        """Largest L1 change of the query when one record changes."""
+        return float(self.unit * self.unit_lipschitz)
+
+
+class Query(ABC):
+    """A statistic of the states in a table; bind it to a model's states to know its noise."""
+
+    @abstractmethod
+    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
+        """Return the query on these states, for a table of ``records`` observed records.
+
+        Raises
+        ------
+        QueryError
+            If the query names states the model lacks.
+        """
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """Word for the query on the command line and in records."""
+
+    @property
+    def is_histogram(self) -> bool:
+        """Whether the outputs are all bins of one table, so that they sum to a public total."""
+        return False
+
+
+@dataclass(frozen=True)
+class _OfStates(Query):
+    """A query about the records in some states."""
+
+    states: tuple[str, ...]
+
+    def __init__(self, states: Any) -> None:
+        if isinstance(states, str) or not isinstance(states, Sequence | set | frozenset | np.ndarray):
+            states = [states]
+        members: list[Any] = list(states)  # pyright: ignore[reportUnknownArgumentType]
+        labels = tuple(dict.fromkeys(state_label(s) for s in members))
+        if not labels:
+            raise QueryError(f"{type(self).__name__} names no state: give at least one state to count")
+        object.__setattr__(self, "states", labels)
+
+    def _indicator(self, states: Sequence[str]) -> NDArray[np.int64]:
+        for label in self.states:
+            if label not in states:
+                raise QueryError(f"{self.kind} of state {label!r}: {_unknown(label, states)}")
+        chosen = np.array([[label in self.states for label in states]], dtype=np.int64)
+        if chosen.all():
+            raise QueryError(
+                f"{self.kind} of all {len(states)} states is the public number of records: name fewer states"
+            )
+        return chosen
+
+
+@dataclass(frozen=True, init=False)
+class Count(_OfStates):
+    """Number of records in one or several states.
+
+    Parameters
+    ----------
+    states : state or sequence of states
+        The states to count.
+
+    Examples
+    --------
+    >>> Count(["walking", "running"]).bind(["rest", "walking", "running"], records=100).lipschitz
+    1.0
+    """
+
+    @property
+    def kind(self) -> str:
+        """Word for the query."""
+        return "count"
+
+    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
+        """Bind to a model's states."""
+        text = f"number of records in {{{', '.join(self.states)}}}"
+        return LinearQuery(self._indicator(states), Fraction(1), ("+".join(self.states),), text)
+
+
+@dataclass(frozen=True, init=False)
+class Frequency(_OfStates):
+    """Share of the records in one or several states.
+
+    Parameters
+    ----------
+    states : state or sequence of states
+        The states to count.
+
+    Examples
+    --------
+    >>> Frequency("walking").bind(["rest", "walking"], records=100).lipschitz
+    0.01
+    """
+
+    @property
+    def kind(self) -> str:
+        """Word for the query."""
+        return "frequency"
+
+    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
+        """Bind to a model's states and the public number of records."""
+        text = f"share of the {records} records in {{{', '.join(self.states)}}}"
+        return LinearQuery(self._indicator(states), Fraction(1, records), ("+".join(self.states),), text)
+
+
+@dataclass(frozen=True)
+class Histogram(Query):
+    """Records in every state: one output per state.
+
+    Parameters
+    ----------
+    relative : bool, default True
+        Shares of the records (dividing by their public number) rather than counts.
+
+    Examples
+    --------
+    >>> Histogram(relative=False).bind(["rest", "walking"], records=100).distance
+    array([[0., 2.],
+           [2., 0.]])
+    """
+
+    relative: bool = True
+
+    @property
+    def kind(self) -> str:
+        """Word for the query."""
+        return "histogram" if self.relative else "histogram-counts"
+
+    @property
+    def is_histogram(self) -> bool:
+        """Histograms sum to a public total."""
+        return True
+
+    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
+        """Bind to a model's states and the public number of records."""
+        what = "share" if self.relative else "number"
+        return LinearQuery(
+            np.eye(len(states), dtype=np.int64),
+            Fraction(1, records) if self.relative else Fraction(1),
+            tuple(states),
+            f"{what} of the {records} records in each of {len(states)} states",
+        )
+
+
+@dataclass(frozen=True)
+class _OfValues(Query):
+    """A query that gives every state a number."""
+
+    values: Mapping[str, float] | tuple[float, ...]
+
+    def __init__(self, values: Any) -> None:
+        if isinstance(values, Mapping):
+            given: Mapping[Any, Any] = values  # pyright: ignore[reportUnknownVariableType]
+            chosen: Any = {state_label(s): _number(v, self.kind, s) for s, v in given.items()}
+        else:
+            chosen = tuple(_number(v, self.kind, i) for i, v in enumerate(values))
+        object.__setattr__(self, "values", chosen)
+
+    def _grid(self, states: Sequence[str], records: int) -> tuple[NDArray[np.int64], Fraction]:
+        values = self._in_order(states)
+        if len(set(values)) == 1:
+            raise QueryError(f"{self.kind}: every state has the value {values[0]:g}, so the answer is public")
+        return _on_a_grid(values, records)
+
+    def _in_order(self, states: Sequence[str]) -> list[float]:
+        if isinstance(self.values, tuple):
+            if len(self.values) != len(states):
+                raise QueryError(
+                    f"{self.kind} has {len(self.values)} values, the model {len(states)} states: "
+                    f"give one value per state, in the order {', '.join(states)}"
+                )
+            return list(self.values)
+        for label in self.values:
+            if label not in states:
+                raise QueryError(f"{self.kind} gives a value to state {label!r}: {_unknown(label, states)}")
+        lacking = [label for label in states if label not in self.values]
+        if lacking:
+            raise QueryError(f"{self.kind} gives no value to state {lacking[0]!r}: every state needs one")
+        return [self.values[label] for label in states]
+
+
+@dataclass(frozen=True, init=False)
+class Sum(_OfValues):
+    """Sum over records of a value per state.
+
+    Parameters
+    ----------
+    values : sequence of float, or mapping from state to float
+        What a record in each state contributes. Values are taken as the decimals they print as; where those
+        cannot be held exactly they are rounded to a decimal grid that is recorded in the release.
+
+    Examples
+    --------
+    >>> Sum([0, 1.5, 4]).bind(["rest", "walking", "running"], records=100).distance
+    array([[0. , 1.5, 4. ],
+           [1.5, 0. , 2.5],
+           [4. , 2.5, 0. ]])
+    """
+
+    @property
+    def kind(self) -> str:
+        """Word for the query."""
+        return "sum"
+
+    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
+        """Bind to a model's states."""
+        weights, unit = self._grid(states, records)
+        return LinearQuery(weights, unit, ("sum",), f"sum over records of {_spelled(states, weights, unit)}")
+
+
+@dataclass(frozen=True, init=False)
+class Mean(_OfValues):
+    """Mean over records of a value per state: ``Sum`` divided by the public number of records.
+
+    Parameters
+    ----------
+    values : sequence of float, or mapping from state to float
+        What a record in each state contributes.
+
+    Examples
+    --------
+    >>> Mean({"rest": 0, "active": 1}).bind(["rest", "active"], records=50).lipschitz
+    0.02
+    """
+
+    @property
+    def kind(self) -> str:
+        """Word for the query."""
+        return "mean"
+
+    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
+        """Bind to a model's states and the public number of records."""
+        weights, unit = self._grid(states, records)
+        text = f"mean over {records} records of {_spelled(states, weights, unit)}"
+        return LinearQuery(weights, unit / records, ("mean",), text)
+
+
+def _spelled(states: Sequence[str], weights: NDArray[np.int64], unit: Fraction) -> str:
+    shown = [f"{s}: {float(int(w) * unit):g}" for s, w in zip(states, weights[0], strict=True)]
+    return "{" + ", ".join(shown[:6]) + (", …" if len(shown) > 6 else "") + "}"
+
+
+def _unknown(label: str, states: Sequence[str]) -> str:
+    shown = ", ".join(states[:20]) + (", …" if len(states) > 20 else "")
+    return f"the model has no such state. States: {shown}"
+
+
+def _number(value: Any, kind: str, where: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not np.isfinite(number):
+        raise QueryError(f"{kind} value of state {where} is {value!r}, expected a finite number")
+    return number
+
+
+_LARGEST_SUM = 2**53
+
+
+def _on_a_grid(values: Sequence[float], records: int) -> tuple[NDArray[np.int64], Fraction]:
+    """Write values as integers times a unit: exactly if a sum of ``records`` of them fits 2^53, else rounded."""
+    exact = [Fraction(repr(v)) for v in values]
+    largest = max(abs(v) for v in exact) * records
+    denominator = 1
+    for v in exact:
+        denominator = denominator * v.denominator // np.gcd(denominator, v.denominator)
+    if largest * denominator > _LARGEST_SUM:
+        digits = 0
+        scale = Fraction(1)
+        while largest * scale > _LARGEST_SUM:
+            scale /= 10
+        while largest * scale * 10 <= _LARGEST_SUM:
+            scale, digits = scale * 10, digits + 1
+        unit = 1 / scale
+    else:
+        unit = Fraction(1, int(denominator))
+    weights = np.array([[round(v / unit) for v in exact]], dtype=np.int64)
+    common = int(np.gcd.reduce(np.abs(weights[0]))) or 1
+    return weights // common, unit * common
