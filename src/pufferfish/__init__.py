@@ -1,8 +1,49 @@
-"""Private statistics of correlated records."""
+"""Private statistics of correlated records: Pufferfish privacy for time series.
 
+A week of one person's activity, a household's power meter: there one record tells about its neighbours, and noise
+made for independent records leaks. This package calibrates noise that accounts for the correlation, adds it, and
+writes down what was promised.
+
+The way through: describe what an adversary may believe (:class:`MarkovChain`, or a list of them), choose a
+mechanism and calibrate it to a query (public things only), read the table, release.
+"""
+
+from pufferfish.calibration import Calibration
+from pufferfish.comparison import compare
 from pufferfish.core.divergence import max_divergence
+from pufferfish.data import Sequences, read_sequences
+from pufferfish.errors import PufferfishError
+from pufferfish.fit import fit_chain
 from pufferfish.mechanisms import EntryDP, GroupDP, MQMApprox, MQMExact, ParticipantDP
+from pufferfish.model_file import Model, read_model, write_model
 from pufferfish.models import ChainClass, ChainLength, MarkovChain
 from pufferfish.queries import Count, Frequency, Histogram, Mean, Sum
+from pufferfish.release import Release, release
 
-__all__ = ["ChainClass", "ChainLength", "Count", "EntryDP", "Frequency", "GroupDP", "Histogram", "MQMApprox", "MQMExact", "MarkovChain", "Mean", "ParticipantDP", "Sum", "max_divergence"]
+__all__ = [
+    "Calibration",
+    "ChainClass",
+    "ChainLength",
+    "Count",
+    "EntryDP",
+    "Frequency",
+    "GroupDP",
+    "Histogram",
+    "MQMApprox",
+    "MQMExact",
+    "MarkovChain",
+    "Mean",
+    "Model",
+    "ParticipantDP",
+    "PufferfishError",
+    "Release",
+    "Sequences",
+    "Sum",
+    "compare",
+    "fit_chain",
+    "max_divergence",
+    "read_model",
+    "read_sequences",
+    "release",
+    "write_model",
+]

@@ -1,13 +1,11 @@
 """Calibrated noise: how much a release needs, what it promises, and which secret decides it."""
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core import discrete_laplace
-from pufferfish.errors import ParameterError
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
 from pufferfish.queries import LinearQuery, Query
@@ -109,9 +107,7 @@ class Calibration:
     @property
     def expected_l1_error(self) -> float:
         """Expected L1 distance between the released vector and the exact one."""
-        return (
-            len(self.linear.labels) * discrete_laplace.mean_modulus(self.unit_scale) * float(self.linear.unit)
-        )
+        return len(self.linear.labels) * discrete_laplace.mean_modulus(self.unit_scale) * float(self.linear.unit)
 
     def accuracy(self, alpha: float = 0.05, *, joint: bool = False) -> float:
         """Return the error that is exceeded with probability at most alpha, of the discrete noise itself.
@@ -133,7 +129,5 @@ class Calibration:
         ParameterError
             If alpha is out of range.
         """
-        if not 0 < alpha < 1:
-            raise ParameterError(f"alpha is {alpha!r}, expected a probability strictly between 0 and 1")
-        each = -math.expm1(math.log1p(-alpha) / len(self.linear.labels)) if joint else alpha
-        return discrete_laplace.accuracy(self.unit_scale, each) * float(self.linear.unit)
+        together = len(self.linear.labels) if joint else 1
+        return discrete_laplace.accuracy(self.unit_scale, alpha, together=together) * float(self.linear.unit)

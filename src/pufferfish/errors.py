@@ -55,5 +55,5 @@ class RecordError(PufferfishError, ValueError):
     """A file of this package is damaged, of another version, or cannot be read or written."""
 
 
-class ReleaseRefused(PufferfishError):  # noqa: N818
+class ReleaseRefused(PufferfishError):
     """Noise and data do not belong together; nothing was released."""

@@ -1,10 +1,12 @@
 r"""The discrete Laplace law on the integers, P(Z = z) ∝ exp(−|z|/b).
 
-With p = e^{−1/b}: P(|Z| > t) = 2 p^{t+1}/(1+p) for whole t ≥ 0, E|Z| = 2p/(1−p²). Its log density
-changes by at most 1/b per step, as the continuous law's does, so every bound for Lap(b) on an integer query holds for it.
+With p = e^{−1/b}: P(|Z| > t) = 2 p^{t+1}/(1+p) for whole t ≥ 0, E|Z| = 2p/(1−p²). Its log density changes by at most
+1/b per step, as the continuous law's does, so every bound for Lap(b) on an integer query holds for it.
 """
 
 import math
+
+from pufferfish.errors import ParameterError
 
 __all__ = ["accuracy", "mean_modulus"]
 
@@ -20,14 +22,22 @@ def mean_modulus(b: float) -> float:
     return 1 / math.sinh(1 / b) if b > 0.002 else 0.0
 
 
-def accuracy(b: float, alpha: float) -> int:
-    """Return the least whole t with P(|Z| > t) ≤ alpha.
+def accuracy(b: float, alpha: float, *, together: int = 1) -> int:
+    """Return the least whole t with P(|Z| > t for any of ``together`` independent Z) ≤ alpha.
+
+    Raises
+    ------
+    ParameterError
+        If alpha is not strictly between 0 and 1.
 
     Examples
     --------
     >>> accuracy(10.0, 0.05)
     30
     """
+    if not 0 < alpha < 1:
+        raise ParameterError(f"alpha is {alpha!r}, expected a probability strictly between 0 and 1")
+    alpha = -math.expm1(math.log1p(-alpha) / together)
     t = max(0, math.ceil(-b * (math.log(alpha / 2) + math.log1p(math.exp(-1 / b)))) - 1)
     while _log_tail(b, t) > math.log(alpha):
         t += 1

@@ -97,7 +97,7 @@ class ChainInfluence:
         structural: bool = True,
     ) -> None:
         self._p = transition_matrix
-        self._k = transition_matrix.shape[0]
+        self._k: int = transition_matrix.shape[0]
         self._initial: Vector | Literal["stationary", "any"] = initial
         self._structural = structural
         self._powers = LogPowers(transition_matrix)
@@ -111,10 +111,11 @@ class ChainInfluence:
             self._right[b] = max_log_ratio(self._powers.log(b)) + 2 * self._powers.log_error(b)
         return self._right[b]
 
-    def left(self, group: NodeGroup, i: int, a: int) -> Vector:
-        """Return the left part of node i at distance a < i for the group's pairs; shape (n,)."""
-        exact = self._structural and group.first == group.last and i - a <= len(self._supports)
-        support = self._supports[i - a - 1] if exact else np.ones(self._k, dtype=np.bool_)
+    def left(self, group: NodeGroup, a: int) -> Vector:
+        """Return the left part at distance a of the group's nodes, for its pairs; shape (n,)."""
+        end = group.first - a
+        exact = self._structural and group.first == group.last and end <= len(self._supports)
+        support = self._supports[end - 1] if exact else np.ones(self._k, dtype=np.bool_)
         return group.prior + self._backward(a, support)[group.pairs[0], group.pairs[1]]
 
     def _backward(self, a: int, support: Mask) -> Matrix:
@@ -161,7 +162,7 @@ class ChainInfluence:
         everywhere = np.ones(self._k, dtype=np.bool_)
         settled = self._log_stationary(everywhere) if _mixes(self._p, everywhere) else None
         for first, last in _blocks(length):
-            reached = self._powers.support(first - 1).any(axis=0)  # never grows with the node
+            reached = np.any(self._powers.support(first - 1), axis=0)  # never grows with the node
             self._remember(first, reached)
             prior = self._backward_any(first - 1)
             prior[~(reached[:, None] & reached[None, :])] = np.nan

@@ -71,7 +71,7 @@ class LogPowers:
 
     def __init__(self, transition_matrix: Matrix) -> None:
         support = transition_matrix > 0
-        self._k = transition_matrix.shape[0]
+        self._k: int = transition_matrix.shape[0]
         self._value: dict[int, Matrix] = {0: np.eye(self._k), 1: transition_matrix}
         self._support: dict[int, Mask] = {0: np.eye(self._k, dtype=np.bool_), 1: support}
         self._log: dict[int, tuple[Matrix, float]] = {}
@@ -191,7 +191,7 @@ def closed_classes(support: Mask) -> list[list[int]]:
     for members in strong_components(support):
         outside = np.ones(support.shape[0], dtype=np.bool_)
         outside[members] = False
-        if not support[np.ix_(members, np.flatnonzero(outside))].any():
+        if not support[members][:, outside].any():
             closed.append(members)
     return closed
 

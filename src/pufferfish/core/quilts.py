@@ -84,8 +84,8 @@ class SearchProblem(Protocol):
         """Records T of the chain."""
         ...
 
-    def left(self, node: int, a: int) -> Vector:
-        """Return the left part for every secret pair, 1 ≤ a < node."""
+    def left(self, a: int) -> Vector:
+        """Return the left part for every secret pair, a ≥ 1."""
         ...
 
     def right(self, b: int) -> Vector:
@@ -136,7 +136,7 @@ def evaluate(problem: SearchProblem, objective: Objective, node: int, a: int, b:
     has_left, has_right = a < node, b < problem.length - node + 1
     pair, influence = -1, 0.0
     if has_left or has_right:
-        parts = problem.left(node, a) if has_left else problem.right(b)
+        parts = problem.left(a) if has_left else problem.right(b)
         if has_left and has_right:
             parts = parts + problem.right(b)
         pair = int(np.argmax(parts))
@@ -188,7 +188,7 @@ def best_quilt(
         bound, _, (a0, a1, b0, b1) = heapq.heappop(heap)
         if bound >= best.value:
             break
-        if a1 * b0 >= b1 * a0 and a0 < a1 or b0 == b1:
+        if (a1 * b0 >= b1 * a0 and a0 < a1) or b0 == b1:
             middle = _middle(a0, a1)
             consider(a0, middle, b0, b1)
             consider(middle + 1, a1, b0, b1)
@@ -247,8 +247,8 @@ def worst_node(
 
 def _worst_served_by_one_side(problem: SearchProblem, objective: Objective, first: int, last: int) -> int:
     def from_left(node: int) -> float:
-        ends = (problem.length - node + 1,) * 2
-        return best_quilt(problem, objective, node, right_ends=ends).value
+        end = problem.length - node + 1
+        return best_quilt(problem, objective, node, right_ends=(end, end)).value
 
     def from_right(node: int) -> float:
         return best_quilt(problem, objective, node, left_ends=(node, node)).value

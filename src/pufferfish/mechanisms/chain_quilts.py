@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
+from pufferfish.core.progress import report_progress
 from pufferfish.core.quilts import LeakThrough, Objective, Quilt, Score, worst_node
 from pufferfish.core.rounding import up
 from pufferfish.errors import ParameterError
@@ -54,7 +55,7 @@ class Weights:
         return up(int(self._sums[last] - self._sums[first - 1]) * self._quantum)
 
     def many(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> Vector:
-        """Sums of many runs."""
+        """Return the sums of many runs."""
         if self.uniform:
             sums = self._each * (last - first + 1).astype(np.float64)
         else:
@@ -72,18 +73,16 @@ class NodesAlike:
         Member of Θ; nodes, 1-based, both included.
     pairs : (2, n) ndarray of int, or None
         The secret pairs; None where a bound does not tell them apart.
-    left_of : callable
-        Left part for (node, a).
-    right : callable
-        Right part for b.
+    left, right : callable
+        Left part for a distance a, right part for b.
     """
 
     theta: int
     first: int
     last: int
     pairs: NDArray[np.intp] | None
-    left_of: Callable[[int, int], Vector]
-    right_of: Callable[[int], Vector]
+    left: Callable[[int], Vector]
+    right: Callable[[int], Vector]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,11 +94,11 @@ class _Problem:
     length: int
     longest: int
 
-    def left(self, node: int, a: int) -> Vector:
-        return self.nodes.left_of(node, a)
+    def left(self, a: int) -> Vector:
+        return self.nodes.left(a)
 
     def right(self, b: int) -> Vector:
-        return self.nodes.right_of(b)
+        return self.nodes.right(b)
 
     def weight(self, first: int, last: int) -> float:
         return self.losses(first, last)
@@ -150,10 +149,9 @@ class ChainQuiltBound(InfluenceBound):
             steps = chain.steps
             longest = steps if self.max_quilt_length is None else self.max_quilt_length
             for nodes in self._visits(steps):
+                report_progress("searching quilts", nodes.last / steps)
                 problem = _Problem(nodes, weights, steps, longest)
-                found = worst_node(
-                    problem, objective, nodes.first, nodes.last, uniform=weights.uniform, floor=worst
-                )
+                found = worst_node(problem, objective, nodes.first, nodes.last, uniform=weights.uniform, floor=worst)
                 if found is not None:
                     worst, witness = found, _witness(found, nodes, steps, self.theta)
         return (0.0, None) if worst is None else (worst.value, witness)

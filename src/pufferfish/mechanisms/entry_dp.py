@@ -81,4 +81,4 @@ def _has_secret(chain: MarkovChain) -> bool:
     start = chain.initial_distribution
     if isinstance(start, str):
         return True
-    return np.count_nonzero(start) > 1 or np.count_nonzero(chain.transition_matrix[0]) > 1
+    return bool(np.count_nonzero(start) > 1 or np.count_nonzero(chain.transition_matrix[0]) > 1)

@@ -104,7 +104,5 @@ class ParticipantDP(GroupDP):
     name: ClassVar[str] = "participant-dp"
     title: ClassVar[str] = "ParticipantDP"
 
-    def __init__(
-        self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any
-    ) -> None:
+    def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:
         super().__init__(theta, length_per_subject)

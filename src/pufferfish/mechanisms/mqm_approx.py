@@ -91,7 +91,7 @@ class MQMApprox(ChainQuiltBound):
     def _groups(self, length: int) -> Iterator[NodesAlike]:
         yield NodesAlike(0, 1, length, None, self._left, self._right)
 
-    def _left(self, node: int, a: int) -> NDArray[np.float64]:
+    def _left(self, a: int) -> NDArray[np.float64]:
         return 2 * self._right(a)
 
     def _right(self, b: int) -> NDArray[np.float64]:

@@ -29,7 +29,8 @@ class MQMExact(ChainQuiltBound):
         Search quilts with at most this many nearby records; by default all.
     support : {"definition", "paper"}, default "definition"
         Which values of a record left of the node count in the maximum: those with positive probability, as
-        Definition 4.1 says, or all, as the equation in Section 4.4 prints it. Both are private; the definition is tighter.
+        Definition 4.1 says, or all, as the equation in Section 4.4 prints it. Both are private; the definition is
+        tighter.
 
     Examples
     --------
@@ -58,9 +59,7 @@ class MQMExact(ChainQuiltBound):
             raise ParameterError(f'support is {support!r}, expected "definition" or "paper"')
         self.support = support
         self._influence = [
-            ChainInfluence(
-                chain.transition_matrix, chain.initial_distribution, structural=support == "definition"
-            )
+            ChainInfluence(chain.transition_matrix, chain.initial_distribution, structural=support == "definition")
             for chain in self.theta.chains
         ]
 
@@ -78,12 +77,12 @@ class MQMExact(ChainQuiltBound):
 
 def _parts(
     influence: ChainInfluence, group: NodeGroup
-) -> tuple[Callable[[int, int], NDArray[np.float64]], Callable[[int], NDArray[np.float64]]]:
+) -> tuple[Callable[[int], NDArray[np.float64]], Callable[[int], NDArray[np.float64]]]:
     x, x_ = group.pairs
 
     @cache
-    def left(node: int, a: int) -> NDArray[np.float64]:
-        return influence.left(group, node, a)
+    def left(a: int) -> NDArray[np.float64]:
+        return influence.left(group, a)
 
     @cache
     def right(b: int) -> NDArray[np.float64]:

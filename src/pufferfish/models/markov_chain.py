@@ -84,7 +84,7 @@ class MarkovChain:
             if initial_distribution == "stationary" and not self.is_irreducible:
                 raise ModelError(
                     'initial_distribution="stationary" needs a unique stationary distribution with every state '
-                    f"in it: {self._reducible_reason()}; give an array or \"any\", or leave those states out"
+                    f'in it: {self._reducible_reason()}; give an array or "any", or leave those states out'
                 )
         else:
             self.initial_distribution = _distribution(initial_distribution, self.k, "initial_distribution")

@@ -26,5 +26,5 @@ def state_label(value: Any) -> str:
     if isinstance(value, Integral):
         return str(int(value))
     if isinstance(value, Real) and float(value).is_integer():
-        return str(int(value))
+        return str(int(float(value)))
     return str(value)

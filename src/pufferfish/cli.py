@@ -1,0 +1,357 @@
+"""The command line: thin calls of the library.
+
+Every command prints what it did to standard output, progress and warnings to standard error, and one clear line with
+exit code 2 on bad input, before anything is written or spent.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from pufferfish.comparison import Comparison, compare
+from pufferfish.core.progress import listening
+from pufferfish.data import Sequences, read_sequences
+from pufferfish.errors import ParameterError, PufferfishError, QueryError
+from pufferfish.files import check_writable
+from pufferfish.fit import fit_chain
+from pufferfish.mechanisms import MECHANISMS
+from pufferfish.mechanisms.base import as_epsilon
+from pufferfish.model_file import Model, read_model, write_model
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.queries import Count, Frequency, Histogram, Mean, Query, Sum
+from pufferfish.release import Release, release
+from pufferfish.report.plot import PICTURE_KINDS, require_matplotlib
+
+__all__ = ["main"]
+
+_DEFAULT_MECHANISM = "mqm-exact"
+
+
+class _Group(click.Group):
+    """Commands whose known errors become one line and exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except PufferfishError as error:
+            click.echo(f"error: {error}", err=True)
+            ctx.exit(2)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="pufferfish-privacy", prog_name="pufferfish")
+def main() -> None:
+    """Private statistics of correlated records.
+
+    \b
+    The usual way:
+      pufferfish fit      PUBLIC.csv  --state activity --subject id --time t --max-gap 10min --output model.json
+      pufferfish compare  model.json  --length 5000 --query histogram --epsilon 1
+      pufferfish release  PRIVATE.csv --state activity --subject id --time t --max-gap 10min --model model.json
+                                      --query histogram --epsilon 1 --output release.json --plot release.png
+    """
+
+
+def _table_options(*, required: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Options that say how a table is read."""
+    options = [
+        click.option("--state", required=required, metavar="COL", help="Column of states, or of numbers to bin."),
+        click.option("--subject", metavar="COL", help="Column of the independent unit; without it, one chain."),
+        click.option("--time", metavar="COL", help="Column of times (ISO date-times, dates, or numbers)."),
+        click.option("--max-gap", metavar="LEN", help="Longest step between consecutive records: 10min, 1h, 90s, …"),
+        click.option("--step", metavar="LEN", help="Length of one step [default: the most frequent one]."),
+        click.option("--bins", metavar="EDGES", help='Edges of bins of a numeric column: "0,200,...,10200".'),
+        click.option("--where", metavar="EXPR", help="Rows to keep, such as \"awake and group == 'A'\"."),
+        click.option(
+            "--missing",
+            type=click.Choice(["unobserved", "split", "refuse"]),
+            default="unobserved",
+            show_default=True,
+            help="Records without a state: not observed; a public gap; or an error.",
+        ),
+        click.option(
+            "--gaps",
+            type=click.Choice(["unobserved", "independent"]),
+            default="unobserved",
+            show_default=True,
+            help="A subject's segments: one chain with unobserved records, or independent chains (as in the paper).",
+        ),
+    ]
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+_QUERY_HELP = "histogram (shares), histogram-counts, count:STATE,…, frequency:STATE,…, sum:V1,V2,… or mean:STATE=V,…"
+
+
+@main.command("release")
+@click.argument("table", type=click.Path(path_type=Path))
+@_table_options()
+@click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
+@click.option("--query", "query_text", default="histogram", show_default=True, metavar="QUERY", help=_QUERY_HELP)
+@click.option("--epsilon", required=True, type=float, help="Privacy parameter ε, above 0.")
+@click.option(
+    "--mechanism",
+    "mechanism_name",
+    type=click.Choice([m.name for m in MECHANISMS]),
+    default=_DEFAULT_MECHANISM,
+    show_default=True,
+    help="How the noise is calibrated.",
+)
+@click.option("--valid", is_flag=True, help="Post-process to a possible value (a histogram that sums to its total).")
+@click.option("--output", required=True, metavar="FILE", help="Where the release is written, as JSON.")
+@click.option("--plot", "plot_path", metavar="FILE", help="Where a picture is drawn (.png, .svg, .pdf).")
+def release_command(
+    table: Path,
+    model_path: str,
+    query_text: str,
+    epsilon: float,
+    mechanism_name: str,
+    valid: bool,
+    output: str,
+    plot_path: str | None,
+    **reading: Any,
+) -> None:
+    """Release a statistic of TABLE with noise that accounts for correlation.
+
+    \b
+    Example:
+      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min \\
+        --model model.json --query histogram --epsilon 1 --output release.json --plot release.png
+    """
+    epsilon = as_epsilon(epsilon)
+    query = _parse_query(query_text)
+    _check_targets(output, plot_path)
+    model = read_model(model_path)
+    sequences = _read(table, model, reading)
+    with _progress("calibrating noise"):
+        mechanism = next(m for m in MECHANISMS if m.name == mechanism_name)
+        calibration = mechanism(model.theta, sequences.length).calibrate(query, epsilon)
+    warnings = _warnings(table, model)
+    found = release(sequences, query, calibration, postprocess="valid" if valid else None, warnings=warnings)
+    found.to_json(output)
+    if plot_path is not None:
+        found.plot(plot_path)
+    _print_release(found)
+    for text in warnings:
+        click.echo(f"warning: {text}", err=True)
+    written = [output] + ([plot_path] if plot_path else [])
+    click.echo(f"written: {', '.join(written)}")
+
+
+@main.command("fit")
+@click.argument("table", type=click.Path(path_type=Path))
+@_table_options()
+@click.option("--states", metavar="A,B,…", help="The states, in order [default: those in the table, sorted].")
+@click.option(
+    "--initial",
+    type=click.Choice(["stationary", "any"]),
+    default="stationary",
+    show_default=True,
+    help="Law of the first record: the stationary one, or every law at once.",
+)
+@click.option("--smoothing", type=float, default=0.0, show_default=True, help="Added to every transition count.")
+@click.option("--output", required=True, metavar="FILE", help="Where the model is written, as JSON.")
+def fit_command(
+    table: Path,
+    states: str | None,
+    initial: Literal["stationary", "any"],
+    smoothing: float,
+    output: str,
+    **reading: Any,
+) -> None:
+    """Fit a Markov chain to PUBLIC data and write it as a model file.
+
+    The model is part of what everybody is assumed to know: fit it to data that is already public, such as an
+    earlier survey, never to the table it shall protect.
+
+    \b
+    Example:
+      pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 10min --output model.json
+    """
+    check_writable(output)
+    names = None if states is None else [s.strip() for s in states.split(",")]
+    with _progress("reading the table"):
+        sequences = read_sequences(table, states=names, **reading)
+    chain = fit_chain(sequences, initial=initial, smoothing=smoothing)
+    base = sequences.base
+    kept = f", rows where {base.where}" if base.where else ""
+    origin = (
+        f"fitted to public data on {datetime.now(UTC).date().isoformat()}: {base.source}, column {base.state}{kept}, "
+        f"{sequences.records} records of {sequences.subjects} subject{'s' if sequences.subjects != 1 else ''}"
+    )
+    model = Model(theta=ChainClass((chain,), origin), bins=base.bins, fitted_on=_fingerprint(table))
+    write_model(model, output)
+    observed = int(sequences.transitions.sum())
+    click.echo(f"chain of {chain.k} states from {observed} transitions between {sequences.records} records")
+    if chain.is_irreducible:
+        click.echo(f"π_min {chain.pi_min:.3g}, eigengap of P P* {chain.eigengap:.3g}, period {chain.period}")
+    else:
+        click.echo("reducible: not every state can be reached from every other")
+    click.echo(f"written: {output}")
+    click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
+
+
+@main.command("compare")
+@click.argument("model_path", metavar="MODEL", type=str)
+@click.option("--length", "lengths", multiple=True, metavar="N", help="Records of one chain; repeat, or N1,N2,….")
+@click.option("--table", type=click.Path(path_type=Path), help="Take the (public) lengths from a table instead.")
+@_table_options(required=False)
+@click.option("--query", "query_text", default="histogram", show_default=True, metavar="QUERY", help=_QUERY_HELP)
+@click.option("--epsilon", required=True, type=float, help="Privacy parameter ε, above 0.")
+def compare_command(
+    model_path: str,
+    lengths: tuple[str, ...],
+    table: Path | None,
+    query_text: str,
+    epsilon: float,
+    **reading: Any,
+) -> None:
+    """Noise of every mechanism under MODEL, before anything is spent.
+
+    \b
+    Example:
+      pufferfish compare model.json --length 5000 --query histogram --epsilon 1
+    """
+    epsilon = as_epsilon(epsilon)
+    query = _parse_query(query_text)
+    model = read_model(model_path)
+    if (table is None) == (not lengths):
+        raise ParameterError("give the chains' lengths by --length N, or a --table to take them from")
+    if table is None:
+        length: Any = [_whole(part) for text in lengths for part in text.split(",")]
+    elif reading["state"] is None:
+        raise ParameterError("--table needs --state: the column of states")
+    else:
+        length = _read(table, model, reading).length
+    with _progress("comparing mechanisms"):
+        rows = compare(model.theta, query, epsilon, length)
+    click.echo(f"{query_text} at ε = {epsilon:g}; Θ: {model.theta.origin}")
+    _print_comparison(rows)
+
+
+def _read(table: Path, model: Model, reading: dict[str, Any]) -> Sequences:
+    options = dict(reading)
+    if options["bins"] is None and model.bins is not None:
+        options["bins"] = model.bins
+    with _progress("reading the table"):
+        return read_sequences(table, states=model.theta.states, **options)
+
+
+def _parse_query(text: str) -> Query:
+    kind, _, argument = text.partition(":")
+    parts = [part.strip() for part in argument.split(",") if part.strip()]
+    if kind in ("histogram", "histogram-counts") and not argument:
+        return Histogram(relative=kind == "histogram")
+    if kind in ("count", "frequency") and parts:
+        return Count(parts) if kind == "count" else Frequency(parts)
+    if kind in ("sum", "mean") and parts:
+        of = Sum if kind == "sum" else Mean
+        named = [part.partition("=") for part in parts]
+        if all(equals for _, equals, _ in named):
+            return of({state.strip(): value for state, _, value in named})
+        return of(parts)
+    raise QueryError(f"query {text!r} is not understood. Queries: {_QUERY_HELP}")
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text.strip().replace("_", ""))
+    except ValueError:
+        raise ParameterError(f"--length is {text!r}, expected a whole number of records") from None
+
+
+def _check_targets(output: str, plot_path: str | None) -> None:
+    """Refuse what could not be written before any noise is drawn."""
+    check_writable(output)
+    if plot_path is not None:
+        check_writable(plot_path)
+        if Path(plot_path).suffix.lower() not in PICTURE_KINDS:
+            raise ParameterError(f"--plot is {plot_path!r}, expected a name that ends in {', '.join(PICTURE_KINDS)}")
+        if Path(plot_path).resolve() == Path(output).resolve():
+            raise ParameterError("--plot and --output name the same file")
+        require_matplotlib()
+
+
+def _fingerprint(table: Path) -> str:
+    with table.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _warnings(table: Path, model: Model) -> tuple[str, ...]:
+    if model.fitted_on is None or model.fitted_on != _fingerprint(table):
+        return ()
+    return (
+        "The model was fitted to this very table. The noise then depends on the secrets it should hide: "
+        "take this release as a comparison, not as a guarantee.",
+    )
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[None]:
+    """Show a bar on standard error while something long runs."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(what, total=None)
+
+        def listen(stage: str, share: float) -> None:
+            progress.update(task, description=f"{what}: {stage}" if stage != what else what, completed=share, total=1.0)
+
+        with listening(listen):
+            yield
+
+
+def _print_release(found: Release) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column(found.query.kind)
+    for heading in ("value", "± 95%"):
+        table.add_column(heading, justify="right")
+    error = found.accuracy(0.05)
+    for label, value in zip(found.query.labels, found.values, strict=True):
+        table.add_row(label, _number(value), _number(error))
+    console = Console(soft_wrap=True)
+    console.print(table)
+    click.echo(
+        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {found.scale:.6g} on each of "
+        f"{len(found.values)} values; all are within {_number(found.accuracy(0.05, joint=True))} with 95% probability"
+    )
+    if found.postprocessing:
+        click.echo(f"post-processed: {found.postprocessing}")
+    click.echo(found.promise)
+    for text in found.assumptions:
+        click.echo(f"assumed: {text}")
+
+
+def _print_comparison(rows: Comparison) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("mechanism")
+    for heading in ("scale", "noise multiplier", "expected L1 error", "seconds"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        if row.reason is not None:
+            table.add_row(row.title, "N/A", "", "", "")
+        else:
+            numbers = (row.scale, row.noise_multiplier, row.expected_l1_error)
+            table.add_row(row.title, *(_number(v or 0.0) for v in numbers), f"{row.seconds:.2f}")
+    Console(soft_wrap=True).print(table)
+    for row in rows:
+        if row.reason is not None:
+            click.echo(f"{row.title}: N/A, {row.reason}")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() and abs(value) >= 1000 else f"{value:.6g}"

@@ -1,0 +1,39 @@
+"""Progress of long work: the library reports, whoever runs it may listen.
+
+Nothing is shown unless a listener is set; the command line sets one that draws a bar.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+__all__ = ["Listener", "listening", "report_progress"]
+
+Listener = Callable[[str, float], None]
+"""Called with what is being done and the share of it that is done, 0 to 1."""
+
+_listener: ContextVar[Listener | None] = ContextVar("pufferfish_progress", default=None)
+
+
+def report_progress(what: str, share: float) -> None:
+    """Tell the listener, if there is one."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(what, share)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Send progress to ``listener`` inside the block.
+
+    Examples
+    --------
+    >>> with listening(lambda what, share: print(what, share)):
+    ...     report_progress("search", 0.5)
+    search 0.5
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)

@@ -1,0 +1,114 @@
+"""Numeric values as states: m + 1 increasing edges make m bins, and nothing falls outside.
+
+Bin j holds edge[j] ≤ x < edge[j+1]; values below the first edge go to the first bin, values from the last
+edge on to the last (the paper's electricity rows: 51 bins of 200 W). The bins are fixed by the edges alone,
+never by the data, so all of them are states, visited or not. A bin's number is the count of inner edges ≤ x:
+a sum of comparisons, exact and the same on every engine.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from functools import reduce
+from numbers import Real
+from typing import Any
+
+import narwhals as nw
+
+from pufferfish.errors import ParameterError
+
+__all__ = ["MAX_STATES", "bin_index", "bin_labels", "parse_bins"]
+
+MAX_STATES = 2_000
+_REMEDY = "give increasing edges such as '0,200,400' or '0,200,...,10200'"
+
+
+def parse_bins(bins: str | Sequence[float]) -> tuple[float, ...]:
+    """Edges of the bins from numbers or text; ``...`` (or ``…``) continues the last step to the last edge.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer than 2 bins, or an edge is not finite or not above the one before it.
+
+    Examples
+    --------
+    >>> parse_bins("0,200,...,1000")
+    (0.0, 200.0, 400.0, 600.0, 800.0, 1000.0)
+    """
+    edges = _from_text(bins) if isinstance(bins, str) else _from_numbers(bins)
+    for i, edge in enumerate(edges):
+        if not math.isfinite(edge):
+            raise ParameterError(f"bins[{i}] is {edge!r}, expected a finite number: {_REMEDY}")
+        if i and edge <= edges[i - 1]:
+            raise ParameterError(
+                f"bins[{i}] is {_number(edge)}, not above the edge before it ({_number(edges[i - 1])}): {_REMEDY}"
+            )
+    if len(edges) < 3:
+        raise ParameterError(f"bins has {len(edges)} edges, expected at least 3 (2 bins): {_REMEDY}")
+    if len(edges) - 1 > MAX_STATES:
+        raise ParameterError(f"bins makes {len(edges) - 1} states, expected at most {MAX_STATES}")
+    return edges
+
+
+def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
+    """State names of the bins between ``edges``, in order.
+
+    Examples
+    --------
+    >>> bin_labels((0, 200, 400, 600.5))
+    ('<200', '200-400', '>=400')
+    """
+    inner = [_number(edge) for edge in edges[1:-1]]
+    middle = (f"{low}-{high}" for low, high in zip(inner, inner[1:], strict=False))
+    return (f"<{inner[0]}", *middle, f">={inner[-1]}")
+
+
+def bin_index(value: nw.Expr, edges: Sequence[float]) -> nw.Expr:
+    """Bin number (0-based) of a float expression without nulls."""
+    return reduce(lambda total, term: total + term, ((value >= edge).cast(nw.Int64) for edge in edges[1:-1]))
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+def _from_numbers(bins: Any) -> tuple[float, ...]:
+    try:
+        values: list[Any] = list(bins)
+    except TypeError:
+        raise ParameterError(f"bins is {bins!r}: {_REMEDY}") from None
+    return tuple(_as_float(value, i) for i, value in enumerate(values))
+
+
+def _as_float(value: Any, i: int) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real | str):
+        raise ParameterError(f"bins[{i}] is {value!r}, expected a number: {_REMEDY}")
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        raise ParameterError(f"bins[{i}] is {value!r}, expected a finite number: {_REMEDY}") from None
+
+
+def _from_text(text: str) -> tuple[float, ...]:
+    pieces = [piece.strip() for piece in text.split(",")]
+    dots = [i for i, piece in enumerate(pieces) if re.fullmatch(r"\.\.\.|…", piece)]
+    if not dots:
+        return tuple(_as_float(piece, i) for i, piece in enumerate(pieces))
+    at = dots[0]
+    if len(dots) > 1 or at < 2 or at != len(pieces) - 2:
+        raise ParameterError(f"bins is {text!r}: '...' stands between two or more edges and the last one")
+    head = [_as_float(piece, i) for i, piece in enumerate(pieces[:at])]
+    last = _as_float(pieces[-1], len(pieces) - 1)
+    start, step = head[-1], head[-1] - head[-2]
+    if not (step > 0 and math.isfinite(last) and last > start):
+        raise ParameterError(f"bins is {text!r}, not increasing: {_REMEDY}")
+    steps = (last - start) / step
+    if steps + len(head) > MAX_STATES + 1:
+        raise ParameterError(f"bins is {text!r}, which makes more than {MAX_STATES} states")
+    count = round(steps)
+    if count < 1 or abs(steps - count) > 1e-9 * count:
+        raise ParameterError(
+            f"bins is {text!r}: steps of {_number(step)} from {_number(start)} do not end at {_number(last)}"
+        )
+    return (*head, *(start + i * step for i in range(1, count)), last)

@@ -1,0 +1,274 @@
+"""Columns of any engine as numbers, microseconds or labels, in expressions that every engine computes alike.
+
+Engines differ in what they do with a text that is no number, a 30 February, a time zone, a difference of two
+timestamps, a comparison with a missing value. So nothing here relies on them: text is matched by a regular
+expression first and converted where it matches, and instants become whole microseconds since 1970 (UTC) by
+calendar arithmetic on their year, month, day, …, after which times are integers like any others.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+import narwhals as nw
+
+__all__ = [
+    "ISO",
+    "NUMBER",
+    "Column",
+    "Kind",
+    "TextProfile",
+    "clean_text",
+    "count_where",
+    "format_instant",
+    "instant_micros",
+    "is_absent",
+    "kind_of",
+    "missing",
+    "native_column",
+    "parse_instant",
+    "profile_text",
+    "text_column",
+    "text_instant",
+    "text_number",
+]
+
+Kind = Literal["number", "text", "boolean", "instant", "nothing", "other"]
+
+INTEGER = r"^-?[0-9]{1,18}$"
+NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?|[iI][nN][fF]|[nN][aA][nN]|[iI]nfinity)$"
+BOOLEAN = r"^(?:true|false|True|False|TRUE|FALSE)$"
+_LEAP = r"(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
+_DAY = (
+    r"(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
+    rf"|02-(?:0[1-9]|1[0-9]|2[0-8]))|{_LEAP}-02-29)"
+)
+_CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?)?"
+_ZONE = r" ?(?:Z|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
+ISO = rf"^{_DAY}(?:[T ]{_CLOCK}(?:{_ZONE})?)?$"
+ZONED = rf"[0-9]{_ZONE}$"
+_NOT_ZONE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.,]*)? ?"
+_EPOCH = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A column as two expressions that are never null: its values, and where they are missing.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    kind : str
+        What the values are: numbers, text, booleans, instants (microseconds), or nothing at all.
+    value, missing : narwhals Expr
+        The values (anything where they are missing), and where they are missing.
+    zoned : bool
+        For instants, whether they have a time zone.
+    """
+
+    name: str
+    kind: Kind
+    value: nw.Expr
+    missing: nw.Expr
+    zoned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextProfile:
+    """How many values of a text column look like what.
+
+    Parameters
+    ----------
+    values : int
+        Values that are not missing.
+    booleans, integers, numbers, instants, zoned : int
+        Values that look like it; ``zoned`` are the instants with an offset.
+    """
+
+    values: int
+    booleans: int
+    integers: int
+    numbers: int
+    instants: int
+    zoned: int
+
+
+def kind_of(dtype: Any) -> Kind:
+    """What a column of a narwhals data type can be used as."""
+    if dtype.is_numeric():
+        return "number"
+    if dtype == nw.Boolean:
+        return "boolean"
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return "text"
+    return "instant" if dtype in (nw.Datetime, nw.Date) else "other"
+
+
+def missing(column: nw.Expr, dtype: Any) -> nw.Expr:
+    """Whether a value is missing: null, or NaN in a column of floats; never null itself."""
+    if not dtype.is_float():
+        return column.is_null()
+    nan = column.fill_null(0.0).is_nan()
+    return column.is_null() | nan
+
+
+def native_column(name: str, dtype: Any, *, zoned: bool = False) -> Column:
+    """Read a column by its type; ``zoned`` for instants in UTC whose type does not say so."""
+    column, kind = nw.col(name), kind_of(dtype)
+    if kind == "instant":
+        value = instant_micros(column, dtype)
+    elif kind == "text":
+        value = column.cast(nw.String).fill_null("")
+    elif kind == "boolean":
+        value = column.fill_null(False)
+    elif kind == "number":
+        value = column.cast(nw.Int64).fill_null(0) if dtype.is_integer() else column.cast(nw.Float64).fill_null(0.0)
+    else:
+        value = column
+    return Column(name, kind, value, missing(column, dtype), zoned or getattr(dtype, "time_zone", None) is not None)
+
+
+def profile_text(frame: nw.LazyFrame[Any], names: Sequence[str]) -> dict[str, TextProfile]:
+    """Look at all values of text columns, in one pass."""
+    tests: dict[str, nw.Expr] = {}
+    for i, name in enumerate(names):
+        text = clean_text(nw.col(name))
+        iso = text.str.contains(ISO)
+        tests[f"{i}values"] = text != ""
+        tests[f"{i}booleans"] = text.str.contains(BOOLEAN)
+        tests[f"{i}integers"] = text.str.contains(INTEGER)
+        tests[f"{i}numbers"] = text.str.contains(NUMBER)
+        tests[f"{i}instants"] = iso
+        tests[f"{i}zoned"] = iso & text.str.contains(ZONED)
+    counts = frame.select(count_where(test).alias(key) for key, test in tests.items()).collect().row(0)
+    found = iter([int(count or 0) for count in counts])
+    return {name: TextProfile(*(next(found) for _ in range(6))) for name in names}
+
+
+def text_column(name: str, profile: TextProfile) -> Column:
+    """Read a text column as what all its values look like."""
+    text = clean_text(nw.col(name))
+    absent = text == ""
+    if profile.values == 0:
+        return Column(name, "nothing", text, absent)
+    if profile.booleans == profile.values:
+        return Column(name, "boolean", text.is_in(["true", "True", "TRUE"]), absent)
+    if profile.numbers == profile.values:
+        integer = profile.integers == profile.values
+        value = text_number(text, integer=integer)
+        return Column(name, "number", value, absent if integer else absent | value.is_nan())
+    if profile.instants == profile.values and profile.zoned in (0, profile.values):
+        return Column(name, "instant", text_instant(text), absent, profile.zoned > 0)
+    return Column(name, "text", nw.col(name).fill_null(""), absent)
+
+
+def is_absent(value: Any) -> bool:
+    """Whether a value of a collected result is missing (None, NaN, NaT or the like).
+
+    Examples
+    --------
+    >>> is_absent(None), is_absent(float("nan")), is_absent(0)
+    (True, True, False)
+    """
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # noqa: PLR0124
+    except TypeError:  # pandas.NA
+        return True
+
+
+def count_where(condition: nw.Expr) -> nw.Expr:
+    """Count the rows where a condition that is never null holds."""
+    return condition.cast(nw.Int64).sum()
+
+
+def clean_text(column: nw.Expr) -> nw.Expr:
+    """Text without nulls and without white space around it."""
+    return column.cast(nw.String).fill_null("").str.strip_chars()
+
+
+def text_number(text: nw.Expr, *, integer: bool) -> nw.Expr:
+    """Numbers of clean text; 0 where it is not a number."""
+    pattern = INTEGER if integer else NUMBER
+    digits = nw.when(text.str.contains(pattern)).then(text).otherwise(nw.lit("0"))
+    return digits.cast(nw.Int64 if integer else nw.Float64)
+
+
+def text_instant(text: nw.Expr) -> nw.Expr:
+    """Microseconds since 1970 of clean ISO text, offsets taken off; digits after the sixth are dropped."""
+    text = nw.when(text.str.contains(ISO)).then(text).otherwise(nw.lit("1970-01-01"))
+    zone = text.str.replace_all(_NOT_ZONE, "").str.replace_all("[:Z]", "")
+    zone = nw.concat_str(zone, nw.lit("+0000"))
+    east = nw.when(zone.str.slice(0, 1) == "-").then(nw.lit(-1)).otherwise(nw.lit(1))
+    offset = east * (_integer(zone, 1, 2) * 60 + _integer(zone, 3, 2))
+    local = nw.when(text.str.contains(ZONED)).then(text.str.replace_all(_ZONE + "$", "")).otherwise(text)
+    size = local.str.len_chars()
+    rest = nw.lit("000000")
+    for length, padding in ((19, ".000000"), (16, ":00.000000"), (10, " 00:00:00.000000")):
+        rest = nw.when(size == length).then(nw.lit(padding)).otherwise(rest)
+    full = nw.concat_str(local, rest)
+    day = _days(_integer(full, 0, 4), _integer(full, 5, 2), _integer(full, 8, 2))
+    minute = (day * 24 + _integer(full, 11, 2)) * 60 + _integer(full, 14, 2) - offset
+    return (minute * 60 + _integer(full, 17, 2)) * 1_000_000 + _integer(full, 20, 6)
+
+
+def instant_micros(column: nw.Expr, dtype: Any) -> nw.Expr:
+    """Microseconds since 1970 (UTC where the column has a time zone); 0 where it is null."""
+    if dtype == nw.Date:
+        column = column.cast(nw.Datetime("us"))
+    elif getattr(dtype, "time_zone", None) is not None:
+        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    part = column.fill_null(_EPOCH).dt
+    day = _days(part.year().cast(nw.Int64), part.month().cast(nw.Int64), part.day().cast(nw.Int64))
+    minute = (day * 24 + part.hour().cast(nw.Int64)) * 60 + part.minute().cast(nw.Int64)
+    return (minute * 60 + part.second().cast(nw.Int64)) * 1_000_000 + part.microsecond().cast(nw.Int64)
+
+
+def parse_instant(text: str) -> tuple[int, bool] | None:
+    """Microseconds since 1970 of one ISO text and whether it has an offset, or None if it is not one.
+
+    Examples
+    --------
+    >>> parse_instant("1970-01-01T01:00+01:00"), parse_instant("1970-01-02"), parse_instant("yesterday")
+    ((0, True), (86400000000, False), None)
+    """
+    text = text.strip()
+    if re.search(ISO, text) is None:
+        return None
+    zoned = re.search(ZONED, text) is not None
+    try:
+        instant = datetime.fromisoformat(text.replace(" +", "+").replace(" -", "-").replace(" Z", "Z"))
+    except ValueError:
+        return None
+    utc = instant.astimezone(UTC).replace(tzinfo=None) if zoned else instant
+    return (utc - _EPOCH) // timedelta(microseconds=1), zoned
+
+
+def format_instant(micros: int, *, zoned: bool = False) -> str:
+    """Microseconds since 1970 as ISO text.
+
+    Examples
+    --------
+    >>> format_instant(60_000_000, zoned=True)
+    '1970-01-01 00:01:00+00:00'
+    """
+    try:
+        return str(_EPOCH + timedelta(microseconds=micros)) + ("+00:00" if zoned else "")
+    except OverflowError:
+        return f"{micros} microseconds after 1970"
+
+
+def _integer(text: nw.Expr, start: int, length: int) -> nw.Expr:
+    return text.str.slice(start, length).cast(nw.Int64)
+
+
+def _days(year: nw.Expr, month: nw.Expr, day: nw.Expr) -> nw.Expr:
+    """Days since 1970-01-01 in the Gregorian calendar; the year is taken to begin in March."""
+    early = month <= 2
+    year = year - early.cast(nw.Int64)
+    month = month + nw.when(early).then(nw.lit(9)).otherwise(nw.lit(-3))
+    return year * 365 + year // 4 - year // 100 + year // 400 + (month * 153 + 2) // 5 + day - 719_469

@@ -1,0 +1,225 @@
+"""The edge: a path or a table of any kind becomes one lazy narwhals frame of the needed columns.
+
+Files are scanned by polars, lazily. CSV columns are read as text whatever they look like: a type guessed from
+the first rows breaks when row 5,000 holds a word; text is given its meaning later, from all rows.
+"""
+
+import difflib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import polars as pl
+
+from pufferfish.errors import DataError, PufferfishError
+from pufferfish.models.states import state_label
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ROW", "Source", "engine_errors", "open_source"]
+
+ROW = "__pf_row"
+_CSV = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+_KINDS = ".csv, .csv.gz, .tsv, .tsv.gz or .parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table on its way in.
+
+    Parameters
+    ----------
+    frame : narwhals LazyFrame
+        The needed columns, and ``ROW`` if rows have an order.
+    name : str
+        File name without folder, or the kind of table.
+    ordered : bool
+        Whether rows have an order.
+    untyped : bool
+        Whether all columns are text because the file says nothing about types (CSV).
+    zoned : frozenset of str
+        Columns that had a time zone before the edge turned them into UTC.
+    """
+
+    frame: nw.LazyFrame[Any]
+    name: str
+    ordered: bool
+    untyped: bool = False
+    zoned: frozenset[str] = frozenset()
+
+
+@contextmanager
+def engine_errors(name: str) -> Iterator[None]:
+    """Turn whatever an engine raises into one line.
+
+    Examples
+    --------
+    >>> with engine_errors("table.csv"):
+    ...     raise OSError("unexpected end of file")
+    Traceback (most recent call last):
+    pufferfish.errors.DataError: table.csv cannot be read: unexpected end of file
+    """
+    try:
+        yield
+    except (PufferfishError, MemoryError):
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        line = " ".join(str(error).split()) or type(error).__name__
+        raise DataError(f"{name} cannot be read: {line[:300]}") from error
+
+
+def open_source(source: Any, columns: Sequence[str]) -> Source:
+    """Open a file or table and select its needed columns.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, the object is not a table, or a column is not found.
+    """
+    if isinstance(source, str | os.PathLike):
+        return _from_file(Path(os.fsdecode(source)), columns)
+    return _from_table(source, columns)
+
+
+def _from_file(path: Path, columns: Sequence[str]) -> Source:
+    if path.is_dir():
+        raise DataError(f"{path} is a folder, expected a file ({_KINDS})")
+    if not path.exists():
+        raise DataError(f"file {path} not found")
+    name = path.name.lower()
+    separator = next((value for suffix, value in _CSV.items() if name.endswith(suffix)), None)
+    parquet = name.endswith((".parquet", ".pq"))
+    if separator is None and not parquet:
+        raise DataError(f"{path.name} is not of a kind that can be read, expected {_KINDS}")
+    if path.stat().st_size == 0:
+        raise DataError(f"{path.name} is empty (0 bytes)")
+    if parquet:
+        scan = pl.scan_parquet(path, glob=False)
+    else:
+        scan = pl.scan_csv(path, separator=separator or ",", infer_schema=False, glob=False)
+    schema = scan.collect_schema()
+    _require(columns, schema.names(), untyped=not parquet)
+    frame = scan.with_row_index(ROW)
+    if not parquet:
+        if len(schema) > 1:  # a blank line
+            frame = frame.filter(~pl.all_horizontal(pl.col(schema.names()).is_null()))
+        frame = frame.with_columns(pl.when(pl.col(c) != "").then(pl.col(c)).alias(c) for c in columns)
+    return Source(nw.from_native(_polars(frame, columns)), path.name, ordered=True, untyped=not parquet)
+
+
+def _from_table(table: Any, columns: Sequence[str]) -> Source:
+    native: Any = nw.to_native(table, pass_through=True)
+    if type(native).__module__.partition(".")[0] == "pandas" and hasattr(native, "columns"):
+        native = _pandas(native, columns)
+    try:
+        held = nw.from_native(native)
+    except TypeError:
+        raise DataError(
+            f"source is a {type(native).__name__}, expected a path or a table (polars, pandas, DuckDB, …)"
+        ) from None
+    frame: nw.LazyFrame[Any] = held.lazy()
+    _require(columns, frame.collect_schema().names())
+    kind = frame.implementation
+    if isinstance(native, pl.DataFrame | pl.LazyFrame):
+        lazy = _polars(native.lazy().select(columns).with_row_index(ROW), columns)
+        return Source(nw.from_native(lazy), "polars frame", ordered=True)
+    if isinstance(held, nw.DataFrame):
+        rows = held.select(columns)
+        if not (kind.is_pandas() or kind.is_modin() or kind.is_cudf()):  # Arrow has no window functions
+            lazy = _polars(rows.to_polars().lazy().with_row_index(ROW), columns)
+            return Source(nw.from_native(lazy), "Arrow table", ordered=True)
+        name = "pandas frame" if kind.is_pandas() else f"{kind.name.lower()} frame"
+        return Source(rows.with_row_index(ROW).lazy(), name, ordered=True)
+    if kind.is_duckdb():
+        relation, zoned = _duckdb(native, frame, columns)
+        return Source(relation, "DuckDB relation", ordered=False, zoned=zoned)
+    return Source(frame.select(columns), f"{kind.name.lower()} table", ordered=False)
+
+
+def _polars(frame: pl.LazyFrame, columns: Sequence[str]) -> pl.LazyFrame:
+    """Give columns that hold nothing at all a type."""
+    schema = frame.collect_schema()
+    nothing = [name for name in columns if schema[name] == pl.Null]
+    return frame.with_columns(pl.col(name).cast(pl.String) for name in nothing).select(*columns, ROW)
+
+
+def _duckdb(native: Any, frame: nw.LazyFrame[Any], columns: Sequence[str]) -> tuple[nw.LazyFrame[Any], frozenset[str]]:
+    """Turn timestamps with a time zone into UTC: their parts would follow the zone of the connection."""
+    import duckdb
+
+    schema = frame.collect_schema()
+    zoned = {name for name in columns if getattr(schema[name], "time_zone", None) is not None}
+    selected = [
+        duckdb.FunctionExpression("timezone", duckdb.ConstantExpression("UTC"), duckdb.ColumnExpression(name))
+        .alias(name)
+        if name in zoned
+        else duckdb.ColumnExpression(name)
+        for name in columns
+    ]  # fmt: skip
+    relation: nw.LazyFrame[Any] = nw.from_native(native.select(*selected))
+    return relation, frozenset(zoned)
+
+
+def _pandas(native: "pd.DataFrame", columns: Sequence[str]) -> "pd.DataFrame":
+    """Needed columns of a pandas frame with one type each and missing values that are not NaN."""
+    import pandas as pd
+
+    _require(columns, [str(name) for name in native.columns])
+    tidy: dict[str, Any] = {}
+    for name in columns:
+        column: Any = native[name].reset_index(drop=True)
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            values = column.cat.categories.array
+            column = pd.Series(pd.api.extensions.take(values, column.cat.codes.to_numpy(), allow_fill=True))
+        if column.dtype == object:
+            column = _object(column)
+        if str(column.dtype).startswith(("int", "uint")):
+            column = column.astype("Int64")
+        elif str(column.dtype) == "bool":
+            column = column.astype("boolean")
+        tidy[name] = column
+    return pd.DataFrame(tidy)
+
+
+def _object(column: Any) -> Any:
+    """Give a column of Python objects the type that all of them have, or else their labels."""
+    import pandas as pd
+
+    kind: str = pd.api.types.infer_dtype(column, skipna=True)
+    if kind in {"string", "empty"}:
+        return column.astype("string")
+    if kind == "boolean":
+        return column.astype("boolean")
+    if kind == "integer":
+        return column.astype("Int64")
+    if kind in {"floating", "mixed-integer-float", "decimal"}:
+        return column.astype("Float64" if kind == "mixed-integer-float" else float)
+    if kind in {"datetime", "datetime64", "date"}:
+        return pd.to_datetime(column)
+    return column.map(state_label, na_action="ignore").astype("string")
+
+
+def _require(columns: Sequence[str], present: Sequence[str], *, untyped: bool = False) -> None:
+    """Refuse columns that are not there, or there twice."""
+    for name in columns:
+        if name.startswith("__pf_"):
+            raise DataError(f"column {name!r} has a name that begins with '__pf_', kept for internal use: rename it")
+        if name not in present:
+            near = difflib.get_close_matches(name, present, n=1)
+            ask = f" Did you mean {near[0]!r}?" if near else ""
+            shown = ", ".join(present[:20]) + (f" and {len(present) - 20} more" if len(present) > 20 else "")
+            hint = ""
+            if untyped and len(present) == 1 and (mark := re.search(r"[;\t|]", present[0])):
+                hint = f" The file seems to separate columns by {mark[0]!r}, expected ',' (.csv) or a tab (.tsv)."
+            raise DataError(f"column {name!r} not found.{ask} Columns: {shown}.{hint}")
+        twice = untyped and any(re.fullmatch(rf"{re.escape(name)}_duplicated_[0-9]+", p) for p in present)
+        if twice or present.count(name) > 1:
+            raise DataError(f"column {name!r} is there more than once: rename or drop the others")

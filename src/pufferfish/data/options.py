@@ -1,0 +1,127 @@
+"""The options of reading, checked before a table is opened."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pufferfish.data.bins import bin_labels, parse_bins
+from pufferfish.data.durations import Duration, parse_duration
+from pufferfish.data.where import Where, parse_where
+from pufferfish.errors import ParameterError
+from pufferfish.models.states import state_label
+
+__all__ = ["Gaps", "Missing", "Options", "check_options", "listed"]
+
+Missing = Literal["unobserved", "split", "refuse"]
+Gaps = Literal["unobserved", "independent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of ``read_sequences``, checked as far as they can be without a table."""
+
+    state: str
+    subject: str | None
+    time: str | None
+    max_gap: Duration | None
+    step: Duration | None
+    bins: tuple[float, ...] | None
+    where: Where | None
+    states: tuple[str, ...] | None
+    missing: Missing
+    gaps: Gaps
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that are read."""
+        filters = self.where.columns if self.where else ()
+        roles = (self.subject, self.time, self.state)
+        return tuple(dict.fromkeys([name for name in roles if name is not None] + list(filters)))
+
+
+def check_options(
+    *,
+    state: Any,
+    subject: Any,
+    time: Any,
+    max_gap: Any,
+    bins: Any,
+    where: Any,
+    states: Any,
+    missing: Any,
+    gaps: Any,
+    step: Any,
+) -> Options:
+    """Check options as they were given.
+
+    Raises
+    ------
+    ParameterError
+        If one is out of its range or does not go with the others.
+    DataError
+        If the row filter is not understood.
+    """
+    roles = {"state": state, "subject": subject, "time": time}
+    for role, name in roles.items():
+        if not isinstance(name, str) and not (name is None and role != "state"):
+            raise ParameterError(f"{role} is {name!r}, expected the name of a column")
+    named = [name for name in roles.values() if name is not None]
+    for name in named:
+        if named.count(name) > 1:
+            both = " and ".join(role for role, given in roles.items() if given == name)
+            raise ParameterError(f"{both} are the same column {name!r}, expected different ones")
+    for option, value, allowed in (
+        ("missing", missing, ("unobserved", "split", "refuse")),
+        ("gaps", gaps, ("unobserved", "independent")),
+    ):
+        if value not in allowed:
+            raise ParameterError(f"{option} is {value!r}, expected one of {', '.join(map(repr, allowed))}")
+    if max_gap is not None and time is None:
+        raise ParameterError(f"max_gap is {max_gap!r} but there is no time: give time=, the column of times")
+    if step is not None and max_gap is None:
+        raise ParameterError(f"step is {step!r} but there is no max_gap: without it every row is one step")
+    if step is not None and gaps == "independent":
+        raise ParameterError("step is not used with gaps='independent': leave it out")
+    longest = None if max_gap is None else parse_duration(max_gap, "max_gap")
+    one = None if step is None else parse_duration(step, "step")
+    if longest and one and (one.has_unit != longest.has_unit or one.value > longest.value):
+        raise ParameterError(f"step is {one} and max_gap is {longest}, expected step <= max_gap in the same unit")
+    if where is not None and not isinstance(where, str):
+        raise ParameterError(f"where is {where!r}, expected text such as 'awake and steps > 0'")
+    edges = None if bins is None else parse_bins(bins)
+    return Options(
+        state=state,
+        subject=subject,
+        time=time,
+        max_gap=longest,
+        step=one,
+        bins=edges,
+        where=None if where is None else parse_where(where, state),
+        states=_model_states(states, edges),
+        missing=missing,
+        gaps=gaps,
+    )
+
+
+def _model_states(states: Any, edges: tuple[float, ...] | None) -> tuple[str, ...] | None:
+    if states is None:
+        return None if edges is None else bin_labels(edges)
+    if isinstance(states, str):
+        raise ParameterError(f"states is {states!r}, expected a list of state names")
+    names = tuple(state_label(name) for name in states)
+    if not names:
+        raise ParameterError("states is empty, expected the names of the model's states")
+    for name in names:
+        if names.count(name) > 1:
+            raise ParameterError(f"states names {name!r} more than once")
+    if edges is not None and names != bin_labels(edges):
+        raise ParameterError(
+            f"states are {listed(names)}, but bins makes {listed(bin_labels(edges))}: use the model's bins, or a "
+            "model of these bins"
+        )
+    return names
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join the first names, and say how many more there are."""
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

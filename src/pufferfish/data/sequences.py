@@ -1,0 +1,176 @@
+"""What a table becomes: aggregates per chain, and the record of how the table was read.
+
+A chain is one subject's series (MATH: "Many chains"): different chains are independent, records of one chain
+are not. A chain of n observed records spans at least n steps; steps without a record are unobserved records
+of the same chain. Queries read ``counts``; a model fitted to public data reads ``transitions``; calibration
+reads ``length``, which is published.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.errors import ParameterError
+from pufferfish.models.lengths import ChainLength
+
+__all__ = ["Base", "Sequences"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """How a table was read: the records, states, filter and binning that a privacy loss is tied to.
+
+    Only plain values, so that it goes into a release as JSON. The source is named without its folder.
+
+    Parameters
+    ----------
+    source : str
+        File name without folder, or the kind of table.
+    state : str
+        Column of the states.
+    subject, time : str or None
+        Columns of the independent unit and of time.
+    max_gap, step : str or None
+        Longest time between adjacent records, and the time one step takes, as text.
+    bins : tuple of float or None
+        Edges of the bins.
+    where : str or None
+        Row filter.
+    missing : {"unobserved", "split", "refuse"}
+        What a missing state is.
+    gaps : {"unobserved", "independent"}
+        What a gap is.
+
+    Examples
+    --------
+    >>> Base(source="day.csv", state="activity").assumptions[0]
+    'The table is one chain: any record may depend on any other.'
+    """
+
+    source: str
+    state: str
+    subject: str | None = None
+    time: str | None = None
+    max_gap: str | None = None
+    step: str | None = None
+    bins: tuple[float, ...] | None = None
+    where: str | None = None
+    missing: str = "unobserved"
+    gaps: str = "unobserved"
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Plain sentences about the data that the promise of a release rests on."""
+        return tuple(sentence for sentence in self._sentences() if sentence)
+
+    def _sentences(self) -> list[str]:
+        gap = f"records more than {self.max_gap} apart" if self.max_gap else "left-out rows"
+        if self.subject is None:
+            unit = "The table is one chain: any record may depend on any other."
+        else:
+            unit = f"Different subjects (column {self.subject!r}) are independent of each other."
+        if self.gaps == "independent":
+            if self.subject is None:
+                unit = ""
+            between = (
+                f"Stretches of records on the two sides of a gap ({gap}) are taken to be independent "
+                "(gaps='independent', the reading of Song, Wang and Chaudhuri 2017). This under-protects where "
+                "the states before and after a gap are correlated."
+            )
+        else:
+            every = f", one every {self.step}" if self.step else ""
+            between = f"A gap ({gap}) is made of unobserved records of the same chain{every}."
+        missing = {
+            "unobserved": "A missing state is an unobserved record.",
+            "split": "Which states are missing is public; a missing state is a gap.",
+            "refuse": "",
+        }[self.missing]
+        lengths = (
+            "The number of records, their times, the gaps and which states are missing are public, and assumed "
+            "independent of the states."
+        )
+        where = self.where and (
+            f"Only rows where {self.where} are used; which rows those are is public, and assumed independent of "
+            "the states."
+        )
+        bins = self.bins and (
+            f"Values of {self.state!r} below {self.bins[0]:g} count in the first bin, values above "
+            f"{self.bins[-1]:g} in the last."
+        )
+        return [unit, between, missing, lengths, where or "", bins or ""]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Sequences:
+    """Sequences of states as aggregates, one row per chain; private, except for the lengths.
+
+    Parameters
+    ----------
+    states : tuple of str
+        Names of the k states.
+    counts : (chains, k) ndarray of int64
+        Observed records of each state in each chain; made read-only.
+    transitions : (k, k) ndarray of int64
+        Observed one-step transitions over all chains (rows = from); made read-only.
+    length : tuple of ChainLength
+        Steps spanned and records observed, one per chain.
+    subjects : int
+        Independent subjects.
+    base : Base
+        How the table was read.
+
+    Examples
+    --------
+    >>> Sequences(states=("a", "b"), counts=[[2, 1]], transitions=[[1, 1], [0, 0]],
+    ...           length=(ChainLength(3, 3),), subjects=1, base=Base(source="day.csv", state="activity"))
+    Sequences(2 states, 1 chain, 1 subject, 3 records)
+    """
+
+    states: tuple[str, ...]
+    counts: NDArray[np.int64]
+    transitions: NDArray[np.int64]
+    length: tuple[ChainLength, ...]
+    subjects: int
+    base: Base
+
+    def __post_init__(self) -> None:
+        k, chains = len(self.states), len(self.length)
+        for name, shape in (("counts", (chains, k)), ("transitions", (k, k))):
+            array = np.array(getattr(self, name), dtype=np.int64)
+            if array.shape != shape:
+                raise ParameterError(f"{name} has shape {array.shape}, expected {shape}: chains by states")
+            if (array < 0).any():
+                raise ParameterError(f"{name} has a negative entry, expected numbers of records")
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        if len(set(self.states)) != k:
+            raise ParameterError(f"states repeats a name: {', '.join(self.states)}")
+        for i, length in enumerate(self.length):
+            if length.records != int(self.counts[i].sum()):
+                raise ParameterError(f"length[{i}].records is {length.records}, not the row sum of counts")
+
+    def __repr__(self) -> str:
+        numbers = {"state": len(self.states), "chain": len(self.length), "subject": self.subjects}
+        parts = [f"{count:,} {word}{'' if count == 1 else 's'}" for word, count in numbers.items()]
+        return f"Sequences({', '.join(parts)}, {self.records:,} records)"
+
+    @property
+    def records(self) -> int:
+        """Observed records over all chains (public)."""
+        return sum(self.lengths)
+
+    @property
+    def spans(self) -> tuple[int, ...]:
+        """Steps spanned by each chain (public)."""
+        return tuple(length.steps for length in self.length)
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Observed records of each chain (public)."""
+        return tuple(length.records for length in self.length)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Plain sentences about the data that the promise of a release rests on."""
+        return self.base.assumptions

@@ -1,0 +1,318 @@
+"""The small language of row filters: ``awake and steps > 0``, ``group in ["a", "b"]``, ``col("day no") < 7``.
+
+Python's own grammar, read with :mod:`ast` and never evaluated: column names, literals, comparisons,
+``in``, ``and``, ``or``, ``not``. A filter may not refer to the state column: which rows take part is public,
+so it must not depend on the private states.
+
+Missing values follow three-valued logic: a comparison with one is neither true nor false, and a row is kept
+only where the filter is true. Engines disagree about this (pandas finds ``NaN != 3`` true), so an expression
+is compiled into two: where it is certainly true, and where it is certainly false.
+"""
+
+import ast
+import operator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, NoReturn
+
+import narwhals as nw
+
+from pufferfish.data.columns import Column, parse_instant
+from pufferfish.errors import DataError
+
+__all__ = ["Where", "parse_where"]
+
+_ORDER: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_CONSTANTS = {"true": True, "false": False, "none": None, "null": None}
+_HOLDS = {"number": "numbers", "text": "text", "boolean": "true or false", "instant": "times", "nothing": "nothing"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Truth:
+    """Two expressions that are never null: where a condition is true, and where it is false."""
+
+    true: nw.Expr
+    false: nw.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A parsed filter.
+
+    Parameters
+    ----------
+    text : str
+        What was given.
+    columns : tuple of str
+        Columns it reads.
+    """
+
+    text: str
+    columns: tuple[str, ...]
+    _tree: ast.expr
+
+    def keep(self, columns: Mapping[str, Column]) -> nw.Expr:
+        """Compile to an expression, never null, that is true where a row is kept.
+
+        Parameters
+        ----------
+        columns : mapping of str to Column
+            The columns it reads.
+        """
+        return _Compiler(self.text, columns).truth(self._tree).true
+
+
+def parse_where(text: str, state: str) -> Where:
+    """Parse a filter and name its columns.
+
+    Raises
+    ------
+    DataError
+        If it is not in the language, or refers to the state column.
+
+    Examples
+    --------
+    >>> parse_where('awake and col("day no") < 7', state="activity").columns
+    ('awake', 'day no')
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        hint = ": compare with ==, not =" if "=" in text.replace("==", "").replace("!=", "") else ""
+        raise DataError(
+            f"where {text!r} is not an expression such as 'awake and steps > 0'{hint or f' ({error.args[0]})'}"
+        ) from None
+    columns = tuple(dict.fromkeys(_columns(tree, text)))
+    if state in columns:
+        raise DataError(
+            f"where {text!r} refers to the state column {state!r}: which rows are used is public, so it must not "
+            "depend on the private states; filter on another column"
+        )
+    if not columns:
+        raise DataError(f"where {text!r} names no column, expected a condition such as 'awake and steps > 0'")
+    return Where(text, columns, tree)
+
+
+def _columns(node: ast.expr, text: str) -> Iterator[str]:
+    """Walk the tree, naming columns; refuse whatever is not in the language."""
+    name = _column_name(node)
+    if name is not None:
+        yield name
+    elif isinstance(node, ast.BoolOp):
+        for value in node.values:
+            yield from _columns(value, text)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub | ast.UAdd):
+        yield from _columns(node.operand, text)
+    elif isinstance(node, ast.Compare):
+        for value in (node.left, *node.comparators):
+            yield from _columns(value, text)
+    elif isinstance(node, ast.List | ast.Tuple | ast.Set):
+        for value in node.elts:
+            if _literal(value) is _NOT_LITERAL:
+                _refuse(text, value)
+    elif _literal(node) is _NOT_LITERAL:
+        _refuse(text, node)
+
+
+def _column_name(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Name) and node.id not in _CONSTANTS:
+        return node.id
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "col":
+        match node.args:
+            case [ast.Constant(value=str(name))] if not node.keywords:
+                return name
+            case _:
+                return None
+    return None
+
+
+_NOT_LITERAL = object()
+
+
+def _literal(node: ast.expr) -> Any:
+    """Value of a literal, or ``_NOT_LITERAL``."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str | None):
+        large = isinstance(node.value, int) and abs(node.value) >= 2**63
+        return float(node.value) if large and isinstance(node.value, int) else node.value
+    if isinstance(node, ast.Name) and node.id in _CONSTANTS:
+        return _CONSTANTS[node.id]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        value = _literal(node.operand)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return -value if isinstance(node.op, ast.USub) else value
+    return _NOT_LITERAL
+
+
+def _refuse(text: str, node: ast.AST) -> NoReturn:
+    try:
+        part = ast.unparse(node)
+    except (ValueError, RecursionError):
+        part = type(node).__name__
+    raise DataError(
+        f'where {text!r}: {part!r} is not understood; use column names, col("any name"), numbers, "text", true, '
+        "false, none, comparisons, in [...], and, or, not"
+    )
+
+
+class _Compiler:
+    """Turns a tree into expressions, given the types of the columns."""
+
+    def __init__(self, text: str, columns: Mapping[str, Column]) -> None:
+        self._text = text
+        self._columns = columns
+
+    def truth(self, node: ast.expr) -> _Truth:
+        if isinstance(node, ast.BoolOp):
+            parts = [self.truth(value) for value in node.values]
+            true, false = [part.true for part in parts], [part.false for part in parts]
+            if isinstance(node.op, ast.And):
+                return _Truth(reduce(operator.and_, true), reduce(operator.or_, false))
+            return _Truth(reduce(operator.or_, true), reduce(operator.and_, false))
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            inner = self.truth(node.operand)
+            return _Truth(inner.false, inner.true)
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            links = [
+                self._compare(left, op, right) for left, op, right in zip(sides, node.ops, sides[1:], strict=False)
+            ]
+            return _Truth(
+                reduce(operator.and_, [link.true for link in links]),
+                reduce(operator.or_, [link.false for link in links]),
+            )
+        name = _column_name(node)
+        if name is None:
+            self._refuse(f"{ast.unparse(node)!r} is not a condition")
+        column = self._column(name)
+        if column.kind == "nothing":
+            return _never(column)
+        if column.kind != "boolean":
+            self._refuse(f"{_holds(column)}, so it is not a condition; compare it, e.g. {ast.unparse(node)} == …")
+        return _Truth(~column.missing & column.value, ~column.missing & ~column.value)
+
+    def _column(self, name: str) -> Column:
+        column = self._columns[name]
+        if column.kind == "other":
+            self._refuse(f"column {name!r} holds neither numbers, text, times nor true or false")
+        return column
+
+    def _operand(self, node: ast.expr) -> Any:
+        """Return a ``Column``, or the value of a literal."""
+        name = _column_name(node)
+        if name is not None:
+            return self._column(name)
+        value = _literal(node)
+        if value is not _NOT_LITERAL:
+            return value
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+            inner = self._operand(node.operand)
+            if isinstance(inner, Column) and inner.kind == "number":
+                minus = isinstance(node.op, ast.USub)
+                return replace(inner, value=-inner.value if minus else inner.value)
+        self._refuse(f"{ast.unparse(node)!r} cannot be compared")
+
+    def _compare(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> _Truth:
+        if isinstance(op, ast.In | ast.NotIn):
+            inside = self._contains(left, right)
+            return inside if isinstance(op, ast.In) else _Truth(inside.false, inside.true)
+        a, b = self._operand(left), self._operand(right)
+        if not isinstance(a, Column) and not isinstance(b, Column):
+            self._refuse(f"{ast.unparse(left)} and {ast.unparse(right)} are both constants")
+        if isinstance(op, ast.Is | ast.IsNot) and (a is None or b is None):
+            op = ast.Eq() if isinstance(op, ast.Is) else ast.NotEq()
+        compare = _ORDER.get(type(op))
+        if compare is None:
+            self._refuse("'is' compares with none only; use ==")
+        equality = isinstance(op, ast.Eq | ast.NotEq)
+        if a is None or b is None:
+            if not equality:
+                self._refuse("none has no order; use == none or != none")
+            absent = (b if a is None else a).missing
+            return _Truth(absent, ~absent) if isinstance(op, ast.Eq) else _Truth(~absent, absent)
+        column, other = (a, b) if isinstance(a, Column) else (b, a)
+        if column.kind == "nothing" or (isinstance(other, Column) and other.kind == "nothing"):
+            return _never(column)
+        other_value, other_missing = self._match(column, other)
+        if column.kind == "boolean" and not equality:
+            self._refuse(f"{_holds(column)}, which has no order; use == or !=")
+        defined = ~column.missing if other_missing is None else ~column.missing & ~other_missing
+        x, y = (column.value, other_value) if column is a else (other_value, column.value)
+        result = compare(x, y) if isinstance(x, nw.Expr) else _MIRROR[type(op)](y, x)
+        return _Truth(defined & result, defined & ~result)
+
+    def _match(self, column: Column, other: Any) -> tuple[Any, nw.Expr | None]:
+        """Value of the other side in the column's terms; refuse what does not compare."""
+        if isinstance(other, Column):
+            if other.kind != column.kind:
+                self._refuse(f"{_holds(column)} and {_holds(other)}, which do not compare")
+            if other.zoned != column.zoned:
+                self._refuse(f"only one of {column.name!r} and {other.name!r} has a time zone")
+            return other.value, other.missing
+        if column.kind == "boolean" and isinstance(other, bool):
+            return other, None
+        if column.kind == "number" and isinstance(other, int | float) and not isinstance(other, bool):
+            return other, None
+        if column.kind == "text" and isinstance(other, str):
+            return other, None
+        if column.kind == "instant" and isinstance(other, str):
+            return self._instant(column, other), None
+        self._refuse(f"{_holds(column)}, which does not compare with {_show(other)}")
+
+    def _instant(self, column: Column, text: str) -> int:
+        parsed = parse_instant(text)
+        if parsed is None:
+            self._refuse(f"{_holds(column)}, and {text!r} is not an ISO time such as '2016-04-13 08:00'")
+        micros, zoned = parsed
+        if zoned != column.zoned:
+            fix = "give the time an offset such as +00:00" if column.zoned else "leave out the offset"
+            has = "has a time zone" if column.zoned else "has no time zone"
+            self._refuse(f"column {column.name!r} {has}: {fix} in {text!r}")
+        return micros
+
+    def _contains(self, left: ast.expr, right: ast.expr) -> _Truth:
+        column = self._operand(left)
+        if not isinstance(column, Column) or not isinstance(right, ast.List | ast.Tuple | ast.Set):
+            self._refuse("in needs a column on the left and a list such as [1, 2] on the right")
+        literals = [_literal(value) for value in right.elts]
+        values = [self._match(column, value)[0] for value in literals if value is not None and column.kind != "nothing"]
+        found = ~column.missing & column.value.is_in(values) if values else ~column.missing & column.missing
+        if None in literals:
+            return _Truth(found | column.missing, ~column.missing & ~found)
+        return _Truth(found, ~column.missing & ~found)
+
+    def _refuse(self, why: str) -> NoReturn:
+        raise DataError(f"where {self._text!r}: {why}")
+
+
+_MIRROR: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.gt,
+    ast.LtE: operator.ge,
+    ast.Gt: operator.lt,
+    ast.GtE: operator.le,
+}
+
+
+def _holds(column: Column) -> str:
+    return f"column {column.name!r} holds {_HOLDS[column.kind]}"
+
+
+def _never(column: Column) -> _Truth:
+    never = column.missing & ~column.missing
+    return _Truth(never, never)
+
+
+def _show(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)

@@ -1,0 +1,92 @@
+"""Files this package writes: whole or not at all; and reads: checked or refused."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from pufferfish.errors import RecordError
+
+__all__ = ["check_writable", "read_record", "write_whole"]
+
+T = TypeVar("T")
+
+
+def check_writable(path: str | os.PathLike[str]) -> Path:
+    """Return the path if a file could be written there.
+
+    Raises
+    ------
+    RecordError
+        If its folder does not exist or cannot be written to, or the path is a folder.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise RecordError(f"cannot write {target}: it is a folder; name a file")
+    if not target.parent.is_dir():
+        raise RecordError(f"cannot write {target}: there is no folder {target.parent}; make it first")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise RecordError(f"cannot write {target}: the file is write-protected")
+    try:
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}."):
+            pass
+    except OSError as error:
+        raise RecordError(f"cannot write {target}: {error.strerror}") from error
+    return target
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file in one step, so that a crash leaves the old one or the new one.
+
+    Raises
+    ------
+    RecordError
+        If it cannot be written; nothing is left behind.
+    """
+    target = check_writable(path)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
+        os.replace(name, target)
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        raise RecordError(f"cannot write {target}: {error.strerror}") from error
+
+
+def read_record(path: str | os.PathLike[str], kind: type[T], *, format_: str, version: int) -> T:
+    """Read a JSON record of this package, validated.
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be read, is not JSON, is of another format or version, or lacks a field.
+    """
+    source = Path(path)
+    try:
+        content = source.read_bytes()
+    except OSError as error:
+        raise RecordError(f"cannot read {source}: {error.strerror}") from error
+    try:
+        head: Any = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RecordError(f"{source} is damaged or cut short, it is not JSON: {error}") from error
+    if not isinstance(head, dict) or head.get("format") != format_:  # pyright: ignore[reportUnknownMemberType]
+        raise RecordError(f'{source} is no {format_} file: expected "format": "{format_}" at its top')
+    found: Any = head.get("version")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if found != version:
+        raise RecordError(
+            f"{source} is version {found!r} of {format_}, this program reads version {version}: "
+            "make the file anew, or use the program that wrote it"
+        )
+    try:
+        return msgspec.convert(head, kind)
+    except msgspec.ValidationError as error:
+        raise RecordError(f"{source} is not a valid {format_} file: {error}") from error

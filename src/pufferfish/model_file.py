@@ -1,0 +1,101 @@
+"""Model files: a class Θ of chains as JSON, with where it came from."""
+
+import os
+from dataclasses import dataclass
+
+import msgspec
+
+from pufferfish.errors import ModelError, RecordError
+from pufferfish.files import read_record, write_whole
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.markov_chain import MarkovChain
+
+__all__ = ["Model", "read_model", "write_model"]
+
+FORMAT = "pufferfish-model"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A class Θ and how the tables it describes are read.
+
+    Parameters
+    ----------
+    theta : ChainClass
+        The class.
+    bins : tuple of float, optional
+        Edges by which a numeric column becomes the states of Θ.
+    fitted_on : str, optional
+        SHA-256 of the file Θ was fitted to, so that a release of that same file can say that it promises nothing.
+    """
+
+    theta: ChainClass
+    bins: tuple[float, ...] | None = None
+    fitted_on: str | None = None
+
+
+class _ChainRecord(msgspec.Struct, forbid_unknown_fields=True):
+    transition_matrix: list[list[float]]
+    initial_distribution: list[float] | str
+
+
+class _ModelRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    format: str
+    version: int
+    origin: str
+    states: list[str]
+    chains: list[_ChainRecord]
+    bins: list[float] | None = None
+    fitted_on: str | None = None
+
+
+def write_model(model: Model, path: str | os.PathLike[str]) -> None:
+    """Write a model file.
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be written; nothing is left behind.
+    """
+    record = _ModelRecord(
+        format=FORMAT,
+        version=VERSION,
+        origin=model.theta.origin,
+        states=list(model.theta.states),
+        chains=[_chain_record(chain) for chain in model.theta.chains],
+        bins=None if model.bins is None else list(model.bins),
+        fitted_on=model.fitted_on,
+    )
+    write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+
+
+def _chain_record(chain: MarkovChain) -> _ChainRecord:
+    start = chain.initial_distribution
+    return _ChainRecord(
+        transition_matrix=[[float(v) for v in row] for row in chain.transition_matrix],
+        initial_distribution=start if isinstance(start, str) else [float(v) for v in start],
+    )
+
+
+def read_model(path: str | os.PathLike[str]) -> Model:
+    """Read a model file, every chain checked as if it were made by hand.
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be read, is cut short, of another version, or describes no valid chain.
+    """
+    record = read_record(path, _ModelRecord, format_=FORMAT, version=VERSION)
+    try:
+        chains: list[MarkovChain] = []
+        for i, chain in enumerate(record.chains):
+            start = chain.initial_distribution
+            if isinstance(start, str) and start not in ("stationary", "any"):
+                raise ModelError(f'initial_distribution of chain {i} is {start!r}, expected "stationary" or "any"')
+            chains.append(MarkovChain(chain.transition_matrix, start, states=record.states))  # pyright: ignore[reportArgumentType]
+        theta = ChainClass(tuple(chains), record.origin)
+    except ModelError as error:
+        raise RecordError(f"{path} holds no valid model: {error}") from error
+    bins = None if record.bins is None else tuple(record.bins)
+    return Model(theta=theta, bins=bins, fitted_on=record.fitted_on)

@@ -1,0 +1,53 @@
+"""Noise: the only place where randomness meets data, and it is OpenDP's.
+
+Values are integer vectors and noise is discrete Laplace, drawn exactly from the operating system's entropy
+(no seed, no floating-point law). OpenDP accepts a scale of 0 and answers with the exact value, so what it accepts
+is checked first, and its own privacy map must confirm the record-level loss that the calibration was proved for.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from pufferfish.errors import ReleaseRefused
+
+__all__ = ["add_discrete_laplace"]
+
+_LARGEST = 2**62
+_MANY_SCALES = 200
+"""P(|Z| > 200 b) is below 1e-86: no draw gets there."""
+
+
+def add_discrete_laplace(exact: Sequence[int], scale: float, *, lipschitz: int) -> list[int]:
+    """Return an integer vector plus independent discrete Laplace noise of at least the given scale.
+
+    Parameters
+    ----------
+    exact : sequence of int
+        The values to protect.
+    scale : float
+        Scale b of P(Z = z) ∝ exp(−|z|/b), positive and finite. The noise drawn is a rounding wider.
+    lipschitz : int
+        L1 change of the vector when one record changes; OpenDP must confirm a loss of at most lipschitz/scale.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the scale is not positive and finite, values would leave 64 bits, or OpenDP's map does not confirm.
+    """
+    if not 0 < scale < math.inf:
+        raise ReleaseRefused(f"noise of scale {scale} is no protection: expected a positive finite scale")
+    if max((abs(v) for v in exact), default=0) + _MANY_SCALES * scale >= _LARGEST:
+        raise ReleaseRefused(f"noise of scale {scale:.3g} does not fit 64-bit integers; ask for a larger epsilon")
+    import opendp.prelude as dp  # imported here: it takes long, and only a release needs it
+
+    dp.enable_features("contrib")
+    domain: Any = dp.vector_domain(dp.atom_domain(T="i64"), size=len(exact))
+    wider = math.nextafter(scale, math.inf)
+    measurement: Any = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=wider)
+    if not measurement.map(lipschitz) <= lipschitz / scale:
+        raise ReleaseRefused(
+            f"OpenDP gives noise of scale {wider!r} a loss of {measurement.map(lipschitz)!r}, above "
+            f"{lipschitz / scale!r}: nothing was released"
+        )
+    return [int(v) for v in measurement([int(v) for v in exact])]

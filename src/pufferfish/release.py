@@ -1,0 +1,403 @@
+"""The one place where rows meet noise: a private value, and the record of what was promised.
+
+A :class:`Release` holds everything a reader needs to judge it (query, noise, Θ and where it came from, what is
+promised and what is not) and never the exact value.
+"""
+
+import importlib.metadata
+import math
+import os
+import platform
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.calibration import Calibration, Witness
+from pufferfish.core import discrete_laplace
+from pufferfish.data.sequences import Base, Sequences
+from pufferfish.errors import DataError, ParameterError, RecordError, ReleaseRefused
+from pufferfish.files import read_record, write_whole
+from pufferfish.noise import add_discrete_laplace
+from pufferfish.queries import Query
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Release", "project_to_simplex", "release"]
+
+FORMAT = "pufferfish-release"
+VERSION = 1
+
+
+class QueryRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was asked: kind, words, and the names of the outputs."""
+
+    kind: str
+    description: str
+    labels: list[str]
+    lipschitz: float
+
+
+class NoiseRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The noise on each output: ``unit`` times a discrete Laplace variable of scale ``scale / unit``."""
+
+    law: str
+    scale: float
+    unit: float
+    noise_multiplier: float
+
+
+class MechanismRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The bound that proves the promise, and the secret that decided the noise."""
+
+    name: str
+    title: str
+    leakage: float
+    witness: Witness
+
+
+class ChainRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One member of Θ."""
+
+    transition_matrix: list[list[float]]
+    initial_distribution: list[float] | str
+
+
+class ThetaRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The class Θ under which the promise holds."""
+
+    origin: str
+    states: list[str]
+    chains: list[ChainRecord]
+
+
+class DataRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Public facts of the data: how the table was read, and the lengths that are published."""
+
+    base: Base
+    subjects: int
+    chains: int
+    records: int
+    longest_chain: int
+
+
+class AccuracyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Errors exceeded with probability at most ``alpha``: by one output, and by any of them."""
+
+    alpha: float
+    each: float
+    joint: float
+
+
+class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A private value and the record of what was promised; made by :func:`release`.
+
+    Parameters
+    ----------
+    values : list of float
+        The released value of each output, after post-processing if there was any.
+    noisy_values : list of float
+        The value as the noise left it.
+    postprocessing : str or None
+        What was done to the noisy values; it uses nothing but them and public numbers.
+    epsilon : float
+        Privacy parameter.
+    query, noise, mechanism, theta, data, accuracy_95 : records
+        See their classes.
+    promise : str
+        What is promised, in one sentence.
+    not_promised, assumptions, warnings : list of str
+        What is not; what the promise rests on; what a reader must know first.
+    created : str
+        Time of the release, UTC.
+    software : dict of str to str
+        Versions.
+    """
+
+    format: str = FORMAT
+    version: int = VERSION
+    created: str
+    query: QueryRecord
+    values: list[float]
+    noisy_values: list[float]
+    postprocessing: str | None
+    epsilon: float
+    promise: str
+    warnings: list[str]
+    not_promised: list[str]
+    assumptions: list[str]
+    noise: NoiseRecord
+    accuracy_95: AccuracyRecord
+    mechanism: MechanismRecord
+    data: DataRecord
+    theta: ThetaRecord
+    software: dict[str, str]
+
+    @property
+    def value(self) -> NDArray[np.float64]:
+        """The released value; shape (m,), one entry per output of the query."""
+        return np.array(self.values)
+
+    @property
+    def scale(self) -> float:
+        """Laplace scale of the noise on each output."""
+        return self.noise.scale
+
+    def accuracy(self, alpha: float = 0.05, *, joint: bool = False) -> float:
+        """Error of the noisy value that is exceeded with probability at most alpha.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            Probability, strictly between 0 and 1.
+        joint : bool, default False
+            For all outputs at once rather than for each of them.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is out of range.
+        """
+        together = len(self.values) if joint else 1
+        return discrete_laplace.accuracy(self.noise.scale / self.noise.unit, alpha, together=together) * self.noise.unit
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain numbers, texts, lists and dicts."""
+        return msgspec.to_builtins(self)
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the record as JSON, and write it to a file if a path is given.
+
+        Raises
+        ------
+        RecordError
+            If the file cannot be written; nothing is left behind.
+        """
+        content = msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+        if path is not None:
+            write_whole(path, content)
+        return content.decode()
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> "Release":
+        """Read a release file, validated.
+
+        Raises
+        ------
+        RecordError
+            If the file is damaged, of another version, or contradicts itself.
+        """
+        found = read_record(path, cls, format_=FORMAT, version=VERSION)
+        outputs = len(found.query.labels)
+        for holds, rule in (
+            (len(found.values) == outputs == len(found.noisy_values), "one value per label"),
+            (0 < found.epsilon < math.inf, "epsilon is positive and finite"),
+            (0 < found.noise.scale < math.inf and found.noise.unit > 0, "scale and unit are positive"),
+            (found.mechanism.leakage <= found.epsilon, "the leakage is at most epsilon"),
+            (len(found.theta.chains) > 0, "theta has a member"),
+        ):
+            if not holds:
+                raise RecordError(f"{path} contradicts itself: expected that {rule}")
+        return found
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
+        """Draw the value with error bars of the noise (95% for each output); write it if a path is given.
+
+        Raises
+        ------
+        ParameterError
+            If matplotlib is not installed.
+        RecordError
+            If the picture cannot be written.
+        """
+        from pufferfish.report.plot import draw_release, save_figure
+
+        figure = draw_release(self)
+        if path is not None:
+            save_figure(figure, path)
+        return figure
+
+
+def release(
+    data: Sequences,
+    query: Query,
+    calibration: Calibration,
+    *,
+    postprocess: Literal["valid"] | None = None,
+    warnings: tuple[str, ...] = (),
+) -> Release:
+    """Release a query's value with calibrated noise.
+
+    Parameters
+    ----------
+    data : Sequences
+        The private data.
+    query : Query
+        What is asked; the query the noise was calibrated for.
+    calibration : Calibration
+        The noise, from a mechanism's ``calibrate``.
+    postprocess : {"valid"}, optional
+        Make the value a possible one: a histogram non-negative with the public total (the nearest such, in
+        Euclidean distance), other queries inside their range. It costs no privacy, and is recorded.
+    warnings : tuple of str
+        Sentences to put into the record.
+
+    Returns
+    -------
+    Release
+        The noisy value and the record.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the calibration is for another query, other states, or shorter chains than the data's.
+    DataError
+        If the data holds states the model lacks.
+    """
+    if postprocess not in (None, "valid"):
+        raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
+    _check_fit(data, query, calibration)
+    counts = _in_model_order(data, calibration.theta.states)
+    linear, unit = calibration.linear, calibration.linear.unit
+    exact = [sum(int(w) * int(c) for w, c in zip(row, counts, strict=True)) for row in linear.weights]
+    drawn = add_discrete_laplace(exact, calibration.unit_scale, lipschitz=linear.unit_lipschitz)
+    noisy = [float(v * unit) for v in drawn]
+    values, done = (noisy, None) if postprocess is None else _valid(noisy, query, calibration)
+    return Release(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        query=QueryRecord(query.kind, linear.description, list(linear.labels), linear.lipschitz),
+        values=values,
+        noisy_values=noisy,
+        postprocessing=done,
+        epsilon=calibration.epsilon,
+        promise=_promise(calibration),
+        warnings=list(warnings),
+        not_promised=_not_promised(),
+        assumptions=[
+            f"The distribution of the records is one of the {len(calibration.theta.chains)} of Θ "
+            f"({calibration.theta.origin}).",
+            *data.assumptions,
+        ],
+        noise=NoiseRecord(
+            "discrete Laplace, P(Z = z) ∝ exp(-|z| unit/scale)",
+            calibration.scale,
+            float(unit),
+            calibration.noise_multiplier,
+        ),
+        accuracy_95=AccuracyRecord(0.05, calibration.accuracy(0.05), calibration.accuracy(0.05, joint=True)),
+        mechanism=MechanismRecord(calibration.mechanism, calibration.title, calibration.leakage, calibration.witness),
+        data=DataRecord(
+            data.base, data.subjects, len(data.length), data.records, max(chain.steps for chain in data.length)
+        ),
+        theta=_theta_record(calibration),
+        software=_versions(),
+    )
+
+
+def _check_fit(data: Sequences, query: Query, calibration: Calibration) -> None:
+    if query != calibration.query:
+        raise ReleaseRefused(
+            f"the noise was calibrated for {calibration.query}, not for {query}: calibrate for this query"
+        )
+    bound = query.bind(calibration.theta.states, data.records)
+    if bound.unit != calibration.linear.unit or not np.array_equal(bound.weights, calibration.linear.weights):
+        raise ReleaseRefused(
+            f"the noise was calibrated for {calibration.records} records and the data has {data.records}: "
+            "calibrate with length=data.length"
+        )
+    steps = max(chain.steps for chain in calibration.length)
+    records = max(chain.records for chain in calibration.length)
+    for chain in data.length:
+        if chain.steps > steps or chain.records > records:
+            raise ReleaseRefused(
+                f"the data has a chain of {chain.steps} steps and {chain.records} records, the noise was calibrated "
+                f"for at most {steps} steps and {records} records: calibrate with length=data.length"
+            )
+
+
+def _in_model_order(data: Sequences, states: tuple[str, ...]) -> list[int]:
+    totals = dict(zip(data.states, (int(c) for c in data.counts.sum(axis=0)), strict=True))
+    outside = [f"{name!r} ({count} rows)" for name, count in totals.items() if name not in states and count]
+    if outside:
+        shown = ", ".join(outside[:8]) + (f" and {len(outside) - 8} more" if len(outside) > 8 else "")
+        raise DataError(
+            f"the data has states outside the model: {shown}. The model's states: {', '.join(states)}. "
+            "Read the table with the model's bins and states, or fit a model that has them"
+        )
+    return [totals.get(name, 0) for name in states]
+
+
+def _valid(noisy: list[float], query: Query, calibration: Calibration) -> tuple[list[float], str]:
+    linear, n = calibration.linear, calibration.records
+    if query.is_histogram:
+        total = float(n * linear.unit)
+        values = project_to_simplex(np.array(noisy), total)
+        return [float(v) for v in values], f"projected to the nearest non-negative vector of total {total:g}"
+    low, high = (float(int(bound) * n * linear.unit) for bound in (linear.weights.min(), linear.weights.max()))
+    return [min(max(v, low), high) for v in noisy], f"clipped to the possible range {low:g} to {high:g}"
+
+
+def project_to_simplex(values: NDArray[np.float64], total: float = 1.0) -> NDArray[np.float64]:
+    """Return the nearest vector, in Euclidean distance, that is non-negative and has the given sum.
+
+    Parameters
+    ----------
+    values : (m,) ndarray
+        Any numbers.
+    total : float, default 1
+        The sum wanted, positive.
+
+    Returns
+    -------
+    (m,) ndarray
+        ``max(values − t, 0)`` for the one t that gives the sum.
+
+    Examples
+    --------
+    >>> project_to_simplex(np.array([0.7, 0.5, -0.1]))
+    array([0.6, 0.4, 0. ])
+    """
+    falling = np.sort(values)[::-1]
+    thresholds = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
+    last = int(np.flatnonzero(falling > thresholds)[-1])
+    return np.maximum(values - thresholds[last], 0.0)
+
+
+def _promise(calibration: Calibration) -> str:
+    factor = f"e^{calibration.epsilon:g} = {math.exp(min(calibration.epsilon, 700)):.4g}"
+    return (
+        f"Whatever is released here is at most {factor} times as likely if any one record (the state of one "
+        "subject at one time) has one value as if it has another, for every record, every two values it can have, "
+        "and every distribution in Θ, the records' correlation with each other included."
+    )
+
+
+def _not_promised() -> list[str]:
+    return [
+        "Distributions outside Θ: if the records follow another law, more can leak.",
+        "Facts about many records at once, such as a subject's average over a month, are not hidden.",
+        "Who is in the data, how many records each subject has and when, is taken as public.",
+        "Other releases of the same records add up with this one; their epsilons alone do not say to how much.",
+    ]
+
+
+def _theta_record(calibration: Calibration) -> ThetaRecord:
+    chains: list[ChainRecord] = []
+    for chain in calibration.theta.chains:
+        start = chain.initial_distribution
+        chains.append(
+            ChainRecord(
+                [[float(v) for v in row] for row in chain.transition_matrix],
+                start if isinstance(start, str) else [float(v) for v in start],
+            )
+        )
+    return ThetaRecord(calibration.theta.origin, list(calibration.theta.states), chains)
+
+
+def _versions() -> dict[str, str]:
+    names = ("pufferfish-privacy", "opendp", "narwhals", "numpy")
+    versions = {name: importlib.metadata.version(name) for name in names}
+    return versions | {"python": platform.python_version()}

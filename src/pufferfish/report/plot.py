@@ -1,0 +1,89 @@
+"""Pictures of a release: bars with the error bars of the noise."""
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pufferfish.errors import ParameterError, RecordError
+from pufferfish.files import check_writable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from pufferfish.release import Release
+
+__all__ = ["PICTURE_KINDS", "draw_release", "require_matplotlib", "save_figure"]
+
+PICTURE_KINDS = (".png", ".svg", ".pdf")
+
+_BLUE, _INK, _PALE = "#0072B2", "#1a1a1a", "#9ecae1"  # Okabe and Ito's blue: told apart by all eyes
+_MOST_LABELS = 26
+
+
+def require_matplotlib() -> None:
+    """Raise ParameterError where matplotlib is not installed."""
+    try:
+        import matplotlib  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ImportError:
+        raise ParameterError("plots need matplotlib: pip install 'pufferfish-privacy[plot]'") from None
+
+
+def draw_release(release: "Release") -> "Figure":
+    """Draw the released value of each output with a 95% error bar of its noise."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    labels, values = release.query.labels, release.value
+    error = release.accuracy(0.05)
+    wide = min(14.0, max(5.0, 0.32 * len(labels) + 2))
+    figure = Figure(figsize=(wide, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    at = np.arange(len(labels))
+    # The noise is on the noisy value: where post-processing moved it, the bar shows both.
+    low, high = release.noisy_values - np.array(error), release.noisy_values + np.array(error)
+    axes.bar(at, values, width=0.8 if len(labels) > 1 else 0.3, color=_PALE, edgecolor=_BLUE, linewidth=0.8)
+    axes.vlines(at, low, high, color=_INK, linewidth=1.2)
+    axes.plot(at, release.noisy_values, linestyle="", marker="_", color=_INK, markersize=6)
+    axes.axhline(0, color=_INK, linewidth=0.6)
+    if len(labels) == 1:
+        axes.set_xlim(-1, 1)
+    every = -(-len(labels) // _MOST_LABELS)
+    crowded = sum(len(label) + 2 for label in labels) > 11 * wide
+    axes.set_xticks(
+        at[::every],
+        labels[::every],
+        rotation=60 if crowded else 0,
+        ha="right" if crowded else "center",
+        rotation_mode="anchor" if crowded else "default",
+    )
+    axes.set_ylabel({"histogram": "share of records", "histogram-counts": "records"}.get(release.query.kind, "value"))
+    axes.set_xlabel("state" if len(labels) > 1 else release.query.kind)
+    note = f", {release.postprocessing}" if release.postprocessing else ""
+    axes.set_title(
+        f"{release.mechanism.title}, ε = {release.epsilon:g}, n = {release.data.records:,}\n"
+        f"lines: ±{error:.3g}, 95% of the noise of each output{note}",
+        fontsize=10,
+        loc="left",
+    )
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return figure
+
+
+def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
+    """Write a figure as PNG, SVG or PDF.
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be written.
+    """
+    target = check_writable(path)
+    if target.suffix.lower() not in PICTURE_KINDS:
+        raise RecordError(f"cannot draw {target}: expected a name that ends in {', '.join(PICTURE_KINDS)}")
+    try:
+        figure.savefig(target, dpi=150)
+    except OSError as error:
+        target.unlink(missing_ok=True)
+        raise RecordError(f"cannot write {target}: {error.strerror}") from error

@@ -1,0 +1,74 @@
+"""What README and docs say can be done can be done."""
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+
+import pufferfish as pf
+from pufferfish.cli import main
+
+REPOSITORY = Path(__file__).parent.parent.parent
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for page in PAGES:
+        for i, text in enumerate(re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL)):
+            found.append((f"{page.name}-{i}", text))
+    return found
+
+
+def test_python_of_every_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    rows = [f"S{s},2024-05-01 08:{m:02d},{rng.choice(['rest', 'active'])}" for s in range(3) for m in range(60)]
+    (tmp_path / "steps.csv").write_text("id,minute,activity\n" + "\n".join(rows) + "\n")
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+    pf.write_model(pf.Model(theta=pf.ChainClass((chain,))), "model.json")
+    namespace: dict[str, object] = {}
+    found = blocks("python")
+    assert len(found) >= 2
+    for name, text in found:
+        exec(compile(text, name, "exec"), namespace)
+    assert (tmp_path / "release.json").exists()
+    assert (tmp_path / "release.png").exists()
+
+
+def command_lines() -> list[tuple[str, str]]:
+    texts = [(name, text) for name, text in blocks("sh")]
+    texts += [(name, command.help or "") for name, command in [("main", main), *main.commands.items()]]
+    found: list[tuple[str, str]] = []
+    for name, text in texts:
+        joined = re.sub(r"\\?\n\s*(--|\\)", r" \1", text)
+        found += [(name, line.strip()) for line in joined.splitlines() if line.strip().startswith("pufferfish ")]
+    return found
+
+
+@pytest.mark.parametrize(("name", "line"), command_lines())
+def test_every_command_line_shown_is_accepted(name: str, line: str) -> None:
+    words = [w for w in shlex.split(line, comments=True) if w != "\\"]
+    command = main.commands[words[1]]
+    context = click.Context(command, info_name=words[1])
+    command.parse_args(context, words[2:])
+
+
+def test_make_targets_named_in_the_readme_exist() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (REPOSITORY / "Makefile").read_text(), flags=re.MULTILINE))
+    named = set(re.findall(r"make ([a-z]+)", (REPOSITORY / "README.md").read_text()))
+    assert {"demo", "test"} <= named <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_continuous_integration_runs_the_readmes_test_command() -> None:
+    assert "make test" in (REPOSITORY / ".ci" / "run").read_text().splitlines()

@@ -1,0 +1,81 @@
+"""Imports go one way: the tree reads like the theory, and no arrow points back."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "pufferfish"
+
+LAYERS = [
+    {"errors"},
+    {"core"},
+    {"models"},
+    {"queries"},
+    {"calibration"},
+    {"mechanisms"},
+    {"files", "noise"},
+    {"model_file", "comparison"},
+    {"data"},
+    {"fit", "report"},
+    {"release"},
+    {"cli"},
+    {"__init__", "__main__"},
+]
+"""Parts of the package from the bottom up; a part may import from its own layer's files and from below."""
+
+UPWARD_WHEN_CALLED = {("report", "release")}
+"""Imports for type checkers only: a picture takes a release, and a release can draw itself."""
+
+
+def layer_of(part: str) -> int:
+    return next(i for i, layer in enumerate(LAYERS) if part in layer)
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "pufferfish":
+            parts = node.module.split(".")
+            found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("pufferfish.")}
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_no_import_points_back(path: Path) -> None:
+    here = part_of(path)
+    for target in imports_of(path):
+        if target == here or (here, target) in UPWARD_WHEN_CALLED:
+            continue
+        assert layer_of(target) < layer_of(here), f"{path.name} ({here}) imports {target}, which stands above it"
+
+
+def test_every_part_has_a_layer() -> None:
+    parts = {part_of(p) for p in SOURCE.rglob("*.py")}
+    named = set().union(*LAYERS) - {"__main__"}
+    assert parts - {"__main__"} == named
+
+
+def test_only_noise_draws_randomness() -> None:
+    for path in SOURCE.rglob("*.py"):
+        text = path.read_text()
+        assert "import random" not in text, path
+        assert "np.random" not in text, path
+        if path.name != "noise.py":
+            assert "opendp.prelude" not in text, path
+
+
+def test_core_knows_only_numpy() -> None:
+    for path in (SOURCE / "core").glob("*.py"):
+        modules = {
+            (node.module or "").split(".")[0]
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ImportFrom)
+        }
+        assert not modules & {"scipy", "polars", "narwhals", "click", "opendp", "msgspec"}, path

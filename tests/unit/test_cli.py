@@ -1,0 +1,304 @@
+"""The command line: the main job, and one clear line for every bad input."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import pufferfish as pf
+from pufferfish.cli import main
+
+READING = ["--state", "activity", "--subject", "id", "--time", "minute", "--max-gap", "10min"]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def refused(*arguments: object, says: Sequence[str]) -> None:
+    """Exit code 2, one line on standard error, no traceback."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("error: ")
+    for words in says:
+        assert words in lines[0]
+
+
+def write_table(path: Path, seed: int, subjects: int = 3, minutes: int = 300) -> Path:
+    rng = np.random.default_rng(seed)
+    lines = ["id,minute,activity,awake"]
+    for s in range(subjects):
+        state = 0
+        for minute in range(minutes):
+            state = int(rng.random() < (0.9 if state else 0.2))
+            hour, rest = divmod(minute, 60)
+            lines.append(f"S{s},2024-05-01 {8 + hour:02d}:{rest:02d}:00,{['rest', 'active'][state]},{minute < 200}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def public(tmp_path: Path) -> Path:
+    return write_table(tmp_path / "public.csv", 1)
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    return write_table(tmp_path / "private.csv", 2)
+
+
+@pytest.fixture
+def model(tmp_path: Path, public: Path) -> Path:
+    path = tmp_path / "model.json"
+    result = run("fit", public, *READING, "--output", path)
+    assert result.exit_code == 0, result.output
+    return path
+
+
+def test_the_main_job(tmp_path: Path, private: Path, model: Path) -> None:
+    output, plot = tmp_path / "release.json", tmp_path / "release.png"
+    result = run(
+        "release", private, *READING, "--model", model, "--epsilon", 1, "--valid", "--output", output, "--plot", plot
+    )
+    assert result.exit_code == 0, result.output
+    found = pf.Release.from_json(output)
+    assert found.query.labels == ["active", "rest"]
+    assert found.data.records == 900
+    assert found.data.subjects == 3
+    assert found.mechanism.name == "mqm-exact"
+    assert found.warnings == []
+    assert "public.csv" in found.theta.origin
+    assert plot.stat().st_size > 1000
+    for words in ("active", "95% probability", found.promise, "written:"):
+        assert words in result.stdout
+
+
+def test_fit_says_that_the_model_is_public(tmp_path: Path, public: Path) -> None:
+    result = run("fit", public, *READING, "--output", tmp_path / "m.json")
+    assert "public" in result.stdout
+    record = json.loads((tmp_path / "m.json").read_text())
+    assert record["origin"].startswith("fitted to public data on 20")
+    sequences = pf.read_sequences(public, "activity", subject="id", time="minute", max_gap="10min")
+    expected = sequences.transitions / sequences.transitions.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(record["chains"][0]["transition_matrix"], expected)
+
+
+def test_releasing_the_table_the_model_was_fitted_to_is_called_no_guarantee(
+    tmp_path: Path, public: Path, model: Path
+) -> None:
+    output = tmp_path / "release.json"
+    result = run("release", public, *READING, "--model", model, "--epsilon", 1, "--output", output)
+    assert result.exit_code == 0
+    assert "not as a guarantee" in result.stderr
+    assert "not as a guarantee" in pf.Release.from_json(output).warnings[0]
+
+
+def test_compare_shows_every_mechanism_and_why_one_does_not_apply(model: Path, private: Path) -> None:
+    by_length = run("compare", model, "--length", 300, "--length", "300,300", "--epsilon", 1)
+    by_table = run("compare", model, "--table", private, *READING, "--epsilon", 1)
+    for result in (by_length, by_table):
+        assert result.exit_code == 0, result.output
+        assert "EntryDP: N/A, records are correlated under theta[0]" in result.stdout
+        for title in ("EntryDP", "GroupDP", "MQMApprox", "MQMExact"):
+            assert title in result.stdout
+        group = next(line for line in result.stdout.splitlines() if line.startswith("GroupDP"))
+        assert float(group.split()[1]) == pytest.approx(2 * 300 / 900, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "query", ["histogram-counts", "count:active", "frequency:active", "sum:0,1", "mean:active=1,rest=0.5"]
+)
+@pytest.mark.parametrize("mechanism", ["group-dp", "mqm-exact", "mqm-approx"])
+def test_every_query_and_mechanism(tmp_path: Path, private: Path, model: Path, query: str, mechanism: str) -> None:
+    output = tmp_path / "release.json"
+    arguments = ["--model", model, "--query", query, "--mechanism", mechanism, "--epsilon", 2, "--output", output]
+    result = run("release", private, *READING, *arguments)
+    assert result.exit_code == 0, result.output
+    found = pf.Release.from_json(output)
+    assert found.query.kind == query.partition(":")[0]
+    assert found.mechanism.name == mechanism
+
+
+def test_bins_travel_with_the_model(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name in ("public", "private"):
+        rows = "\n".join(str(v) for v in rng.integers(0, 700, 500))
+        (tmp_path / f"{name}.csv").write_text(f"watts\n{rows}\n")
+    path, output = tmp_path / "model.json", tmp_path / "release.json"
+    assert run("fit", tmp_path / "public.csv", "--state", "watts", "--bins", "0,200,...,600", "--output", path).exit_code == 0
+    release = ["release", tmp_path / "private.csv", "--state", "watts", "--model", path, "--epsilon", 1]
+    assert run(*release, "--output", output).exit_code == 0
+    assert pf.Release.from_json(output).query.labels == ["<200", "200-400", ">=400"]
+    output.unlink()
+    refused(*release, "--bins", "0,100,...,300", "--output", output, says=["bins"])
+    assert not output.exists()
+
+
+def test_the_assumption_of_independent_gaps_is_printed(tmp_path: Path, private: Path, model: Path) -> None:
+    output = tmp_path / "release.json"
+    arguments = ["--model", model, "--epsilon", 1, "--gaps", "independent", "--output", output]
+    result = run("release", private, *READING, *arguments)
+    assert "gaps='independent'" in result.stdout
+    assert any("gaps='independent'" in text for text in pf.Release.from_json(output).assumptions)
+
+
+BAD_OPTIONS = {
+    "epsilon 0": (["--epsilon", "0"], ["epsilon is 0", "positive"]),
+    "epsilon negative": (["--epsilon", "-1"], ["epsilon is -1"]),
+    "epsilon nan": (["--epsilon", "nan"], ["epsilon is nan"]),
+    "epsilon inf": (["--epsilon", "inf"], ["epsilon is inf"]),
+    "unknown column": (["--state", "activty"], ["'activty' not found", "Did you mean 'activity'"]),
+    "unknown query": (["--query", "median"], ["query 'median' is not understood"]),
+    "unknown query state": (["--query", "count:walking"], ["'walking'", "active, rest"]),
+    "count of all": (["--query", "count:active,rest"], ["public number of records"]),
+    "absent model": (["--model", "absent.json"], ["cannot read absent.json"]),
+    "absent output folder": (["--output", "absent/release.json"], ["cannot write", "there is no folder absent"]),
+    "picture kind": (["--plot", "release.xyz"], [".png"]),
+    "picture folder": (["--plot", "absent/release.png"], ["there is no folder absent"]),
+    "filter on the state": (["--where", "activity == 'rest'"], ["activity"]),
+    "bad filter": (["--where", "awake +"], ["awake +"]),
+    "bad gap": (["--max-gap", "soon"], ["soon"]),
+    "entry-dp on correlated records": (["--mechanism", "entry-dp"], ["EntryDP does not apply", "correlated"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD_OPTIONS, ids=str)
+def test_bad_options_are_one_line_and_nothing_is_written(
+    tmp_path: Path, private: Path, model: Path, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(p.name for p in tmp_path.iterdir())
+    options, says = BAD_OPTIONS[case]
+    given = ["--model", model, "--epsilon", 1, "--output", "release.json", *options]
+    refused("release", private, *READING, *given, says=says)
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+HEAD = "id,minute,activity\n"
+BAD_TABLES = {
+    "empty": ("", []),
+    "header only": (HEAD, []),
+    "unsorted": (HEAD + "A,2024-05-01 08:02,rest\nA,2024-05-01 08:01,rest\n", ["A", "sort"]),
+    "duplicate": (HEAD + "A,2024-05-01 08:01,rest\nA,2024-05-01 08:01,rest\n", ["A", "duplicate"]),
+    "unparsable": (HEAD + "A,2024-05-01 08:01,rest\nA,yesterday,rest\n", ["yesterday"]),
+    "one row each": (HEAD + "A,2024-05-01 08:01,rest\nB,2024-05-01 08:01,rest\n", ["one record"]),
+    "unknown state": (HEAD + "A,2024-05-01 08:01,rest\nA,2024-05-01 08:02,asleep\n", ["asleep", "active"]),
+    "all missing": (HEAD + "A,2024-05-01 08:01,\nA,2024-05-01 08:02,\n", []),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TABLES, ids=str)
+def test_bad_tables_are_one_line_and_nothing_is_written(tmp_path: Path, model: Path, case: str) -> None:
+    content, says = BAD_TABLES[case]
+    table, output = tmp_path / "bad.csv", tmp_path / "release.json"
+    table.write_text(content)
+    refused("release", table, *READING, "--model", model, "--epsilon", 1, "--output", output, says=says)
+    assert not output.exists()
+
+
+def model_record(matrix: list[list[float]], start: object = "stationary", **change: object) -> str:
+    chain = {"transition_matrix": matrix, "initial_distribution": start}
+    record = {"format": "pufferfish-model", "version": 1, "origin": "test", "states": ["rest", "active"]}
+    return json.dumps(record | {"chains": [chain]} | change)
+
+
+BAD_MODELS = {
+    "truncated": (model_record([[0.9, 0.1], [0.4, 0.6]])[:60], ["damaged or cut short"]),
+    "another version": (model_record([[0.9, 0.1], [0.4, 0.6]], version=7), ["version 7"]),
+    "not stochastic": (model_record([[0.9, 0.2], [0.4, 0.6]]), ["transition_matrix[0] sums to 1.1", "transpose"]),
+    "negative": (model_record([[1.1, -0.1], [0.4, 0.6]]), ["transition_matrix[0][1] is -0.1"]),
+    "NaN": (model_record([[float("nan"), 0.1], [0.4, 0.6]]), ["it is not JSON"]),
+    "reducible": (model_record([[1, 0], [0, 1]]), ["reducible", "rest", "active"]),
+    "transient": (model_record([[0.5, 0.5], [0, 1]]), ["never returns to state {rest}"]),
+    "no secret": (model_record([[1, 0], [0, 1]], [1, 0]), ["no secret to protect"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD_MODELS, ids=str)
+def test_bad_models_are_one_line_and_nothing_is_written(tmp_path: Path, private: Path, case: str) -> None:
+    content, says = BAD_MODELS[case]
+    path, output = tmp_path / "bad.json", tmp_path / "release.json"
+    path.write_text(content)
+    refused("release", private, *READING, "--model", path, "--epsilon", 1, "--output", output, says=says)
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("matrix", "says"),
+    [([[0, 1], [1, 0]], "period 2"), ([[0.2, 0.8], [0.8, 0.2]], None)],
+)
+def test_a_periodic_chain_is_refused_where_the_mechanism_needs_otherwise(
+    tmp_path: Path, private: Path, matrix: list[list[float]], says: str | None
+) -> None:
+    path, output = tmp_path / "model.json", tmp_path / "release.json"
+    path.write_text(model_record(matrix))
+    arguments = ["--model", path, "--epsilon", 1, "--mechanism", "mqm-approx", "--output", output]
+    if says:
+        refused("release", private, *READING, *arguments, says=["MQMApprox does not apply", says])
+    else:
+        assert run("release", private, *READING, *arguments).exit_code == 0
+
+
+def test_fit_refuses_what_it_cannot_count(tmp_path: Path) -> None:
+    table, output = tmp_path / "t.csv", tmp_path / "m.json"
+    table.write_text("state\na\nb\nc\n")
+    fit = ["fit", table, "--state", "state", "--output", output]
+    refused(*fit, says=["no transition out of state 'c'", "smoothing"])
+    assert not output.exists()
+    assert run(*fit, "--smoothing", 1).exit_code == 0
+    refused(*fit, "--smoothing", "-1", says=["smoothing is -1"])
+    table.write_text("state\na\nb\nc\nc\n")
+    refused(*fit, says=["never returns to state", "smoothing"])
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_spent(
+    tmp_path: Path, private: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[object] = []
+    monkeypatch.setattr("pufferfish.release.add_discrete_laplace", lambda *a, **k: drawn.append(a))
+    release = ["release", private, *READING, "--model", model, "--epsilon", 1]
+    refused(*release, "--output", tmp_path, says=["it is a folder"])
+    refused(*release, "--output", tmp_path / "r.json", "--plot", tmp_path / "r.json", says=[".png"])
+    refused(*release, "--output", tmp_path / "r.png", "--plot", tmp_path / "r.png", says=["same file"])
+    assert drawn == []
+
+
+def commands() -> dict[str, click.Command]:
+    return dict(main.commands)
+
+
+@pytest.mark.parametrize("name", sorted(commands()))
+def test_every_command_has_help_with_an_example(name: str) -> None:
+    result = run(name, "--help")
+    assert result.exit_code == 0
+    assert "Example:" in result.stdout
+    assert f"pufferfish {name}" in result.stdout
+    for parameter in commands()[name].params:
+        if isinstance(parameter, click.Option) and parameter.name != "help":
+            assert parameter.help, f"{name} --{parameter.name} has no help"
+
+
+def test_the_installed_program_runs_without_the_plot_extra(tmp_path: Path, private: Path, model: Path) -> None:
+    """matplotlib is an extra: everything but --plot works without it, and --plot says what to install."""
+    blocked = tmp_path / "blocked" / "matplotlib"
+    blocked.mkdir(parents=True)
+    (blocked / "__init__.py").write_text("raise ImportError('not installed')\n")
+    environment = os.environ | {"PYTHONPATH": str(blocked.parent)}
+    output = tmp_path / "release.json"
+    command = [sys.executable, "-m", "pufferfish", "release", str(private), *READING, "--model", str(model)]
+    command += ["--epsilon", "1", "--output", str(output)]
+    plotted = subprocess.run([*command, "--plot", str(tmp_path / "r.png")], env=environment, capture_output=True, text=True)
+    assert plotted.returncode == 2
+    assert plotted.stderr.strip() == "error: plots need matplotlib: pip install 'pufferfish-privacy[plot]'"
+    assert not output.exists()
+    assert subprocess.run(command, env=environment, capture_output=True).returncode == 0

@@ -1,0 +1,23 @@
+import pufferfish as pf
+from pufferfish import errors
+
+
+def test_exports_are_sorted_and_exist() -> None:
+    assert pf.__all__ == sorted(pf.__all__)
+    for name in pf.__all__:
+        assert getattr(pf, name) is not None
+
+
+def test_nothing_public_is_left_out() -> None:
+    public = {
+        n
+        for n, v in vars(pf).items()
+        if not n.startswith("_") and getattr(v, "__module__", "").startswith("pufferfish.")
+    }
+    assert public <= set(pf.__all__)
+
+
+def test_every_error_is_in_the_tree_drawn_in_its_module() -> None:
+    for name in errors.__all__:
+        assert issubclass(getattr(errors, name), errors.PufferfishError)
+        assert name in (errors.__doc__ or "")

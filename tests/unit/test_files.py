@@ -1,0 +1,94 @@
+"""Model files and writing whole files."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pufferfish as pf
+from pufferfish.errors import RecordError
+from pufferfish.files import check_writable, write_whole
+
+
+def model() -> pf.Model:
+    chains = tuple(
+        pf.MarkovChain([[0.9, 0.1], [1 / 3, 2 / 3]], start, states=["<200", ">=200"])
+        for start in ("stationary", "any", [0.25, 0.75])
+    )
+    return pf.Model(theta=pf.ChainClass(chains, "survey"), bins=(0.0, 200.0, 400.0), fitted_on="ab" * 32)
+
+
+def test_a_model_reads_back_exactly(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    pf.write_model(model(), path)
+    found = pf.read_model(path)
+    assert found.bins == (0.0, 200.0, 400.0)
+    assert found.fitted_on == "ab" * 32
+    assert found.theta.origin == "survey"
+    for mine, theirs in zip(found.theta.chains, model().theta.chains, strict=True):
+        assert np.array_equal(mine.transition_matrix, theirs.transition_matrix)
+        assert np.array_equal(mine.initial_distribution, theirs.initial_distribution)
+        assert mine.states == theirs.states
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: d.update(version=2), "version 2 of pufferfish-model, this program reads version 1"),
+        (lambda d: d.pop("version"), "version None"),
+        (lambda d: d.update(format="x"), "no pufferfish-model file"),
+        (lambda d: d.pop("states"), "not a valid pufferfish-model file"),
+        (lambda d: d.update(chains=[]), "theta is empty"),
+        (
+            lambda d: d["chains"][0]["transition_matrix"][1].__setitem__(0, 0.5),
+            r"transition_matrix\[1\] sums to 1.1666",
+        ),
+        (lambda d: d["chains"][0]["transition_matrix"][1].__setitem__(0, -0.5), r"transition_matrix\[1\]\[0\] is -0.5"),
+        (lambda d: d["chains"][0].update(initial_distribution="Any"), "'Any'"),
+        (lambda d: d["chains"][0].update(initial_distribution=[0.5, 0.6]), "initial_distribution sums to 1.1"),
+        (lambda d: d.update(states=["a", "a"]), "repeats the name 'a'"),
+    ],
+)
+def test_a_bad_model_file_is_refused(tmp_path: Path, change: Callable[[dict], object], message: str) -> None:
+    path = tmp_path / "model.json"
+    pf.write_model(model(), path)
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record))
+    with pytest.raises(RecordError, match=message):
+        pf.read_model(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b"\xff\xfe", b"null", b'{"format": "pufferfish-model"'])
+def test_what_is_no_model_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "model.json"
+    path.write_bytes(content)
+    with pytest.raises(RecordError) as caught:
+        pf.read_model(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_unwritable_targets_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="it is a folder"):
+        check_writable(tmp_path)
+    with pytest.raises(RecordError, match="there is no folder"):
+        check_writable(tmp_path / "no" / "file.json")
+    with pytest.raises(RecordError, match="there is no folder"):
+        write_whole(tmp_path / "no" / "file.json", b"x")
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file.json"
+    write_whole(path, b"old")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(RecordError, match="No space left"):
+        write_whole(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file.json"]

@@ -1,0 +1,232 @@
+"""Releases: what they hold, what they refuse, and that they read back."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pufferfish as pf
+from pufferfish.errors import DataError, ParameterError, RecordError, ReleaseRefused
+from pufferfish.release import project_to_simplex
+
+Make = Callable[..., pf.Sequences]
+
+QUERIES = [
+    pf.Histogram(),
+    pf.Histogram(relative=False),
+    pf.Count("active"),
+    pf.Frequency("active"),
+    pf.Sum({"rest": 0, "active": 1.5}),
+    pf.Mean([0, 1]),
+]
+
+
+def released(make: Make, chain: pf.MarkovChain, query: object = None, **options: object) -> pf.Release:
+    data = make([[70, 30], [40, 10]])
+    query = query or pf.Histogram()
+    calibration = pf.MQMExact(chain, data.length).calibrate(query, 1.0)
+    return pf.release(data, query, calibration, **options)
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda q: q.kind)
+def test_release_is_noisy_around_the_exact_value_on_its_grid(
+    sequences_of: Make, two_states: pf.MarkovChain, query: object
+) -> None:
+    exact = {
+        "histogram": [110 / 150, 40 / 150],
+        "histogram-counts": [110, 40],
+        "count": [40],
+        "frequency": [40 / 150],
+        "sum": [60],
+        "mean": [40 / 150],
+    }[query.kind]
+    found = [released(sequences_of, two_states, query) for _ in range(60)]
+    errors = np.array([r.value - exact for r in found])
+    steps = errors / found[0].noise.unit
+    np.testing.assert_allclose(steps, np.round(steps), atol=1e-6)
+    assert len(np.unique(errors)) > 5
+    # The mean of 60 has a standard deviation of √2·b/√60 = 0.18 b, and nothing else is there to move it.
+    assert np.all(np.abs(errors.mean(axis=0)) < 1.2 * found[0].scale)
+    assert np.all(np.abs(errors).mean(axis=0) > 0.2 * found[0].scale)
+
+
+def test_the_exact_value_is_nowhere_in_the_release(sequences_of: Make, two_states: pf.MarkovChain) -> None:
+    data = sequences_of([[123_457, 34_567]])
+    query = pf.Histogram(relative=False)
+    found = pf.release(data, query, pf.MQMExact(two_states, data.length).calibrate(query, 0.01), postprocess="valid")
+
+    numbers: list[float] = []
+
+    def collect(value: object) -> None:
+        if isinstance(value, dict):
+            [collect(v) for v in value.values()]
+        elif isinstance(value, list | tuple):
+            [collect(v) for v in value]
+        elif isinstance(value, int | float):
+            numbers.append(float(value))
+
+    collect(found.to_dict())
+    assert len(numbers) > 20
+    for secret in (123_457, 34_567, 123_457 / 158_024, 34_567 / 158_024):
+        assert all(abs(secret - number) > 1e-9 for number in numbers), secret
+    assert "123457" not in found.to_json()
+    assert "123,457" not in repr(data) + repr(found)
+
+
+def test_a_release_reads_back_as_it_was(sequences_of: Make, two_states: pf.MarkovChain, tmp_path: Path) -> None:
+    for postprocess in (None, "valid"):
+        found = released(sequences_of, two_states, postprocess=postprocess)
+        path = tmp_path / "release.json"
+        text = found.to_json(path)
+        assert path.read_text() == text
+        assert pf.Release.from_json(path) == found
+        assert json.loads(text)["epsilon"] == 1.0
+        assert found.to_dict()["mechanism"]["witness"]["node"] is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: d.update(version=99), "version 99"),
+        (lambda d: d.update(format="something"), "no pufferfish-release file"),
+        (lambda d: d.pop("epsilon"), "not a valid pufferfish-release file"),
+        (lambda d: d.update(epsilon="1"), "not a valid pufferfish-release file"),
+        (lambda d: d.update(extra=1), "unknown field"),
+        (lambda d: d["values"].pop(), "one value per label"),
+        (lambda d: d.update(epsilon=-1.0), "epsilon is positive"),
+        (lambda d: d["noise"].update(scale=0.0), "scale and unit are positive"),
+        (lambda d: d["mechanism"].update(leakage=1.5), "leakage is at most epsilon"),
+        (lambda d: d["theta"].update(chains=[]), "theta has a member"),
+    ],
+)
+def test_a_changed_release_is_refused(
+    sequences_of: Make, two_states: pf.MarkovChain, tmp_path: Path, change: Callable[[dict], object], message: str
+) -> None:
+    record = released(sequences_of, two_states).to_dict()
+    change(record)
+    path = tmp_path / "release.json"
+    path.write_bytes(msgspec.json.encode(record))
+    with pytest.raises(RecordError, match=message):
+        pf.Release.from_json(path)
+
+
+def test_a_cut_short_release_is_refused(sequences_of: Make, two_states: pf.MarkovChain, tmp_path: Path) -> None:
+    path = tmp_path / "release.json"
+    text = released(sequences_of, two_states).to_json()
+    path.write_text(text[: len(text) // 2])
+    with pytest.raises(RecordError, match="damaged or cut short"):
+        pf.Release.from_json(path)
+    with pytest.raises(RecordError, match="cannot read"):
+        pf.Release.from_json(tmp_path / "absent.json")
+
+
+def test_noise_for_another_query_is_refused(sequences_of: Make, two_states: pf.MarkovChain) -> None:
+    data = sequences_of([[7, 3]])
+    calibration = pf.GroupDP(two_states, data.length).calibrate(pf.Count("active"), 1.0)
+    with pytest.raises(ReleaseRefused, match="calibrated for"):
+        pf.release(data, pf.Histogram(relative=False), calibration)
+
+
+def test_noise_for_another_number_of_records_is_refused(sequences_of: Make, two_states: pf.MarkovChain) -> None:
+    calibration = pf.GroupDP(two_states, 1000).calibrate(pf.Frequency("active"), 1.0)
+    with pytest.raises(ReleaseRefused, match="calibrated for 1000 records and the data has 10"):
+        pf.release(sequences_of([[7, 3]]), pf.Frequency("active"), calibration)
+
+
+def test_noise_for_shorter_chains_is_refused(sequences_of: Make, two_states: pf.MarkovChain) -> None:
+    calibration = pf.GroupDP(two_states, [6, 6]).calibrate(pf.Count("active"), 1.0)
+    with pytest.raises(ReleaseRefused, match="chain of 10 steps"):
+        pf.release(sequences_of([[7, 3]]), pf.Count("active"), calibration)
+    # Shorter chains than calibrated for are covered.
+    assert pf.release(sequences_of([[3, 1]]), pf.Count("active"), calibration).epsilon == 1.0
+
+
+def test_states_the_model_lacks_are_refused_with_counts(sequences_of: Make, two_states: pf.MarkovChain) -> None:
+    data = sequences_of([[7, 3, 2]], states=("rest", "active", "sleep"))
+    calibration = pf.GroupDP(two_states, data.length).calibrate(pf.Histogram(relative=False), 1.0)
+    with pytest.raises(DataError, match=r"'sleep' \(2 rows\).*rest, active"):
+        pf.release(data, pf.Histogram(relative=False), calibration)
+
+
+def test_states_are_matched_by_name_not_by_place(sequences_of: Make, two_states: pf.MarkovChain) -> None:
+    data = sequences_of([[1000, 0]], states=("active", "rest"))
+    query = pf.Count("active")
+    calibration = pf.EntryDP(pf.MarkovChain([[0.5, 0.5]] * 2, states=["rest", "active"]), data.length).calibrate(
+        query, 5.0
+    )
+    assert abs(pf.release(data, query, calibration).value[0] - 1000) < 100
+
+
+def test_post_processing_makes_a_valid_histogram_and_says_so(sequences_of: Make, two_states: pf.MarkovChain) -> None:
+    for _ in range(30):
+        found = released(sequences_of, two_states, postprocess="valid")
+        assert found.value.min() >= 0
+        assert math.isclose(found.value.sum(), 1, abs_tol=1e-12)
+        assert "non-negative" in (found.postprocessing or "")
+        np.testing.assert_allclose(found.value, project_to_simplex(np.array(found.noisy_values)), atol=1e-12)
+        count = released(sequences_of, two_states, pf.Count("active"), postprocess="valid")
+        assert 0 <= count.value[0] <= 150
+    assert released(sequences_of, two_states).postprocessing is None
+    with pytest.raises(ParameterError, match="postprocess"):
+        released(sequences_of, two_states, postprocess="magic")
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=8), st.floats(0.1, 10))
+def test_projection_is_the_nearest_point_of_the_simplex(values: list[float], total: float) -> None:
+    given_ = np.array(values)
+    found = project_to_simplex(given_, total)
+    assert found.min() >= 0
+    assert math.isclose(found.sum(), total, rel_tol=1e-9)
+    # Optimality: moving mass from any positive coordinate to any other does not come nearer.
+    pull = given_ - found
+    assert all(pull[i] >= pull.max() - 1e-9 for i in np.flatnonzero(found > 1e-12))
+
+
+def test_accuracy_is_that_of_the_discrete_noise(sequences_of: Make, two_states: pf.MarkovChain) -> None:
+    found = released(sequences_of, two_states, pf.Histogram(relative=False))
+    p = math.exp(-1 / found.scale)
+
+    def tail(t: float) -> float:
+        return 2 * p ** (round(t) + 1) / (1 + p)
+
+    for alpha in (0.5, 0.05, 1e-6):
+        each, joint = found.accuracy(alpha), found.accuracy(alpha, joint=True)
+        assert tail(each) <= alpha < tail(each - 1)
+        assert 1 - (1 - tail(joint)) ** 2 <= alpha * (1 + 1e-9) < 1 - (1 - tail(joint - 1)) ** 2
+    assert found.accuracy_95.each == found.accuracy(0.05)
+    with pytest.raises(ParameterError, match="alpha"):
+        found.accuracy(0.0)
+
+
+def test_the_record_says_what_is_promised(sequences_of: Make) -> None:
+    theta = pf.ChainClass((pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"]),), "survey of 2019")
+    data = sequences_of([[70, 30]])
+    calibration = pf.MQMExact(theta, data.length).calibrate(pf.Histogram(), 1.0)
+    found = pf.release(data, pf.Histogram(), calibration, warnings=("read me",))
+    assert "e^1 = 2.718" in found.promise
+    assert any("survey of 2019" in text for text in found.assumptions)
+    assert found.warnings == ["read me"]
+    assert found.theta.chains[0].transition_matrix == [[0.9, 0.1], [0.4, 0.6]]
+    assert set(found.software) == {"pufferfish-privacy", "opendp", "narwhals", "numpy", "python"}
+
+
+@pytest.mark.parametrize("kind", [".png", ".svg", ".pdf"])
+def test_plot_is_written(sequences_of: Make, two_states: pf.MarkovChain, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"picture{kind}"
+    figure = released(sequences_of, two_states, postprocess="valid").plot(path)
+    assert path.stat().st_size > 1000
+    axes = figure.axes[0]
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["rest", "active"]
+    assert len(axes.patches) == 2
+
+
+def test_plot_refuses_a_name_it_cannot_draw(sequences_of: Make, two_states: pf.MarkovChain, tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r"\.png"):
+        released(sequences_of, two_states).plot(tmp_path / "picture.xyz")
+    assert not list(tmp_path.iterdir())
