@@ -5,7 +5,8 @@ exit code 2 on bad input, before anything is written or spent.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -301,7 +302,7 @@ def _warnings(table: Path, model: Model) -> tuple[str, ...]:
 
 
 @contextmanager
-def _progress(what: str) -> Iterator[None]:
+def _progress(what: str) -> Generator[None]:
     """Show a bar on standard error while something long runs."""
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
@@ -320,14 +321,15 @@ def _print_release(found: Release) -> None:
     table.add_column(found.query.kind)
     for heading in ("value", "± 95%"):
         table.add_column(heading, justify="right")
+    decimals = max(0, 2 - math.floor(math.log10(found.scale)))  # three digits of the noise: more would be noise
     error = found.accuracy(0.05)
     for label, value in zip(found.query.labels, found.values, strict=True):
-        table.add_row(label, _number(value), _number(error))
+        table.add_row(label, f"{value:,.{decimals}f}", f"{error:,.{decimals}f}")
     console = Console(soft_wrap=True)
     console.print(table)
     click.echo(
-        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {found.scale:.6g} on each of "
-        f"{len(found.values)} values; all are within {_number(found.accuracy(0.05, joint=True))} with 95% probability"
+        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {found.scale:.6g} "
+        f"on each of {len(found.values)} values; all are within {found.accuracy(0.05, joint=True):,.{decimals}f} with 95% probability"
     )
     if found.postprocessing:
         click.echo(f"post-processed: {found.postprocessing}")

@@ -5,6 +5,7 @@ Values are integer vectors and noise is discrete Laplace, drawn exactly from the
 is checked first, and its own privacy map must confirm the record-level loss that the calibration was proved for.
 """
 
+import importlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -39,8 +40,7 @@ def add_discrete_laplace(exact: Sequence[int], scale: float, *, lipschitz: int) 
         raise ReleaseRefused(f"noise of scale {scale} is no protection: expected a positive finite scale")
     if max((abs(v) for v in exact), default=0) + _MANY_SCALES * scale >= _LARGEST:
         raise ReleaseRefused(f"noise of scale {scale:.3g} does not fit 64-bit integers; ask for a larger epsilon")
-    import opendp.prelude as dp  # imported here: it takes long, and only a release needs it
-
+    dp: Any = importlib.import_module("opendp.prelude")  # here: it takes long, and only a release needs it
     dp.enable_features("contrib")
     domain: Any = dp.vector_domain(dp.atom_domain(T="i64"), size=len(exact))
     wider = math.nextafter(scale, math.inf)

@@ -135,7 +135,10 @@ def test_bins_travel_with_the_model(tmp_path: Path) -> None:
         rows = "\n".join(str(v) for v in rng.integers(0, 700, 500))
         (tmp_path / f"{name}.csv").write_text(f"watts\n{rows}\n")
     path, output = tmp_path / "model.json", tmp_path / "release.json"
-    assert run("fit", tmp_path / "public.csv", "--state", "watts", "--bins", "0,200,...,600", "--output", path).exit_code == 0
+    assert (
+        run("fit", tmp_path / "public.csv", "--state", "watts", "--bins", "0,200,...,600", "--output", path).exit_code
+        == 0
+    )
     release = ["release", tmp_path / "private.csv", "--state", "watts", "--model", path, "--epsilon", 1]
     assert run(*release, "--output", output).exit_code == 0
     assert pf.Release.from_json(output).query.labels == ["<200", "200-400", ">=400"]
@@ -265,7 +268,8 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_spent(
     tmp_path: Path, private: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[object] = []
-    monkeypatch.setattr("pufferfish.release.add_discrete_laplace", lambda *a, **k: drawn.append(a))
+    module = sys.modules["pufferfish.release"]  # the attribute of that name is the function
+    monkeypatch.setattr(module, "add_discrete_laplace", lambda *a, **k: drawn.append(a))
     release = ["release", private, *READING, "--model", model, "--epsilon", 1]
     refused(*release, "--output", tmp_path, says=["it is a folder"])
     refused(*release, "--output", tmp_path / "r.json", "--plot", tmp_path / "r.json", says=[".png"])
@@ -297,7 +301,9 @@ def test_the_installed_program_runs_without_the_plot_extra(tmp_path: Path, priva
     output = tmp_path / "release.json"
     command = [sys.executable, "-m", "pufferfish", "release", str(private), *READING, "--model", str(model)]
     command += ["--epsilon", "1", "--output", str(output)]
-    plotted = subprocess.run([*command, "--plot", str(tmp_path / "r.png")], env=environment, capture_output=True, text=True)
+    plotted = subprocess.run(
+        [*command, "--plot", str(tmp_path / "r.png")], env=environment, capture_output=True, text=True
+    )
     assert plotted.returncode == 2
     assert plotted.stderr.strip() == "error: plots need matplotlib: pip install 'pufferfish-privacy[plot]'"
     assert not output.exists()

@@ -3,7 +3,7 @@
 Nothing is shown unless a listener is set; the command line sets one that draws a bar.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -23,7 +23,7 @@ def report_progress(what: str, share: float) -> None:
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def listening(listener: Listener) -> Generator[None]:
     """Send progress to ``listener`` inside the block.
 
     Examples

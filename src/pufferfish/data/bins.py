@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 from functools import reduce
+from itertools import pairwise
 from numbers import Real
 from typing import Any
 
@@ -60,7 +61,7 @@ def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
     ('<200', '200-400', '>=400')
     """
     inner = [_number(edge) for edge in edges[1:-1]]
-    middle = (f"{low}-{high}" for low, high in zip(inner, inner[1:], strict=False))
+    middle = (f"{low}-{high}" for low, high in pairwise(inner))
     return (f"<{inner[0]}", *middle, f">={inner[-1]}")
 
 

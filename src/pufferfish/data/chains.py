@@ -59,7 +59,7 @@ class Layout:
     independent: bool
 
     def order_faults(self, frame: Frame) -> Frame:
-        """Rows with the time before (``earlier``) and the difference; null for the first of a subject."""
+        """Add to rows the time before (``earlier``) and the difference; null for the first of a subject."""
         earlier = self._over(nw.col(TIME).shift(1))
         return frame.with_columns(earlier.alias(_EARLIER)).with_columns((nw.col(TIME) - nw.col(_EARLIER)).alias(_APART))
 
@@ -69,7 +69,7 @@ class Layout:
         return ~apart.is_null() & ((apart == 0) if duplicate else (apart < 0))
 
     def fault_counts(self, frame: Frame) -> tuple[int, int]:
-        """Number of rows that go back in time, and of rows that repeat the time before them."""
+        """Count the rows that go back in time, and of rows that repeat the time before them."""
         counted = self.order_faults(frame).select(
             count_where(self.fault(duplicate=False)).alias("back"),
             count_where(self.fault(duplicate=True)).alias("same"),
@@ -133,7 +133,7 @@ class Layout:
 
 
 def gap_steps(gap: int | float, step: int | float) -> int:
-    """Steps in a gap: gap/step rounded half up, and at least 2, so that one record at least is unobserved.
+    """Count the steps in a gap: gap/step rounded half up, and at least 2, so that one record at least is unobserved.
 
     Examples
     --------

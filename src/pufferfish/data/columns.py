@@ -97,7 +97,7 @@ class TextProfile:
 
 
 def kind_of(dtype: Any) -> Kind:
-    """What a column of a narwhals data type can be used as."""
+    """Say what a column of a narwhals data type can be used as."""
     if dtype.is_numeric():
         return "number"
     if dtype == nw.Boolean:
@@ -176,7 +176,7 @@ def is_absent(value: Any) -> bool:
     if value is None:
         return True
     try:
-        return bool(value != value)  # noqa: PLR0124
+        return bool(value != value)
     except TypeError:  # pandas.NA
         return True
 

@@ -89,9 +89,11 @@ def parse_duration(value: Any, name: str) -> Duration:
         return _positive(Duration(micros, has_unit=True), value, name)
     if isinstance(value, str):
         return _positive(_from_text(value, name), value, name)
-    if isinstance(value, Integral) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        raise _unreadable(value, name)
+    if isinstance(value, Integral):
         return _positive(Duration(int(value), has_unit=False), value, name)
-    if isinstance(value, Real) and not isinstance(value, bool):
+    if isinstance(value, Real):
         return _positive(Duration(float(value), has_unit=False), value, name)
     raise _unreadable(value, name)
 

@@ -7,11 +7,12 @@ the first rows breaks when row 5,000 holds a word; text is given its meaning lat
 import difflib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import polars as pl
@@ -19,10 +20,7 @@ import polars as pl
 from pufferfish.errors import DataError, PufferfishError
 from pufferfish.models.states import state_label
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["ROW", "Source", "engine_errors", "open_source"]
+__all__ = ["ROW", "Source", "engine_errors", "is_path", "open_source"]
 
 ROW = "__pf_row"
 _CSV = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
@@ -55,7 +53,7 @@ class Source:
 
 
 @contextmanager
-def engine_errors(name: str) -> Iterator[None]:
+def engine_errors(name: str) -> Generator[None]:
     """Turn whatever an engine raises into one line.
 
     Examples
@@ -76,6 +74,11 @@ def engine_errors(name: str) -> Iterator[None]:
         raise DataError(f"{name} cannot be read: {line[:300]}") from error
 
 
+def is_path(source: Any) -> bool:
+    """Whether a source names a file."""
+    return isinstance(source, str | os.PathLike)
+
+
 def open_source(source: Any, columns: Sequence[str]) -> Source:
     """Open a file or table and select its needed columns.
 
@@ -84,7 +87,7 @@ def open_source(source: Any, columns: Sequence[str]) -> Source:
     DataError
         If the file cannot be read, the object is not a table, or a column is not found.
     """
-    if isinstance(source, str | os.PathLike):
+    if is_path(source):
         return _from_file(Path(os.fsdecode(source)), columns)
     return _from_table(source, columns)
 
@@ -120,7 +123,7 @@ def _from_table(table: Any, columns: Sequence[str]) -> Source:
     if type(native).__module__.partition(".")[0] == "pandas" and hasattr(native, "columns"):
         native = _pandas(native, columns)
     try:
-        held = nw.from_native(native)
+        held: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(native)
     except TypeError:
         raise DataError(
             f"source is a {type(native).__name__}, expected a path or a table (polars, pandas, DuckDB, …)"
@@ -153,8 +156,7 @@ def _polars(frame: pl.LazyFrame, columns: Sequence[str]) -> pl.LazyFrame:
 
 def _duckdb(native: Any, frame: nw.LazyFrame[Any], columns: Sequence[str]) -> tuple[nw.LazyFrame[Any], frozenset[str]]:
     """Turn timestamps with a time zone into UTC: their parts would follow the zone of the connection."""
-    import duckdb
-
+    duckdb: Any = import_module("duckdb")
     schema = frame.collect_schema()
     zoned = {name for name in columns if getattr(schema[name], "time_zone", None) is not None}
     selected = [
@@ -168,10 +170,9 @@ def _duckdb(native: Any, frame: nw.LazyFrame[Any], columns: Sequence[str]) -> tu
     return relation, frozenset(zoned)
 
 
-def _pandas(native: "pd.DataFrame", columns: Sequence[str]) -> "pd.DataFrame":
+def _pandas(native: Any, columns: Sequence[str]) -> Any:
     """Needed columns of a pandas frame with one type each and missing values that are not NaN."""
-    import pandas as pd
-
+    pd: Any = import_module("pandas")
     _require(columns, [str(name) for name in native.columns])
     tidy: dict[str, Any] = {}
     for name in columns:
@@ -191,8 +192,7 @@ def _pandas(native: "pd.DataFrame", columns: Sequence[str]) -> "pd.DataFrame":
 
 def _object(column: Any) -> Any:
     """Give a column of Python objects the type that all of them have, or else their labels."""
-    import pandas as pd
-
+    pd: Any = import_module("pandas")
     kind: str = pd.api.types.infer_dtype(column, skipna=True)
     if kind in {"string", "empty"}:
         return column.astype("string")

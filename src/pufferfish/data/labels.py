@@ -1,4 +1,4 @@
-"""States get their names: labels of what the table holds, or the model's states, or the bins.
+"""Name the states: labels of what the table holds, or the model's states, or the bins.
 
 A CSV file says no types, so text that is all numbers, or all true/false, is named as those are: ``1.0`` in a
 file and ``1`` in a model are the same state.
@@ -41,17 +41,17 @@ def name_states(fold: Fold, options: Options, *, untyped: bool) -> tuple[str, ..
     strangers = {name: n for name, n in fold.totals.items() if name not in known}
     if strangers:
         shown = sorted(strangers, key=lambda name: (-strangers[name], name))[:8]
-        listed = ", ".join(f"{name!r} ({count_rows(strangers[name])})" for name in shown)
+        found = ", ".join(f"{name!r} ({count_rows(strangers[name])})" for name in shown)
         more = f" and {len(strangers) - 8} more" if len(strangers) > 8 else ""
         raise DataError(
-            f"column {options.state!r} holds states that the model lacks: {listed}{more}. The model's states: "
+            f"column {options.state!r} holds states that the model lacks: {found}{more}. The model's states: "
             f"{listed(options.states)}"
         )
     return options.states
 
 
 def _canonical(labels: dict[Any, str]) -> dict[Any, str]:
-    """Labels of text that a file says no type of: numbers and truths as such, if all of them are."""
+    """Read labels of text that a file says no type of: numbers and truths as such, if all of them are."""
     if all(_PLAIN_NUMBER.fullmatch(label) for label in labels.values()):
         return {
             state: state_label(int(label) if re.fullmatch(r"-?[0-9]+", label) else float(label))

@@ -6,52 +6,26 @@ queries give everything :class:`~pufferfish.data.sequences.Sequences` holds.
 """
 
 import os
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from pufferfish.data.bins import MAX_STATES, bin_index, bin_labels, parse_bins
-from pufferfish.data.chains import KEEP, STATE, SUBJECT, TIME, Fold, Layout
-from pufferfish.data.columns import (
-    ISO,
-    NUMBER,
-    ZONED,
-    Column,
-    clean_text,
-    count_where,
-    format_instant,
-    kind_of,
-    missing,
-    native_column,
-    profile_text,
-    text_column,
-    text_instant,
-    text_number,
-)
-from pufferfish.data.durations import Duration, parse_duration
-from pufferfish.data.files import ROW, Source, engine_errors, open_source
+from pufferfish.data.bins import MAX_STATES
+from pufferfish.data.chains import STATE, TIME, Fold, Layout
+from pufferfish.data.durations import Duration
+from pufferfish.data.files import ROW, Source, engine_errors, is_path, open_source
+from pufferfish.data.labels import count_rows, name_states
+from pufferfish.data.options import Gaps, Missing, Options, check_options
+from pufferfish.data.rows import BAD, Rows
 from pufferfish.data.sequences import Base, Sequences
-from pufferfish.data.where import Where, parse_where
-from pufferfish.errors import DataError, ParameterError
+from pufferfish.errors import DataError
 from pufferfish.models.lengths import ChainLength
-from pufferfish.models.states import state_label
 
 __all__ = ["read_sequences"]
-
-Missing = Literal["unobserved", "split", "refuse"]
-Gaps = Literal["unobserved", "independent"]
-Frame = nw.LazyFrame[Any]
-
-_VALUE = "__pf_value"
-_BAD = -2  # bin number of text that is not a number
-_PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
-_TRUTHS = {"true", "false", "True", "False", "TRUE", "FALSE"}
 
 
 def read_sequences(
@@ -125,120 +99,116 @@ def read_sequences(
     >>> data.states, data.counts.tolist(), data.transitions.tolist(), data.length
     (('rest', 'walk'), [[3, 2]], [[1, 1], [0, 1]], (ChainLength(steps=11, records=5),))
     """
-    plan = _plan(source, state, subject, time, max_gap, bins, where, states, missing, gaps, step)
+    options = check_options(
+        state=state,
+        subject=subject,
+        time=time,
+        max_gap=max_gap,
+        bins=bins,
+        where=where,
+        states=states,
+        missing=missing,
+        gaps=gaps,
+        step=step,
+    )
     with engine_errors(_name_of(source)):
-        table = open_source(source, plan.columns)
+        table = open_source(source, options.columns)
     with engine_errors(table.name):
-        return _Reading(table, plan).sequences()
+        return _read(table, options)
 
 
 def _name_of(source: Any) -> str:
-    if isinstance(source, str | os.PathLike):
+    if is_path(source):
         return Path(os.fsdecode(source)).name
     return f"{type(source).__module__.partition('.')[0]} {type(source).__name__}"
 
 
-class _Reading:
-    """One reading of one table: holds the expressions that the steps share."""
+def _read(table: Source, options: Options) -> Sequences:
+    layout = Layout(
+        subject=options.subject is not None,
+        order=ROW if table.ordered else TIME,
+        max_gap=None if options.max_gap is None else options.max_gap.value,
+        split=options.missing == "split",
+        independent=options.gaps == "independent",
+    )
+    rows = Rows(table, options, layout)
+    linked = layout.link(rows.frame, filtered=rows.filtered)
+    step = options.step
+    if step is None and options.max_gap is not None and not layout.independent:
+        usual = layout.usual_step(linked)
+        step = None if usual is None else Duration(usual, has_unit=rows.instants)
+    groups = layout.groups(linked)
+    if len(groups) == 0:
+        raise rows.no_rows()
+    _refuse_many_states(options.state, groups)
+    fold = Fold(layout, None if step is None else step.value)
+    fold.add(groups.iter_rows())
+    if options.bins is not None and BAD in {int(state) for state in fold.states}:
+        raise rows.not_a_number()
+    return _sequences(fold, table, options, step)
 
-    def __init__(self, table: Source, plan: _Plan) -> None:
-        self.table = table
-        self.plan = plan
-        self.schema: dict[str, Any] = dict(table.frame.collect_schema())
-        self.layout = Layout(
-            subject=plan.subject is not None,
-            order=ROW if table.ordered else TIME,
-            max_gap=None if plan.max_gap is None else plan.max_gap.value,
-            split=plan.missing == "split",
-            independent=plan.gaps == "independent",
+
+def _refuse_many_states(state: str, groups: nw.DataFrame[Any]) -> None:
+    distinct = groups.get_column(STATE).n_unique()
+    if distinct > MAX_STATES + 1:
+        raise DataError(
+            f"column {state!r} has {distinct:,} different values, expected at most {MAX_STATES} states: "
+            "give bins= to make numbers states"
         )
-        self.instants = False
-        self.zoned = False
 
-    def sequences(self) -> Sequences:
-        plan, table = self.plan, self.table
-        if not table.ordered and plan.time is None:
-            raise DataError(f"rows of a {table.name} have no order: give time=, the column that orders them")
-        frame = self._selected()
-        filtered = plan.where is not None
-        if filtered and plan.max_gap is not None:
-            frame, filtered = frame.filter(nw.col(KEEP)), False
-        frame = self._checked(frame)
-        linked = self.layout.link(frame, filtered=filtered)
-        step = self._step(linked)
-        fold = Fold(self.layout, None if step is None else step.value)
-        groups = self.layout.groups(linked)
-        if len(groups) == 0:
-            raise self._no_rows()
-        self._few_states(groups)
-        fold.add(groups.iter_rows())
-        if plan.bins is not None and _BAD in {int(state) for state in fold.states}:
-            raise self._not_a_number(frame)
-        return self._result(fold, step)
 
-    # -- results -----------------------------------------------------------------------------------------
-
-    def _step(self, linked: Frame) -> Duration | None:
-        if self.plan.max_gap is None or self.plan.gaps == "independent":
-            return None
-        if self.plan.step is not None:
-            return self.plan.step
-        usual = self.layout.usual_step(linked)
-        return None if usual is None else Duration(usual, has_unit=self.instants)
-
-    def _result(self, fold: Fold, step: Duration | None) -> Sequences:
-        plan = self.plan
-        absent = sum(fold.missing.values())
-        if absent and plan.missing == "refuse":
-            label = min(fold.missing)
-            of = f" (e.g. subject {label!r}: {fold.missing[label]})" if self.layout.subject else ""
-            raise DataError(
-                f"column {plan.state!r} has no state in {_rows(absent)}{of}: missing='refuse'; use 'unobserved' or "
-                "fill them in"
-            )
-        states = self._named(fold)
-        chains = sorted(chain for chain, counts in fold.counts.items() if counts)
-        if not chains:
-            raise DataError(f"column {plan.state!r} has no observed state: all {_rows(absent)} are missing")
-        if all(sum(fold.counts[chain].values()) == 1 for chain in chains):
-            gap = f" and max_gap ({plan.max_gap})" if plan.max_gap else ""
-            raise DataError(
-                f"every chain has exactly one record ({len(chains)} in all), so no two are correlated: check the "
-                f"subject column{f' {plan.subject!r}' if plan.subject else ''}{gap}"
-            )
-        if fold.unsized_gap:
-            raise DataError(
-                f"no two records are within max_gap ({plan.max_gap}) of each other, so the length of a step is "
-                "unknown: give step=, or a longer max_gap"
-            )
-        index = {name: i for i, name in enumerate(states)}
-        counts = np.zeros((len(chains), len(states)), dtype=np.int64)
-        for i, chain in enumerate(chains):
-            for state, n in fold.counts[chain].items():
-                counts[i, index[state]] += n
-        transitions = np.zeros((len(states), len(states)), dtype=np.int64)
-        for (before, state), n in fold.transitions.items():
-            transitions[index[before], index[state]] += n
-        lengths = tuple(
-            ChainLength(fold.steps[chain], int(total)) for chain, total in zip(chains, counts.sum(axis=1), strict=True)
+def _sequences(fold: Fold, table: Source, options: Options, step: Duration | None) -> Sequences:
+    absent = sum(fold.missing.values())
+    if absent and options.missing == "refuse":
+        label = min(fold.missing)
+        of = f" (e.g. subject {label!r}: {fold.missing[label]})" if options.subject else ""
+        raise DataError(
+            f"column {options.state!r} has no state in {count_rows(absent)}{of}: missing='refuse'; use 'unobserved' or "
+            "fill them in"
         )
-        base = Base(
-            source=self.table.name,
-            state=plan.state,
-            subject=plan.subject,
-            time=plan.time,
-            max_gap=None if plan.max_gap is None else str(plan.max_gap),
-            step=None if step is None else str(step),
-            bins=plan.bins,
-            where=None if plan.where is None else plan.where.text,
-            missing=plan.missing,
-            gaps=plan.gaps,
+    states = name_states(fold, options, untyped=table.untyped)
+    chains = sorted(chain for chain, counts in fold.counts.items() if counts)
+    if not chains:
+        raise DataError(f"column {options.state!r} has no observed state: all {count_rows(absent)} are missing")
+    if all(sum(fold.counts[chain].values()) == 1 for chain in chains):
+        gap = f" and max_gap ({options.max_gap})" if options.max_gap else ""
+        raise DataError(
+            f"every chain has exactly one record ({len(chains)} in all), so no two are correlated: check the "
+            f"subject column{f' {options.subject!r}' if options.subject else ''}{gap}"
         )
-        return Sequences(
-            states=states,
-            counts=counts,
-            transitions=transitions,
-            length=lengths,
-            subjects=len({label for label, _ in chains}),
-            base=base,
+    if fold.unsized_gap:
+        raise DataError(
+            f"no two records are within max_gap ({options.max_gap}) of each other, so the length of a step is "
+            "unknown: give step=, or a longer max_gap"
         )
+    index = {name: i for i, name in enumerate(states)}
+    counts = np.zeros((len(chains), len(states)), dtype=np.int64)
+    for i, chain in enumerate(chains):
+        for state, n in fold.counts[chain].items():
+            counts[i, index[state]] += n
+    transitions = np.zeros((len(states), len(states)), dtype=np.int64)
+    for (before, state), n in fold.transitions.items():
+        transitions[index[before], index[state]] += n
+    lengths = tuple(
+        ChainLength(fold.steps[chain], int(total)) for chain, total in zip(chains, counts.sum(axis=1), strict=True)
+    )
+    base = Base(
+        source=table.name,
+        state=options.state,
+        subject=options.subject,
+        time=options.time,
+        max_gap=None if options.max_gap is None else str(options.max_gap),
+        step=None if step is None else str(step),
+        bins=options.bins,
+        where=None if options.where is None else options.where.text,
+        missing=options.missing,
+        gaps=options.gaps,
+    )
+    return Sequences(
+        states=states,
+        counts=counts,
+        transitions=transitions,
+        length=lengths,
+        subjects=len({label for label, _ in chains}),
+        base=base,
+    )

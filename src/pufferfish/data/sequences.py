@@ -90,15 +90,18 @@ class Base:
             "The number of records, their times, the gaps and which states are missing are public, and assumed "
             "independent of the states."
         )
-        where = self.where and (
-            f"Only rows where {self.where} are used; which rows those are is public, and assumed independent of "
-            "the states."
-        )
-        bins = self.bins and (
-            f"Values of {self.state!r} below {self.bins[0]:g} count in the first bin, values above "
-            f"{self.bins[-1]:g} in the last."
-        )
-        return [unit, between, missing, lengths, where or "", bins or ""]
+        where = bins = ""
+        if self.where:
+            where = (
+                f"Only rows where {self.where} are used; which rows those are is public, and assumed independent of "
+                "the states."
+            )
+        if self.bins:
+            bins = (
+                f"Values of {self.state!r} below {self.bins[0]:g} count in the first bin, values above "
+                f"{self.bins[-1]:g} in the last."
+            )
+        return [unit, between, missing, lengths, where, bins]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -12,9 +12,8 @@ is compiled into two: where it is certainly true, and where it is certainly fals
 import ast
 import operator
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any, NoReturn
 
 import narwhals as nw
@@ -175,22 +174,17 @@ class _Compiler:
     def truth(self, node: ast.expr) -> _Truth:
         if isinstance(node, ast.BoolOp):
             parts = [self.truth(value) for value in node.values]
-            true, false = [part.true for part in parts], [part.false for part in parts]
             if isinstance(node.op, ast.And):
-                return _Truth(reduce(operator.and_, true), reduce(operator.or_, false))
-            return _Truth(reduce(operator.or_, true), reduce(operator.and_, false))
+                return _both(parts)
+            return _not(_both([_not(part) for part in parts]))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            inner = self.truth(node.operand)
-            return _Truth(inner.false, inner.true)
+            return _not(self.truth(node.operand))
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             links = [
                 self._compare(left, op, right) for left, op, right in zip(sides, node.ops, sides[1:], strict=False)
             ]
-            return _Truth(
-                reduce(operator.and_, [link.true for link in links]),
-                reduce(operator.or_, [link.false for link in links]),
-            )
+            return _both(links)
         name = _column_name(node)
         if name is None:
             self._refuse(f"{ast.unparse(node)!r} is not a condition")
@@ -225,7 +219,7 @@ class _Compiler:
     def _compare(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> _Truth:
         if isinstance(op, ast.In | ast.NotIn):
             inside = self._contains(left, right)
-            return inside if isinstance(op, ast.In) else _Truth(inside.false, inside.true)
+            return inside if isinstance(op, ast.In) else _not(inside)
         a, b = self._operand(left), self._operand(right)
         if not isinstance(a, Column) and not isinstance(b, Column):
             self._refuse(f"{ast.unparse(left)} and {ast.unparse(right)} are both constants")
@@ -238,7 +232,8 @@ class _Compiler:
         if a is None or b is None:
             if not equality:
                 self._refuse("none has no order; use == none or != none")
-            absent = (b if a is None else a).missing
+            present: Any = b if a is None else a
+            absent: nw.Expr = present.missing
             return _Truth(absent, ~absent) if isinstance(op, ast.Eq) else _Truth(~absent, absent)
         column, other = (a, b) if isinstance(a, Column) else (b, a)
         if column.kind == "nothing" or (isinstance(other, Column) and other.kind == "nothing"):
@@ -303,6 +298,17 @@ _MIRROR: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.lt,
     ast.GtE: operator.le,
 }
+
+
+def _not(condition: _Truth) -> _Truth:
+    return _Truth(condition.false, condition.true)
+
+
+def _both(conditions: Sequence[_Truth]) -> _Truth:
+    true, false = conditions[0].true, conditions[0].false
+    for condition in conditions[1:]:
+        true, false = true & condition.true, false | condition.false
+    return _Truth(true, false)
 
 
 def _holds(column: Column) -> str:

@@ -1,7 +1,7 @@
 """Pictures of a release: bars with the error bars of the noise."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,13 +37,12 @@ def draw_release(release: "Release") -> "Figure":
     labels, values = release.query.labels, release.value
     error = release.accuracy(0.05)
     wide = min(14.0, max(5.0, 0.32 * len(labels) + 2))
-    figure = Figure(figsize=(wide, 4.2), layout="constrained")
-    axes = figure.add_subplot()
+    figure: Any = Figure(figsize=(wide, 4.2), layout="constrained")
+    axes: Any = figure.add_subplot()
     at = np.arange(len(labels))
-    # The noise is on the noisy value: where post-processing moved it, the bar shows both.
     low, high = release.noisy_values - np.array(error), release.noisy_values + np.array(error)
-    axes.bar(at, values, width=0.8 if len(labels) > 1 else 0.3, color=_PALE, edgecolor=_BLUE, linewidth=0.8)
-    axes.vlines(at, low, high, color=_INK, linewidth=1.2)
+    bars = axes.bar(at, values, width=0.8 if len(labels) > 1 else 0.3, color=_PALE, edgecolor=_BLUE, linewidth=0.8)
+    lines = axes.vlines(at, low, high, color=_INK, linewidth=1.2)
     axes.plot(at, release.noisy_values, linestyle="", marker="_", color=_INK, markersize=6)
     axes.axhline(0, color=_INK, linewidth=0.6)
     if len(labels) == 1:
@@ -58,20 +57,22 @@ def draw_release(release: "Release") -> "Figure":
         rotation_mode="anchor" if crowded else "default",
     )
     axes.set_ylabel({"histogram": "share of records", "histogram-counts": "records"}.get(release.query.kind, "value"))
-    axes.set_xlabel("state" if len(labels) > 1 else release.query.kind)
-    note = f", {release.postprocessing}" if release.postprocessing else ""
-    axes.set_title(
-        f"{release.mechanism.title}, ε = {release.epsilon:g}, n = {release.data.records:,}\n"
-        f"lines: ±{error:.3g}, 95% of the noise of each output{note}",
-        fontsize=10,
-        loc="left",
+    axes.set_xlabel(release.data.base.state if len(labels) > 1 else release.query.kind)
+    axes.set_title(f"{release.mechanism.title}, ε = {release.epsilon:g}, n = {release.data.records:,}", loc="left")
+    shown = "released value" + (" (post-processed)" if release.postprocessing else "")
+    figure.legend(
+        [bars, lines],
+        [shown, f"noisy value ± {error:.3g}, 95% of the noise of each output"],
+        loc="outside lower left",
+        frameon=False,
+        fontsize=9,
     )
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     return figure
 
 
-def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> None:
+def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
     """Write a figure as PNG, SVG or PDF.
 
     Raises

@@ -1,0 +1,315 @@
+"""Rows ready to be chained: subject, time, state, row number and filter as columns of our own, checked.
+
+Everything a table can have wrong with its rows is found here, by counting on the engine; the engine is then
+asked for the first such row, so that the message can show it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+
+from pufferfish.data.bins import bin_index
+from pufferfish.data.chains import KEEP, STATE, SUBJECT, TIME, Layout
+from pufferfish.data.columns import (
+    ISO,
+    NUMBER,
+    ZONED,
+    Column,
+    clean_text,
+    count_where,
+    format_instant,
+    is_absent,
+    kind_of,
+    missing,
+    native_column,
+    profile_text,
+    text_column,
+    text_instant,
+    text_number,
+)
+from pufferfish.data.files import ROW, Source
+from pufferfish.data.labels import count_rows
+from pufferfish.data.options import Options
+from pufferfish.errors import DataError, ParameterError
+from pufferfish.models.states import state_label
+
+__all__ = ["BAD", "Rows"]
+
+BAD = -2  # number of the bin of text that is not a number
+_NUMERIC, _ABSENT = 1, 0
+_VALUE, _NUMBER = "__pf_value", "__pf_number"
+Frame = nw.LazyFrame[Any]
+
+
+class Rows:
+    """The rows of one table.
+
+    Parameters
+    ----------
+    table : Source
+        The opened table.
+    options : Options
+        How to read it.
+    layout : Layout
+        How its rows are laid out in chains.
+
+    Attributes
+    ----------
+    frame : narwhals LazyFrame
+        The prepared rows.
+    filtered : bool
+        Whether rows that the filter leaves out are still there, marked, because their positions count.
+    instants : bool
+        Whether time is in microseconds.
+    """
+
+    def __init__(self, table: Source, options: Options, layout: Layout) -> None:
+        self.table = table
+        self.options = options
+        self.layout = layout
+        self.schema: dict[str, Any] = dict(table.frame.collect_schema())
+        self.has_subject = layout.subject
+        self.instants = False
+        self.zoned = False
+        if not table.ordered and options.time is None:
+            raise DataError(f"rows of a {table.name} have no order: give time=, the column that orders them")
+        frame = self._selected()
+        self.filtered = options.where is not None
+        if self.filtered and options.max_gap is not None:
+            frame, self.filtered = frame.filter(nw.col(KEEP)), False
+        self.frame = self._checked(frame)
+
+    # -- columns -----------------------------------------------------------------------------------------
+
+    def _selected(self) -> Frame:
+        """Subject, time, state, row number and filter, under names of our own."""
+        options, frame = self.options, self.table.frame
+        chosen = {_VALUE: nw.col(options.state), **self._state()}
+        if options.subject is not None:
+            chosen[SUBJECT] = self._subject(options.subject)
+        if options.time is not None:
+            chosen[TIME] = nw.col(options.time)
+        if self.table.ordered:
+            chosen[ROW] = nw.col(ROW).cast(nw.Int64)
+        if options.where is not None:
+            chosen[KEEP] = options.where.keep(self._filter_columns(options.where.columns))
+        frame = frame.select(expression.alias(name) for name, expression in chosen.items())
+        if options.bins is None:
+            return frame
+        # in a step of its own, so that an engine does not parse text once for every edge
+        index, what = bin_index(nw.col(_NUMBER), options.bins), nw.col(STATE)
+        binned = nw.when(what == _NUMERIC).then(index).otherwise(nw.lit(BAD))
+        return frame.with_columns(nw.when(what != _ABSENT).then(binned).alias(STATE))
+
+    def _filter_columns(self, names: Sequence[str]) -> dict[str, Column]:
+        if self.table.untyped:
+            profiles = profile_text(self.table.frame, names)
+            return {name: text_column(name, profiles[name]) for name in names}
+        zoned = self.table.zoned
+        return {name: native_column(name, self.schema[name], zoned=name in zoned) for name in names}
+
+    def _subject(self, name: str) -> nw.Expr:
+        dtype, column = self.schema[name], nw.col(name)
+        kind = kind_of(dtype)
+        if kind == "other":
+            raise DataError(f"subject column {name!r} holds {dtype}, expected text or numbers")
+        if kind == "text":
+            column = column.cast(nw.String)
+        return nw.when(~missing(column, dtype)).then(column)
+
+    def _state(self) -> dict[str, nw.Expr]:
+        """State of a row; with bins, its number, and whether it has one."""
+        name = self.options.state
+        dtype, column = self.schema[name], nw.col(name)
+        kind, absent = kind_of(dtype), missing(column, dtype)
+        if self.options.bins is not None:
+            if kind == "number":
+                number = native_column(name, dtype).value.cast(nw.Float64)
+                return {_NUMBER: number, STATE: nw.when(absent).then(nw.lit(_ABSENT)).otherwise(nw.lit(_NUMERIC))}
+            if kind != "text":
+                raise DataError(f"state column {name!r} holds {dtype}, expected numbers for bins")
+            text = clean_text(column)
+            number = text_number(text, integer=False)
+            what = nw.when(text.str.contains(NUMBER)).then(nw.lit(_NUMERIC)).otherwise(nw.lit(BAD))
+            return {
+                _NUMBER: number,
+                STATE: nw.when((text == "") | number.is_nan()).then(nw.lit(_ABSENT)).otherwise(what),
+            }
+        if kind == "boolean":
+            column = nw.when(column.fill_null(False)).then(nw.lit("true")).otherwise(nw.lit("false"))
+        elif kind == "number":
+            column = column.cast(nw.Int64 if dtype.is_integer() else nw.Float64)
+        elif kind == "text":
+            column = column.cast(nw.String)
+        else:
+            raise DataError(f"state column {name!r} holds {dtype}, expected text, numbers or true/false")
+        return {STATE: nw.when(~absent).then(column)}
+
+    # -- checks ------------------------------------------------------------------------------------------
+
+    def _checked(self, frame: Frame) -> Frame:
+        """Refuse missing subjects and times, unreadable times, and a wrong order; make times numbers."""
+        options = self.options
+        if options.subject is None and options.time is None:
+            return frame
+        time_type = None if options.time is None else self.schema[options.time]
+        tests = [nw.len().alias("rows")]
+        if options.subject is not None:
+            tests.append(count_where(nw.col(SUBJECT).is_null()).alias("no_subject"))
+        if time_type is not None:
+            tests.append(count_where(missing(nw.col(TIME), time_type)).alias("no_time"))
+        counts: dict[str, Any] = frame.select(tests).collect().rows(named=True)[0]
+        if not counts["rows"]:
+            raise self.no_rows()
+        if options.subject is not None and (n := int(counts["no_subject"])):
+            where = self._place(frame, nw.col(SUBJECT).is_null())
+            raise DataError(
+                f"column {options.subject!r} has no subject in {count_rows(n)}{where}: every record belongs to a "
+                "subject; drop these rows or name their subject"
+            )
+        if time_type is None or options.time is None:
+            return frame
+        if n := int(counts["no_time"]):
+            where = self._place(frame, missing(nw.col(TIME), time_type))
+            raise DataError(
+                f"column {options.time!r} has no time in {count_rows(n)}{where}: every record has a time; drop these "
+                "rows or leave out time="
+            )
+        frame = self._timed(frame, options.time, time_type)
+        self._check_units(options.time)
+        self._check_order(frame, options.time)
+        return frame
+
+    def _timed(self, frame: Frame, name: str, dtype: Any) -> Frame:
+        kind = kind_of(dtype)
+        if kind == "instant":
+            column = native_column(TIME, dtype, zoned=name in self.table.zoned)
+            self.instants, self.zoned = True, column.zoned
+            return frame.with_columns(column.value.alias(TIME))
+        if kind == "text":
+            return self._timed_text(frame, name)
+        if kind != "number":
+            raise DataError(f"time column {name!r} holds {dtype}, expected times, dates, ISO text or numbers")
+        if dtype.is_integer():
+            return frame.with_columns(nw.col(TIME).cast(nw.Int64))
+        return self._finite(frame.with_columns(nw.col(TIME).cast(nw.Float64)), name)
+
+    def _timed_text(self, frame: Frame, name: str) -> Frame:
+        text, profile = clean_text(nw.col(TIME)), profile_text(frame, [TIME])[TIME]
+        instants = profile.instants >= profile.numbers
+        fits = text.str.contains(ISO if instants else NUMBER)
+        if (profile.instants if instants else profile.numbers) < profile.values:
+            like = "an ISO time such as 2016-04-13 08:00:00" if instants else "a number like the other times"
+            value, where = self._first(frame, ~fits)
+            raise DataError(f"column {name!r} holds {value!r}{where}, expected {like}: correct or drop such rows")
+        if instants and profile.zoned not in (0, profile.values):
+            value, where = self._first(frame, text.str.contains(ZONED))
+            raise DataError(
+                f"column {name!r} mixes times with and without a UTC offset, e.g. {value!r}{where}: give all of them "
+                "an offset or none"
+            )
+        if instants:
+            self.instants, self.zoned = True, profile.zoned > 0
+            return frame.with_columns(text_instant(text).alias(TIME))
+        integer = profile.integers == profile.values
+        frame = frame.with_columns(text_number(text, integer=integer).alias(TIME))
+        return frame if integer else self._finite(frame, name)
+
+    def _finite(self, frame: Frame, name: str) -> Frame:
+        finite = (nw.col(TIME) < float("inf")) & (nw.col(TIME) > float("-inf"))  # false or beyond for NaN
+        strange = ~finite | nw.col(TIME).is_nan()
+        if frame.select(count_where(strange).alias("n")).collect().item():
+            value, where = self._first(frame, strange)
+            raise DataError(f"column {name!r} holds {value!r}{where}, expected finite times: drop such rows")
+        return frame
+
+    def _check_units(self, name: str) -> None:
+        for option, given in (("max_gap", self.options.max_gap), ("step", self.options.step)):
+            if given is None or given.has_unit == self.instants:
+                continue
+            if self.instants:
+                raise ParameterError(
+                    f"{option} is {given} without a unit, but column {name!r} holds times: give one, such as "
+                    f"'{given}s' or '10min'"
+                )
+            raise ParameterError(
+                f"{option} is {given}, but column {name!r} holds numbers: give {option} as a number in their unit"
+            )
+
+    def _check_order(self, frame: Frame, name: str) -> None:
+        back, same = self.layout.fault_counts(frame)
+        if not back and not same:
+            return
+        duplicate = not back
+        faults = self.layout.order_faults(frame).filter(self.layout.fault(duplicate=duplicate))
+        earlier, later = nw.col(self.layout.earlier), nw.col(TIME)
+        found = self._head(faults, earlier.alias("earlier"), later.alias("later"))
+        of = f" for subject {state_label(found[SUBJECT])!r}" if self.has_subject else ""
+        times = {key: self._time_text(found[key]) for key in ("earlier", "later")}
+        if duplicate:
+            raise DataError(
+                f"column {name!r} repeats {times['later']}{of} (duplicate times in {count_rows(same)}): times increase "
+                "strictly within a subject; drop or aggregate the duplicates"
+                + ("" if self.has_subject else ", or give subject=")
+            )
+        raise DataError(
+            f"column {name!r} is unsorted: {times['later']} comes after {times['earlier']}{of} (in {count_rows(back)}"
+            "): times increase strictly within a subject; sort the table by "
+            + ("subject and time" if self.has_subject else "time, or give subject=")
+        )
+
+    def _time_text(self, value: Any) -> str:
+        if self.instants:
+            return format_instant(int(value), zoned=self.zoned)
+        return str(int(value)) if float(value).is_integer() else str(float(value))
+
+    # -- examples for messages ---------------------------------------------------------------------------
+
+    def _head(self, frame: Frame, *more: nw.Expr) -> dict[str, Any]:
+        """First row of a frame: its subject, row number, and more."""
+        columns: list[nw.Expr] = list(more)
+        if self.has_subject:
+            columns.append(nw.col(SUBJECT))
+        if self.table.ordered:
+            frame = frame.sort(ROW)
+            columns.append(nw.col(ROW))
+        return frame.select(columns).head(1).collect().rows(named=True)[0] if columns else {}
+
+    def _describe(self, found: dict[str, Any]) -> str:
+        parts: list[str] = []
+        if ROW in found:
+            parts.append(f"row {int(found[ROW]) + 1}")
+        if SUBJECT in found and not is_absent(found[SUBJECT]):
+            parts.append(f"subject {state_label(found[SUBJECT])!r}")
+        return ", ".join(parts)
+
+    def _place(self, frame: Frame, condition: nw.Expr) -> str:
+        described = self._describe(self._head(frame.filter(condition)))
+        return f" (first: {described})" if described else ""
+
+    def _first(self, frame: Frame, condition: nw.Expr) -> tuple[Any, str]:
+        found = self._head(frame.filter(condition), nw.col(TIME).alias(_VALUE))
+        described = self._describe(found)
+        return found[_VALUE], f" ({described})" if described else ""
+
+    def no_rows(self) -> DataError:
+        """Error that says why there are no rows."""
+        rows = self.table.frame.select(nw.len().alias("n")).collect().item()
+        if rows and self.options.where is not None:
+            return DataError(
+                f"no row of {self.table.name} is left where {self.options.where.text} ({rows} rows before)"
+            )
+        return DataError(f"{self.table.name} has no rows")
+
+    def not_a_number(self) -> DataError:
+        """Error that shows the first text that is no number and was to be binned."""
+        frame = self.frame
+        kept = frame.filter(nw.col(KEEP)) if self.filtered else frame
+        found = self._head(kept.filter(~nw.col(STATE).is_null() & (nw.col(STATE) == BAD)), nw.col(_VALUE))
+        described = self._describe(found)
+        where = f" ({described})" if described else ""
+        return DataError(
+            f"column {self.options.state!r} holds {found[_VALUE]!r}{where}, expected a number to be binned: correct "
+            "it, or make it empty if the value is missing"
+        )

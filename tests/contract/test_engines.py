@@ -1,0 +1,360 @@
+"""Every engine reads a table alike: as a plain-Python reader does, over random tables and every option."""
+
+import itertools
+import random
+from collections import Counter
+from datetime import datetime, timedelta
+from fractions import Fraction
+from math import floor
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from pufferfish.data import read_sequences
+from pufferfish.errors import DataError
+
+START = datetime(2016, 2, 28, 23, 50)
+
+
+def random_rows(seed, *, missing=True):
+    """Interleaved subjects, irregular times, holes in the filter, missing states, as a list of dicts."""
+    rng = random.Random(seed)
+    clock = {name: rng.randrange(5) for name in rng.sample(["b", "a", "d", "c"], rng.randint(1, 4))}
+    rows = []
+    for _ in range(rng.choice([6, 25, 60])):
+        subject = rng.choice(list(clock))
+        clock[subject] += rng.choice([1, 1, 1, 1, 2, 2, 3, 4, 7, 11])
+        state = rng.choice(["rest", "walk", "run", None if missing else "run"])
+        ok = rng.choice([True, True, True, False, None])
+        level = rng.choice([0, 1, 2, 3, None])
+        rows.append({"who": subject, "t": clock[subject], "act": state, "ok": ok, "level": level})
+    return rows
+
+
+class NothingToRead(Exception):
+    """What the plain reader raises where read_sequences refuses."""
+
+
+def plain_reader(rows, *, subject, max_gap, where, missing, gaps, step):
+    """The rules, one after another, over a list of dicts."""
+    by_subject = {}
+    for row in rows:
+        by_subject.setdefault(row["who"] if subject else "", []).append(row)
+    chains, links, order = [], Counter(), []
+    for name in sorted(by_subject):
+        kept = []  # (place, row): place is the time, or the position in the table
+        for position, row in enumerate(by_subject[name]):
+            if where(row):
+                kept.append((position if max_gap is None else row["t"], row))
+        if missing == "refuse" and any(row["act"] is None for _, row in kept):
+            raise NothingToRead
+        chain, before = None, None
+        for number, (place, row) in enumerate(kept):
+            if missing == "split" and row["act"] is None:
+                continue
+            gap = None
+            if before is not None:
+                old_number, old_place, _ = before
+                apart = place - old_place
+                if max_gap is None:
+                    gap = apart if apart > 1 else None
+                elif apart > max_gap or number - old_number > 1:
+                    gap = apart
+                if gap is None:
+                    links[apart] += 1
+            if chain is None or (gap is not None and gaps == "independent"):
+                chain = {"counts": Counter(), "moves": Counter(), "gaps": [], "linked": 0}
+                chains.append(chain)
+                order.append(name)
+            elif gap is not None:
+                chain["gaps"].append(gap)
+            else:
+                chain["linked"] += 1
+                if row["act"] is not None and before[2]["act"] is not None:
+                    chain["moves"][before[2]["act"], row["act"]] += 1
+            if row["act"] is not None:
+                chain["counts"][row["act"]] += 1
+            before = (number, place, row)
+    if step is None and max_gap is not None and links:
+        step = min(links, key=lambda apart: (-links[apart], apart))
+    seen = [(chain, name) for chain, name in zip(chains, order, strict=True) if chain["counts"]]
+    if not seen or all(chain["counts"].total() == 1 for chain, _ in seen):
+        raise NothingToRead
+    if max_gap is not None and step is None and any(chain["gaps"] for chain, _ in seen):
+        raise NothingToRead
+    states = sorted({state for chain, _ in seen for state in chain["counts"]})
+    steps = []
+    for chain, _ in seen:
+        total = 1 + chain["linked"]
+        for gap in chain["gaps"]:
+            total += gap if max_gap is None else max(2, floor(Fraction(gap, step) + Fraction(1, 2)))
+        steps.append(total)
+    moves = sum((chain["moves"] for chain, _ in seen), Counter())
+    return {
+        "states": tuple(states),
+        "counts": [[chain["counts"][state] for state in states] for chain, _ in seen],
+        "transitions": [[moves[a, b] for b in states] for a in states],
+        "steps": tuple(steps),
+        "subjects": len({name for _, name in seen}),
+    }
+
+
+def summary(data):
+    assert data.lengths == tuple(data.counts.sum(axis=1).tolist())
+    return {
+        "states": data.states,
+        "counts": data.counts.tolist(),
+        "transitions": data.transitions.tolist(),
+        "steps": data.spans,
+        "subjects": data.subjects,
+    }
+
+
+def in_polars(rows, _):
+    schema = {"who": pl.String, "t": rows_type(rows), "act": pl.String, "ok": pl.Boolean, "level": pl.Int8}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def rows_type(rows):
+    return pl.Datetime("ms") if isinstance(rows[0]["t"], datetime) else pl.Int16
+
+
+def in_lazy_polars(rows, folder):
+    return in_polars(rows, folder).lazy()
+
+
+def in_categorical_polars(rows, folder):
+    return in_polars(rows, folder).with_columns(pl.col("who", "act").cast(pl.Categorical))
+
+
+def in_pandas(rows, _):
+    return pd.DataFrame(rows, index=[7] * len(rows))  # an index that says nothing
+
+
+def in_nullable_pandas(rows, _):
+    return pd.DataFrame(rows).convert_dtypes()
+
+
+def in_object_pandas(rows, _):
+    return pd.DataFrame(rows).astype(object)
+
+
+def in_categorical_pandas(rows, _):
+    return pd.DataFrame(rows).astype({"who": "category", "act": "category", "ok": "category", "level": "category"})
+
+
+def in_arrow(rows, folder):
+    return in_polars(rows, folder).to_arrow()
+
+
+def in_duckdb(rows, folder):
+    shuffled = in_polars(rows, folder).sample(fraction=1, shuffle=True, seed=3)  # a relation has no order
+    connection = duckdb.connect()
+    connection.register("held", shuffled.to_arrow())
+    return connection.sql("select * from held")
+
+
+def in_csv(rows, folder):
+    in_polars(rows, folder).write_csv(folder / "table.csv")
+    return folder / "table.csv"
+
+
+def in_quoted_csv_gz(rows, folder):
+    pd.DataFrame(rows).to_csv(folder / "table.csv.gz", index=False, quoting=1)
+    return str(folder / "table.csv.gz")
+
+
+def in_tsv(rows, folder):
+    in_polars(rows, folder).write_csv(folder / "table.tsv", separator="\t")
+    return folder / "table.tsv"
+
+
+def in_parquet(rows, folder):
+    in_polars(rows, folder).write_parquet(folder / "table.parquet")
+    return folder / "table.parquet"
+
+
+ENGINES = [
+    in_polars,
+    in_lazy_polars,
+    in_categorical_polars,
+    in_pandas,
+    in_nullable_pandas,
+    in_object_pandas,
+    in_categorical_pandas,
+    in_arrow,
+    in_duckdb,
+    in_csv,
+    in_quoted_csv_gz,
+    in_tsv,
+    in_parquet,
+]
+FILTERS = {
+    None: lambda row: True,
+    "ok": lambda row: row["ok"] is True,
+    "not ok or level in [2, 3]": lambda row: row["ok"] is False or row["level"] in (2, 3),
+    "level != 1 and t > 2": lambda row: row["level"] not in (None, 1) and row["t"] > 2,
+}
+OPTIONS = [
+    {"time": time, "max_gap": max_gap, "step": step, "where": where, "missing": missing, "gaps": gaps}
+    for (time, max_gap, step), where, missing, gaps in itertools.product(
+        [(None, None, None), ("t", None, None), ("t", 2, None), ("t", 3, 2), ("t", 4, None)],
+        FILTERS,
+        ["unobserved", "split", "refuse"],
+        ["unobserved", "independent"],
+    )
+    if not (step is not None and gaps == "independent")
+]
+
+
+def expected_and_read(rows, table, options, subject="who"):
+    """What the plain reader finds and what read_sequences finds; None where either refuses."""
+    plain = {key: value for key, value in options.items() if key != "time"}
+    try:
+        expected = plain_reader(rows, **(plain | {"subject": subject, "where": FILTERS[options["where"]]}))
+    except NothingToRead:
+        expected = None
+    try:
+        found = summary(read_sequences(table, "act", subject=subject, **options))
+    except DataError:
+        found = None
+    return expected, found
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_reads_as_the_plain_reader_does(engine, tmp_path):
+    read = Counter()
+    for seed in range(4):
+        rows = random_rows(seed, missing=seed % 4 != 3)
+        table = engine(rows, tmp_path)
+        for options in OPTIONS:
+            if options["time"] is None and engine is in_duckdb:
+                continue
+            expected, found = expected_and_read(rows, table, options)
+            assert found == expected, (seed, options)
+            read[expected is not None] += 1
+    assert read[True] > 100  # the comparison is of tables, not of refusals
+
+
+def test_many_random_tables():
+    read = 0
+    for seed in range(100, 200):
+        rows = random_rows(seed)
+        options = OPTIONS[seed * 7 % len(OPTIONS)]
+        expected, found = expected_and_read(rows, in_polars(rows, None), options)
+        assert found == expected, (seed, options)
+        read += expected is not None
+    assert read > 40
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_table_without_subjects_is_one_chain(engine, tmp_path):
+    rows = random_rows(5)
+    for i, row in enumerate(rows):
+        row["t"] = 2 * i + (i % 3 == 0)
+    table = engine(rows, tmp_path)
+    for options in OPTIONS:
+        if options["time"] is None and engine is in_duckdb:
+            continue
+        expected, found = expected_and_read(rows, table, options, subject=None)
+        assert found == expected, options
+        if expected is not None and options["gaps"] == "unobserved":
+            assert len(found["counts"]) == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_timestamps_are_read_as_minutes_are(engine, tmp_path):
+    rows = random_rows(2)
+    timed = [row | {"t": START + timedelta(minutes=row["t"])} for row in rows]  # over 29 February
+    minutes = in_polars(rows, None)
+    stamps = engine(timed, tmp_path)
+    for where, gaps in itertools.product([None, "ok"], ["unobserved", "independent"]):
+        a = read_sequences(minutes, "act", subject="who", time="t", max_gap=3, where=where, gaps=gaps)
+        b = read_sequences(stamps, "act", subject="who", time="t", max_gap="3min", where=where, gaps=gaps)
+        assert summary(a) == summary(b)
+        assert b.base.step == (None if gaps == "independent" else f"{a.base.step}min")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_bins_count_as_numpy_does(engine, tmp_path):
+    rng = random.Random(11)
+    values = [rng.choice([None, -3.5, 0, 1, 1.5, 2, 2.5, 5, 7, 1e9, float("inf"), float("nan")]) for _ in range(200)]
+    rows = [{"who": "a", "t": i, "act": None, "ok": True, "level": None} for i in range(200)]
+    frame = in_polars(rows, None).with_columns(pl.Series("level", values, dtype=pl.Float64))
+    held = engine_of_frame(engine, frame, tmp_path)
+    data = read_sequences(held, "level", time="t", bins=[0, 1, 2, 5, 10])
+    edges = np.array([1, 2, 5])
+    known = [value for value in values if value is not None and value == value]
+    expected = np.bincount(np.searchsorted(edges, known, side="right"), minlength=4)
+    assert data.states == ("<1", "1-2", "2-5", ">=5")
+    assert data.counts.tolist() == [expected.tolist()]
+    assert data.records == len(known) < 200 == data.spans[0]
+
+
+def engine_of_frame(engine, frame, folder):
+    """The same engines, for a frame that is not made of rows."""
+    name = engine.__name__
+    if "pandas" in name:
+        held = pd.DataFrame(frame.to_dict(as_series=False))
+        return held.convert_dtypes() if "nullable" in name else held.astype(object) if "object" in name else held
+    if "csv" in name or "tsv" in name:
+        path = folder / ("table.tsv" if "tsv" in name else "table.csv")
+        frame.write_csv(path, separator="\t" if "tsv" in name else ",")
+        return path
+    if "parquet" in name:
+        frame.write_parquet(folder / "table.parquet")
+        return folder / "table.parquet"
+    if "duckdb" in name:
+        connection = duckdb.connect()
+        connection.register("held", frame.to_arrow())
+        return connection.sql("select * from held")
+    return frame.to_arrow() if "arrow" in name else frame.lazy() if "lazy" in name else frame
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("fault", "message"), [("unsorted", "comes after 5 for subject 'a'"), ("repeats", "repeats 5")]
+)
+def test_every_engine_refuses_a_wrong_order(engine, fault, message, tmp_path):
+    times = [1, 5, 4] if fault == "unsorted" else [1, 5, 5]
+    rows = [{"who": "a", "t": t, "act": "rest", "ok": True, "level": 1} for t in times]
+    table = engine(rows, tmp_path)
+    if fault == "unsorted" and engine is in_duckdb:
+        assert read_sequences(table, "act", subject="who", time="t").records == 3  # time orders it
+        return
+    with pytest.raises(DataError, match=message):
+        read_sequences(table, "act", subject="who", time="t")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_kept_rows_alone_must_be_in_order_where_the_filter_comes_first(engine, tmp_path):
+    rows = [{"who": "a", "t": t, "act": "rest", "ok": t != 5, "level": 1} for t in [1, 2, 5, 5, 3]]
+    table = engine(rows, tmp_path)
+    data = read_sequences(table, "act", subject="who", time="t", max_gap=1, where="ok")
+    assert (data.lengths, data.spans) == ((3,), (3,))
+    with pytest.raises(DataError, match="repeats 5|unsorted: 3 comes after 5"):
+        read_sequences(table, "act", subject="who", time="t", where="ok")
+
+
+def test_a_relation_without_time_is_refused():
+    relation = duckdb.connect().sql("select 1 as act from range(3)")
+    with pytest.raises(DataError, match="rows of a DuckDB relation have no order: give time="):
+        read_sequences(relation, "act")
+
+
+def test_time_zones_do_not_follow_the_clock_of_the_connection():
+    """Four half hours over the end of summer time in Paris; local clocks show 02:00 and 02:30 twice."""
+    utc = [datetime(2021, 10, 31, 0, 0) + timedelta(minutes=30 * i) for i in range(4)]
+    frame = pl.DataFrame({"t": utc, "act": ["a", "b", "b", "a"]}).with_columns(
+        pl.col("t").dt.replace_time_zone("UTC").dt.convert_time_zone("Europe/Paris")
+    )
+    connection = duckdb.connect(config={"TimeZone": "Europe/Paris"})
+    connection.register("held", frame.to_arrow())
+    tables = [frame, frame.to_arrow(), connection.sql("select * from held")]
+    tables.append(pd.DataFrame({"t": pd.to_datetime(utc, utc=True).tz_convert("Europe/Paris"), "act": list("abba")}))
+    for table in tables:
+        data = read_sequences(table, "act", time="t", max_gap="30min", where='t >= "2021-10-31T02:30+02:00"')
+        assert (data.lengths, data.spans, data.transitions.tolist()) == ((3,), (3,), [[0, 0], [1, 1]])
