@@ -68,9 +68,8 @@ def main() -> None:
     plain = time.perf_counter() - start
 
     assert abs(found.noise_multiplier / score - 1) < 1e-9, (found.noise_multiplier, score)
-    print(
-        f"k = {chain.k}, T = {length:,}, epsilon = {arguments.epsilon:g}: noise multiplier {score:.6g}, quilt ({a}, {b})"
-    )
+    print(f"k = {chain.k}, T = {length:,}, epsilon = {arguments.epsilon:g}")
+    print(f"noise multiplier {score:.6g}, quilt ({a}, {b})")
     print(f"MQMExact        {ours:8.2f} s")
     print(f"plain numpy     {plain:8.2f} s")
     print(f"ratio           {plain / ours:8.1f}")

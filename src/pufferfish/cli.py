@@ -328,8 +328,9 @@ def _print_release(found: Release) -> None:
     console = Console(soft_wrap=True)
     console.print(table)
     click.echo(
-        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {found.scale:.6g} "
-        f"on each of {len(found.values)} values; all are within {found.accuracy(0.05, joint=True):,.{decimals}f} with 95% probability"
+        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {found.scale:.6g} on each "
+        f"of {len(found.values)} values; all are within {found.accuracy(0.05, joint=True):,.{decimals}f} "
+        "with 95% probability"
     )
     if found.postprocessing:
         click.echo(f"post-processed: {found.postprocessing}")

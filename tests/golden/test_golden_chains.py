@@ -16,7 +16,7 @@ COUNT = pf.Count(1)
 
 
 def test_max_divergence_of_section_2() -> None:
-    """Section 2.4, the example after the definition of max-divergence: log 2."""
+    """Section 2.3 (close adversaries), the example after the definition of max-divergence."""
     assert pf.max_divergence([1 / 3, 1 / 2, 1 / 6], [1 / 2, 1 / 4, 1 / 4]) == pytest.approx(math.log(2), abs=1e-12)
 
 

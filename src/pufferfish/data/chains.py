@@ -25,7 +25,7 @@ import narwhals as nw
 from pufferfish.data.columns import count_where, is_absent
 from pufferfish.models.states import state_label
 
-__all__ = ["KEEP", "STATE", "SUBJECT", "TIME", "Fold", "Layout", "gap_steps"]
+__all__ = ["KEEP", "STATE", "SUBJECT", "TIME", "Fold", "Layout", "gap_steps", "keep_rows"]
 
 SUBJECT, TIME, STATE, KEEP = "__pf_subject", "__pf_time", "__pf_state", "__pf_keep"
 _POSITION, _BEFORE, _APART, _LINKED = "__pf_position", "__pf_before", "__pf_apart", "__pf_linked"
@@ -92,9 +92,9 @@ class Layout:
                 position = self._over(nw.col(self.order).cum_count())
             frame = frame.with_columns(position.cast(nw.Int64).alias(_POSITION))
         if filtered:
-            frame = frame.filter(nw.col(KEEP))
+            frame = keep_rows(frame, nw.col(KEEP))
         if self.split:
-            frame = frame.filter(~nw.col(STATE).is_null())
+            frame = keep_rows(frame, ~nw.col(STATE).is_null())
         axis = nw.col(_POSITION if by_position else TIME)
         frame = frame.with_columns(
             (axis - self._over(axis.shift(1))).alias(_APART), self._over(nw.col(STATE).shift(1)).alias(_BEFORE)
@@ -130,6 +130,12 @@ class Layout:
 
     def _over(self, window: nw.Expr) -> nw.Expr:
         return window.over(SUBJECT, order_by=self.order) if self.subject else window.over(order_by=self.order)
+
+
+def keep_rows(frame: Frame, condition: nw.Expr) -> Frame:
+    """Filter rows that windows will run over: in pandas those need an index that counts the rows left."""
+    kept = frame.filter(condition)
+    return nw.maybe_reset_index(kept.collect()).lazy() if kept.implementation.is_pandas_like() else kept
 
 
 def gap_steps(gap: int | float, step: int | float) -> int:

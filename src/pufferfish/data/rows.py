@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 
 from pufferfish.data.bins import bin_index
-from pufferfish.data.chains import KEEP, STATE, SUBJECT, TIME, Layout
+from pufferfish.data.chains import KEEP, STATE, SUBJECT, TIME, Layout, keep_rows
 from pufferfish.data.columns import (
     ISO,
     NUMBER,
@@ -77,7 +77,7 @@ class Rows:
         frame = self._selected()
         self.filtered = options.where is not None
         if self.filtered and options.max_gap is not None:
-            frame, self.filtered = frame.filter(nw.col(KEEP)), False
+            frame, self.filtered = keep_rows(frame, nw.col(KEEP)), False
         self.frame = self._checked(frame)
 
     # -- columns -----------------------------------------------------------------------------------------

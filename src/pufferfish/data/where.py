@@ -281,7 +281,9 @@ class _Compiler:
             self._refuse("in needs a column on the left and a list such as [1, 2] on the right")
         literals = [_literal(value) for value in right.elts]
         values = [self._match(column, value)[0] for value in literals if value is not None and column.kind != "nothing"]
-        found = ~column.missing & column.value.is_in(values) if values else ~column.missing & column.missing
+        found = _never(column).true
+        for value in values:  # is_in would want a list of exactly the column's type
+            found = found | (~column.missing & (column.value == value))
         if None in literals:
             return _Truth(found | column.missing, ~column.missing & ~found)
         return _Truth(found, ~column.missing & ~found)
