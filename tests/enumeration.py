@@ -247,7 +247,7 @@ def worst_count_loss(initial: Array, transition: Array, observed: NDArray[np.boo
     worst = 0.0
     for t in reversed(range(steps)):
         own = charge(before[t], t)
-        laws = [np.convolve(own[x], onwards[x])[: most + 1] / own[x].sum() for x in range(k)]
+        laws = [np.convolve(own[x], onwards[x])[: most + 1] / own[x].sum() for x in range(k) if own[x].any()]
         logs = np.log(np.array([kernel @ law for law in laws]))
         worst = max(worst, float((logs.max(axis=0) - logs.min(axis=0)).max()))
         onwards = transition @ charge(onwards, t)

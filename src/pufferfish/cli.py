@@ -16,6 +16,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from pufferfish.comparison import Comparison, compare
 from pufferfish.core.progress import listening
@@ -324,7 +325,7 @@ def _print_release(found: Release) -> None:
     decimals = max(0, 2 - math.floor(math.log10(found.scale)))  # three digits of the noise: more would be noise
     error = found.accuracy(0.05)
     for label, value in zip(found.query.labels, found.values, strict=True):
-        table.add_row(label, f"{value:,.{decimals}f}", f"{error:,.{decimals}f}")
+        table.add_row(Text(label), f"{value:,.{decimals}f}", f"{error:,.{decimals}f}")
     console = Console(soft_wrap=True)
     console.print(table)
     click.echo(

@@ -30,7 +30,7 @@ def test_max_divergence_of_section_2() -> None:
     ],
 )
 def test_quilts_of_the_middle_of_three(ends: tuple[int, ...], influence: float, score: float) -> None:
-    """Section 4.4, illustration of Algorithm 3: T = 3, X_2, ε = 10."""
+    """Section 4.3, the example after the definition of the active quilt: T = 3, X_2, ε = 10."""
     quilts = Quilts(pf.MarkovChain(P1, [0.8, 0.2]), 3)
     assert quilts.influence(1, ends) == pytest.approx(influence, abs=1e-12)
     assert quilts.score(1, ends, 10.0) == pytest.approx(score, abs=5e-5)

@@ -134,7 +134,9 @@ def test_leakage_of_several_chains_is_the_worst_one(case: Case) -> None:
     assert bound.leakage(0.3) >= uniform * (1 - 1e-12)
 
 
-@pytest.mark.parametrize(("one", "other"), list(itertools.pairwise([c for c in CASES if len(c.initial) == 2]))[::3], ids=str)
+@pytest.mark.parametrize(
+    ("one", "other"), list(itertools.pairwise([c for c in CASES if len(c.initial) == 2]))[::3], ids=str
+)
 def test_a_class_is_as_hard_as_its_worst_member(one: Case, other: Case) -> None:
     truths = [Enumerated.of(list(c.initial), c.transition, 5).sigma(2.0) for c in (one, other)]
     if max(truths):

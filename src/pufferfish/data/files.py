@@ -159,8 +159,9 @@ def _duckdb(native: Any, frame: nw.LazyFrame[Any], columns: Sequence[str]) -> tu
     duckdb: Any = import_module("duckdb")
     schema = frame.collect_schema()
     zoned = {name for name in columns if getattr(schema[name], "time_zone", None) is not None}
+    # neither function needs the extension of DuckDB that knows time zones
     selected = [
-        duckdb.FunctionExpression("timezone", duckdb.ConstantExpression("UTC"), duckdb.ColumnExpression(name))
+        duckdb.FunctionExpression("make_timestamp", duckdb.FunctionExpression("epoch_us", duckdb.ColumnExpression(name)))
         .alias(name)
         if name in zoned
         else duckdb.ColumnExpression(name)
