@@ -18,29 +18,47 @@ fi
 
 has_venv() { "$python" -c 'import ensurepip, venv' 2>/dev/null; }
 
-if ! has_venv; then
-  package="$("$python" -c 'import sys; print(f"python3.{sys.version_info.minor}-venv")')"
-  as_root=""
-  [ "$(id -u)" = 0 ] || as_root="sudo -n"
-  if command -v apt-get >/dev/null 2>&1 && { [ -z "$as_root" ] || sudo -n true 2>/dev/null; }; then
-    $as_root apt-get update -qq
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$package"
+# Debian keeps what `python -m venv` needs in a package of its own. Where we may not install it, apt can still
+# fetch pip's wheel into a folder of ours, and pip can fetch virtualenv.
+install_venv() {
+  command -v apt-get >/dev/null 2>&1 || return 0
+  local package as_root=()
+  package=$("$python" -c 'import sys; print(f"python3.{sys.version_info.minor}-venv")')
+  if [ "$(id -u)" != 0 ]; then
+    sudo -n true 2>/dev/null || return 0
+    as_root=(sudo -n)
   fi
-fi
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$package"
+}
+
+fetch_pip() {
+  "$python" -m pip --version >/dev/null 2>&1 && return
+  command -v apt-get >/dev/null 2>&1 || return
+  local apt=(apt-get -qq -o "Dir::State=$PWD/.venv-bootstrap/state" -o "Dir::Cache=$PWD/.venv-bootstrap/cache"
+    -o Dir::State::status=/var/lib/dpkg/status)
+  mkdir -p .venv-bootstrap/state/lists/partial .venv-bootstrap/cache/archives/partial
+  "${apt[@]}" update
+  (cd .venv-bootstrap && "${apt[@]}" download python3-pip-whl && dpkg-deb -x python3-pip-whl_*.deb .)
+  PYTHONPATH=$(echo "$PWD"/.venv-bootstrap/usr/share/python-wheels/pip-*.whl)
+  export PYTHONPATH
+}
 
 # A half-made environment (an interrupted run) is made anew.
-rm -rf .venv
+rm -rf .venv .venv-bootstrap
+has_venv || install_venv
 if has_venv; then
   "$python" -m venv .venv
-elif "$python" -m pip --version >/dev/null 2>&1; then
-  # No right to install Debian's package: pip can still fetch virtualenv into a folder of our own.
-  "$python" -m pip install --quiet --target .venv-bootstrap virtualenv
-  PYTHONPATH=.venv-bootstrap "$python" -m virtualenv --quiet .venv
-  rm -rf .venv-bootstrap
 else
-  echo "setup: $python has neither venv nor pip; as root: apt-get install $package" >&2
-  exit 2
+  fetch_pip
+  if ! "$python" -m pip install --quiet --target .venv-bootstrap/virtualenv virtualenv; then
+    echo "setup: could not get venv, pip or virtualenv for $python; as root: apt-get install python3-venv" >&2
+    exit 2
+  fi
+  PYTHONPATH=.venv-bootstrap/virtualenv "$python" -m virtualenv --quiet .venv
+  unset PYTHONPATH
 fi
+rm -rf .venv-bootstrap
 
 .venv/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
 .venv/bin/python -m pip install --quiet --editable '.[plot,duckdb,pandas]' --group dev

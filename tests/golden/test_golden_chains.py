@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from single_quilts import Quilts
 
 import pufferfish as pf
 from pufferfish.core.influence import ChainInfluence
+from single_quilts import Quilts
 
 P1, P2 = [[0.9, 0.1], [0.4, 0.6]], [[0.8, 0.2], [0.3, 0.7]]
 THETA1 = pf.MarkovChain(P1, [1, 0])

@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from chains import Array, awkward, dyadic_law, dyadic_matrix
-from enumeration import Enumerated
-from single_quilts import Quilts
 
 import pufferfish as pf
+from awkward_chains import Array, awkward, dyadic_law, dyadic_matrix
+from enumeration import Enumerated
+from single_quilts import Quilts
 
 LENGTH = 5
 DENSE = [dyadic_matrix(np.random.default_rng(seed), 2 + seed % 2) for seed in range(8)]

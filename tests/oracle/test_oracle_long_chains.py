@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from chains import Array, dyadic_law, dyadic_matrix
-from enumeration import exact_stationary, long_sigma
 
 import pufferfish as pf
+from awkward_chains import Array, dyadic_law, dyadic_matrix
+from enumeration import exact_stationary, long_sigma
 from pufferfish.core import influence
 
 

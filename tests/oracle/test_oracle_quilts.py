@@ -5,11 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from chains import AWKWARD, CASES, RANDOM, Case
-from enumeration import Enumerated
-from single_quilts import Quilts
 
 import pufferfish as pf
+from awkward_chains import AWKWARD, CASES, RANDOM, Case
+from enumeration import Enumerated
+from single_quilts import Quilts
 
 EPSILONS = (0.5, 2.0, 8.0)
 RELATIVE = 1e-9

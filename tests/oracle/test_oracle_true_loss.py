@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from chains import CASES, Array, Case, awkward, dyadic_law, dyadic_matrix
-from enumeration import Enumerated, exact_stationary, worst_count_loss
 
 import pufferfish as pf
+from awkward_chains import CASES, Array, Case, awkward, dyadic_law, dyadic_matrix
+from enumeration import Enumerated, exact_stationary, worst_count_loss
 from pufferfish.mechanisms import InfluenceBound
 
 SLACK = 1 + 1e-9

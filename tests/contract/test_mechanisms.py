@@ -1,0 +1,190 @@
+"""What every mechanism owes its users, on every kind of class it covers."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pufferfish as pf
+from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.mechanisms import MECHANISMS, InfluenceBound
+from pufferfish.models import as_chain_class
+
+P = [[0.9, 0.1], [0.4, 0.6]]
+THREE = [[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]]
+COIN = [[0.7, 0.3], [0.7, 0.3]]
+MODELS: dict[str, Any] = {
+    "stationary": pf.MarkovChain(P),
+    "given start": pf.MarkovChain(P, [1, 0]),
+    "any start": pf.MarkovChain(P, "any"),
+    "class of two": [pf.MarkovChain(P), pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], "any")],
+    "three states": pf.MarkovChain(THREE),
+    "independent": pf.MarkovChain(COIN),
+    "independent class": [pf.MarkovChain(COIN), pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], [1, 0])],
+    "periodic": pf.MarkovChain([[0, 1], [1, 0]], [0.5, 0.5]),
+    "reducible": pf.MarkovChain([[0.75, 0.25], [0, 1]], [0.5, 0.5]),
+    "no gap": pf.MarkovChain([[0, 1, 0], [0, 0, 1], [0.01, 0.99, 0]]),
+}
+LENGTHS: dict[str, Any] = {
+    "one record": 1,
+    "a chain": 40,
+    "chains": [40, 7, 1],
+    "with gaps": pf.ChainLength(steps=60, records=40),
+    "chains with gaps": [pf.ChainLength(steps=60, records=40), 12],
+}
+COVERED = {
+    (make.name, model)
+    for make in MECHANISMS
+    for model in MODELS
+    if make.supports(as_chain_class(MODELS[model])) is None
+}
+REFUSED = {
+    ("entry-dp", "stationary"): "records are correlated",
+    ("entry-dp", "given start"): "records are correlated",
+    ("entry-dp", "any start"): "records are correlated",
+    ("entry-dp", "class of two"): r"correlated under theta\[0\]",
+    ("entry-dp", "three states"): "records are correlated",
+    ("entry-dp", "periodic"): "records are correlated",
+    ("entry-dp", "reducible"): "records are correlated",
+    ("entry-dp", "no gap"): "records are correlated",
+    ("mqm-approx", "periodic"): r"theta\[0\] has period 2",
+    ("mqm-approx", "reducible"): r"theta\[0\] is reducible",
+    ("mqm-approx", "no gap"): r"theta\[0\] has eigengap 0",
+}
+BY_NAME = {make.name: make for make in MECHANISMS}
+
+
+def covered() -> Iterator[Any]:
+    for name, model in sorted(COVERED):
+        for length in LENGTHS:
+            yield pytest.param(name, model, length, id=f"{name}-{model}-{length}")
+
+
+@pytest.fixture
+def bound(name: str, model: str, length: str) -> InfluenceBound:
+    return BY_NAME[name](MODELS[model], LENGTHS[length])
+
+
+def test_what_is_covered_is_what_is_not_refused() -> None:
+    assert {(make.name, model) for make in MECHANISMS for model in MODELS} == COVERED | set(REFUSED)
+    assert not COVERED & set(REFUSED)
+
+
+@pytest.mark.parametrize(("name", "model"), list(REFUSED))
+def test_refusals_say_why(name: str, model: str) -> None:
+    reason = BY_NAME[name].supports(as_chain_class(MODELS[model]))
+    assert reason is not None
+    with pytest.raises(NotApplicableError, match=REFUSED[name, model]) as refusal:
+        BY_NAME[name](MODELS[model], 40)
+    assert str(refusal.value) == f"{BY_NAME[name].title} does not apply: {reason}"
+    assert "\n" not in reason
+
+
+@pytest.mark.parametrize(("name", "model", "length"), covered())
+def test_calibration(bound: InfluenceBound, name: str) -> None:
+    for query in (pf.Count(0), pf.Histogram(), pf.Histogram(relative=False)):
+        calibration = bound.calibrate(query, 1.0)
+        assert 0 < calibration.scale < math.inf
+        assert calibration.scale == calibration.noise_multiplier * calibration.linear.lipschitz
+        assert 1 - 1e-9 <= calibration.leakage <= calibration.epsilon == 1.0
+        assert calibration.leakage == bound.leakage(calibration.record_loss)
+        assert calibration.mechanism == name
+        assert calibration.records == sum(chain.records for chain in bound.length)
+        assert calibration.witness.length in {chain.steps for chain in bound.length}
+        assert calibration.composes
+
+
+@pytest.mark.parametrize(("name", "model", "length"), covered())
+def test_leakage_of_every_shape(bound: InfluenceBound) -> None:
+    k = bound.theta.k
+    steps = [chain.steps for chain in bound.length]
+    matrix = np.arange(k * k).reshape(k, k) / 20
+    shapes = {
+        "number": [0.3] * len(steps),
+        "profile": [np.linspace(0, 0.5, t) for t in steps],
+        "matrix": [matrix] * len(steps),
+        "matrices": [np.linspace(0, 1, t)[:, None, None] * matrix for t in steps],
+        "mixed": [0.1, *[np.linspace(0, 0.5, t) for t in steps[1:]]],
+    }
+    for losses in shapes.values():
+        given = losses[0] if len(steps) == 1 else losses
+        leakage = bound.leakage(given)
+        largest = max(float(np.max(loss)) for loss in losses)
+        assert largest * (1 - 1e-12) <= leakage < math.inf
+    assert bound.leakage(0.3) == pytest.approx(bound.leakage([0.3] * len(steps) if len(steps) > 1 else 0.3))
+    assert bound.leakage(matrix) == bound.leakage(float(matrix.max()))
+
+
+@pytest.mark.parametrize(("name", "model", "length"), covered())
+def test_no_loss_leaks_nothing(bound: InfluenceBound) -> None:
+    k, t = bound.theta.k, bound.length[0].steps
+    zeros = [0, 0.0, np.zeros((k, k))] + [np.zeros(t), np.zeros((t, k, k))] * (len(bound.length) == 1)
+    for nothing in zeros:
+        assert bound.leakage(nothing) == 0.0
+
+
+BAD_LOSSES: dict[str, Any] = {
+    "negative": -0.1,
+    "nan": math.nan,
+    "inf": math.inf,
+    "text": "much",
+    "nothing": None,
+    "negative record": [0.1] * 39 + [-1e-300],
+    "nan record": [0.1] * 39 + [math.nan],
+    "too short": [0.1] * 39,
+    "too long": [0.1] * 41,
+    "wrong matrix": np.zeros((4, 4)),
+    "not square": np.zeros((40, 2)),
+    "wrong matrices": np.zeros((39, 2, 2)),
+    "four dimensions": np.zeros((40, 2, 2, 1)),
+    "ragged": [[0.1], [0.1, 0.2]],
+    "empty": [],
+}
+
+
+@pytest.mark.parametrize("loss", list(BAD_LOSSES))
+@pytest.mark.parametrize("make", MECHANISMS, ids=lambda make: make.name)
+def test_bad_losses_are_refused(make: type[InfluenceBound], loss: str) -> None:
+    bound = make(MODELS["independent"], 40)
+    with pytest.raises(ParameterError, match="record_loss"):
+        bound.leakage(BAD_LOSSES[loss])
+
+
+@pytest.mark.parametrize("losses", [[0.1], [0.1, 0.2, 0.3], [0.1, -0.2], [[0.1] * 5, [0.1] * 4], np.zeros(5)], ids=str)
+@pytest.mark.parametrize("make", MECHANISMS, ids=lambda make: make.name)
+def test_bad_losses_of_several_chains_are_refused(make: type[InfluenceBound], losses: Any) -> None:
+    with pytest.raises(ParameterError, match="record_loss"):
+        make(MODELS["independent"], [5, 3]).leakage(losses)
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, -math.inf, "x", None, [1.0, 2.0], 10**400], ids=str)
+@pytest.mark.parametrize("make", MECHANISMS, ids=lambda make: make.name)
+def test_bad_epsilon_is_refused(make: type[InfluenceBound], epsilon: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^epsilon is .*, expected a positive"):
+        make(MODELS["independent"], 40).calibrate(pf.Count(0), epsilon)
+
+
+@pytest.mark.parametrize("length", [0, -3, 2.5, math.nan, "40", None, True, [], [40, 0], [40, "x"]], ids=str)
+@pytest.mark.parametrize("make", MECHANISMS, ids=lambda make: make.name)
+def test_bad_length_is_refused(make: type[InfluenceBound], length: Any) -> None:
+    with pytest.raises(ParameterError, match="length"):
+        make(MODELS["independent"], length)
+
+
+@pytest.mark.parametrize("theta", [None, "chain", 3, [], [P], [pf.MarkovChain(P), pf.MarkovChain(THREE)]], ids=repr)
+@pytest.mark.parametrize("make", [m for m in MECHANISMS if m.name != "mqm-approx"], ids=lambda make: make.name)
+def test_bad_theta_is_refused(make: type[InfluenceBound], theta: Any) -> None:
+    with pytest.raises(pf.PufferfishError, match="theta"):
+        make(theta, 40)
+
+
+@pytest.mark.parametrize("make", MECHANISMS, ids=lambda make: make.name)
+def test_a_query_about_unknown_states_is_refused(make: type[InfluenceBound]) -> None:
+    with pytest.raises(pf.PufferfishError, match="the model has no such state"):
+        make(MODELS["independent"], 40).calibrate(pf.Count("running"), 1.0)
+
+
+def test_names_are_distinct() -> None:
+    assert len(BY_NAME) == len({make.title for make in MECHANISMS}) == len(MECHANISMS)

@@ -1,0 +1,341 @@
+"""One test per message a table can meet: one clear line, whatever the engine raised."""
+
+import gzip
+from datetime import date, datetime, timedelta
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pytest
+
+from pufferfish.data import read_sequences
+from pufferfish.errors import DataError, ParameterError
+
+TABLE = {
+    "subject": ["a", "a", "a", "b", "b"],
+    "timestamp": [1, 2, 3, 1, 2],
+    "activity": ["rest", "walk", "walk", "rest", "rest"],
+    "awake": [True, True, False, True, True],
+}
+
+
+def refused(source, *args, **options):
+    """The one line of the error."""
+    with pytest.raises((DataError, ParameterError)) as caught:
+        read_sequences(source, *args, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert len(message) < 500
+    return type(caught.value), message
+
+
+def change(**columns):
+    return pl.DataFrame(TABLE | columns, strict=False)
+
+
+# -- columns and options -------------------------------------------------------------------------------------
+
+
+def test_unknown_column_suggests_the_nearest():
+    frame = pl.DataFrame(TABLE).drop("awake")
+    assert refused(frame, "activty") == (
+        DataError,
+        "column 'activty' not found. Did you mean 'activity'? Columns: subject, timestamp, activity.",
+    )
+
+
+@pytest.mark.parametrize("option", [{"subject": "subjct"}, {"time": "timestmp"}, {"where": "awke"}])
+def test_every_unknown_column_is_named(option):
+    (name,) = option.values()
+    assert f"column '{name}' not found. Did you mean" in refused(pl.DataFrame(TABLE), "activity", **option)[1]
+
+
+def test_long_lists_of_columns_are_cut():
+    wide = pl.DataFrame({f"column{i}": [1] for i in range(30)})
+    message = refused(wide, "zzz")[1]
+    assert message.endswith("column19 and 10 more.")
+    assert "Did you mean" not in message
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"max_gap": 5}, "max_gap is 5 but there is no time: give time="),
+        ({"step": 5}, "step is 5 but there is no max_gap"),
+        ({"time": "timestamp", "max_gap": 5, "step": 1, "gaps": "independent"}, "step is not used"),
+        ({"time": "timestamp", "max_gap": 5, "step": 6}, "expected step <= max_gap in the same unit"),
+        ({"time": "timestamp", "max_gap": 5, "step": "1s"}, "expected step <= max_gap in the same unit"),
+        ({"time": "timestamp", "max_gap": 0}, "max_gap is 0, expected more than 0"),
+        ({"time": "timestamp", "max_gap": float("inf")}, "max_gap is inf, expected more than 0 and finite"),
+        ({"time": "timestamp", "max_gap": float("nan")}, "max_gap is nan, expected more than 0 and finite"),
+        ({"time": "timestamp", "max_gap": "10min"}, "max_gap is 10min, but column 'timestamp' holds numbers"),
+        ({"missing": "drop"}, "missing is 'drop', expected one of 'unobserved', 'split', 'refuse'"),
+        ({"gaps": "none"}, "gaps is 'none', expected one of 'unobserved', 'independent'"),
+        ({"subject": 3}, "subject is 3, expected the name of a column"),
+        ({"subject": "activity"}, "state and subject are the same column 'activity'"),
+        ({"time": "activity"}, "state and time are the same column 'activity'"),
+        ({"where": True}, "where is True, expected text"),
+        ({"states": "rest"}, "states is 'rest', expected a list"),
+        ({"states": []}, "states is empty"),
+        ({"states": [1, "1"]}, "states names '1' more than once"),
+        ({"bins": [0, 1, 2], "states": ["low", "high"]}, "states are low, high, but bins makes <1, >=1"),
+    ],
+)
+def test_options_out_of_range(options, words):
+    kind, message = refused(pl.DataFrame(TABLE), "activity", **options)
+    assert kind is ParameterError
+    assert words in message
+
+
+def test_a_state_column_is_required():
+    assert refused(pl.DataFrame(TABLE), None)[1] == "state is None, expected the name of a column"
+
+
+def test_bare_number_for_timestamps():
+    frame = change(timestamp=[datetime(2020, 1, day) for day in (1, 2, 3, 1, 2)])
+    kind, message = refused(frame, "activity", subject="subject", time="timestamp", max_gap=600)
+    assert kind is ParameterError
+    assert message.startswith(
+        "max_gap is 600 without a unit, but column 'timestamp' holds times: give one, such as '600s'"
+    )
+    message = refused(frame, "activity", subject="subject", time="timestamp", max_gap="1d", step=3)[1]
+    assert "in the same unit" in message
+
+
+def test_column_twice():
+    frame = pd.DataFrame([[1, 2], [2, 3]], columns=["x", "x"])
+    assert refused(frame, "x")[1] == "column 'x' is there more than once: rename or drop the others"
+
+
+def test_column_twice_in_a_file(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,x\n1,2\n1,2\n")
+    assert refused(path, "x")[1] == "column 'x' is there more than once: rename or drop the others"
+
+
+def test_reserved_names():
+    assert "kept for internal use" in refused(pl.DataFrame({"__pf_row": [1, 2]}), "__pf_row")[1]
+
+
+@pytest.mark.parametrize("thing", [[1, 2], {"activity": [1]}, 7, None, pl.Series([1])])
+def test_not_a_table(thing):
+    assert "expected a path or a table" in refused(thing, "activity")[1]
+
+
+# -- files ---------------------------------------------------------------------------------------------------
+
+
+def test_file_not_found(tmp_path):
+    assert refused(tmp_path / "gone.csv", "x")[1].endswith("gone.csv not found")
+
+
+def test_folder(tmp_path):
+    assert "is a folder, expected a file" in refused(tmp_path, "x")[1]
+
+
+def test_unknown_kind(tmp_path):
+    (tmp_path / "table.xlsx").write_bytes(b"PK")
+    assert refused(tmp_path / "table.xlsx", "x")[1].startswith("table.xlsx is not of a kind that can be read")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.tsv", "t.parquet"])
+def test_empty_file(name, tmp_path):
+    (tmp_path / name).write_bytes(b"")
+    assert refused(tmp_path / name, "x")[1] == f"{name} is empty (0 bytes)"
+
+
+def test_header_only(tmp_path):
+    (tmp_path / "t.csv").write_text("subject,x\n")
+    assert refused(tmp_path / "t.csv", "x")[1] == "t.csv has no rows"
+    assert refused(tmp_path / "t.csv", "x", subject="subject")[1] == "t.csv has no rows"
+
+
+def test_corrupt_parquet(tmp_path):
+    pl.DataFrame(TABLE).write_parquet(tmp_path / "t.parquet")
+    whole = (tmp_path / "t.parquet").read_bytes()
+    (tmp_path / "t.parquet").write_bytes(whole[: len(whole) // 2])
+    assert refused(tmp_path / "t.parquet", "activity")[1].startswith("t.parquet cannot be read: ")
+
+
+def test_truncated_gzip(tmp_path):
+    packed = gzip.compress(b"x\n" + b"".join(b"%d\n" % (i * 7919 % 100) for i in range(100_000)))
+    (tmp_path / "t.csv.gz").write_bytes(packed[: len(packed) // 2])
+    assert refused(tmp_path / "t.csv.gz", "x")[1].startswith("t.csv.gz cannot be read: ")
+
+
+def test_bytes_that_are_not_text(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"x\n\xe9\n1\n")
+    assert refused(tmp_path / "t.csv", "x")[1].startswith("t.csv cannot be read: ")
+
+
+def test_rows_longer_than_the_header(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n1,2\n1,2,3\n")
+    assert refused(tmp_path / "t.csv", "x")[1].startswith("t.csv cannot be read: ")
+
+
+def test_other_separator(tmp_path):
+    (tmp_path / "t.csv").write_text("x;y\n1;2\n")
+    assert "seems to separate columns by ';'" in refused(tmp_path / "t.csv", "x")[1]
+
+
+def test_an_engine_that_fails_is_one_line():
+    connection = duckdb.connect()
+    relation = connection.sql("select 1 as t, cast('a' || t as int) as x from (values (1), (2)) v(t)")
+    assert "cannot be read: " in refused(relation, "x", time="t")[1]
+
+
+# -- rows ----------------------------------------------------------------------------------------------------
+
+
+def test_empty_frame():
+    assert refused(pl.DataFrame(TABLE).clear(), "activity")[1] == "polars frame has no rows"
+    assert refused(pl.DataFrame(TABLE).clear(), "activity", subject="subject")[1] == "polars frame has no rows"
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"subject": "subject"}, {"subject": "subject", "time": "timestamp", "max_gap": 1}]
+)
+def test_nothing_left(options):
+    message = refused(pl.DataFrame(TABLE), "activity", where="timestamp > 9", **options)[1]
+    assert message == "no row of polars frame is left where timestamp > 9 (5 rows before)"
+
+
+@pytest.mark.parametrize("subjects", [["a", "a", None, "b", "b"], [1.0, 1.0, float("nan"), 2.0, 2.0]])
+def test_missing_subject(subjects):
+    message = refused(change(subject=subjects), "activity", subject="subject")[1]
+    assert message.startswith("column 'subject' has no subject in 1 row (first: row 3): every record belongs")
+
+
+def test_missing_time():
+    message = refused(change(timestamp=[1, 2, 3, None, None]), "activity", subject="subject", time="timestamp")[1]
+    assert message.startswith("column 'timestamp' has no time in 2 rows (first: row 4, subject 'b')")
+
+
+def test_unsorted():
+    message = refused(change(timestamp=[1, 9, 3, 2, 1]), "activity", subject="subject", time="timestamp")[1]
+    assert message == (
+        "column 'timestamp' is unsorted: 3 comes after 9 for subject 'a' (in 2 rows): times increase strictly within a "
+        "subject; sort the table by subject and time"
+    )
+
+
+def test_duplicate():
+    times = [datetime(2020, 1, 1, hour) for hour in (1, 2, 2, 1, 1)]
+    message = refused(change(timestamp=times), "activity", subject="subject", time="timestamp")[1]
+    assert message == (
+        "column 'timestamp' repeats 2020-01-01 02:00:00 for subject 'a' (duplicate times in 2 rows): times increase "
+        "strictly within a subject; drop or aggregate the duplicates"
+    )
+
+
+@pytest.mark.parametrize("times", [[1, 2, 3, 1, 2], [1, 2, 3, 3, 4]])
+def test_subjects_that_were_not_named(times):
+    assert "or give subject=" in refused(change(timestamp=times), "activity", time="timestamp")[1]
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        (["2020-01-01", "2020-01-02", "yesterday", "2020-01-04", "soon"], "holds 'yesterday' (row 3, subject 'a'), expected an ISO"),
+        (["2020-02-28", "2020-02-29", "2021-02-29", "2020-01-01", "2020-01-02"], "holds '2021-02-29' (row 3"),
+        (["2020-01-01 23:59", "2020-01-01 24:00", "2020-01-03", "2020-01-01", "2020-01-02"], "holds '2020-01-01 24:00'"),
+        (["13/04/2020", "14/04/2020", "15/04/2020", "1/4/2020", "2/4/2020"], "holds '13/04/2020' (row 1"),
+        (["1", "2", "three", "1", "2"], "holds 'three' (row 3, subject 'a'), expected a number like the other times"),
+        (["1", "2", "inf", "1", "2"], "expected finite times"),
+    ],
+)  # fmt: skip
+def test_unparsable_time(times, message):
+    assert message in refused(change(timestamp=times), "activity", subject="subject", time="timestamp")[1]
+
+
+def test_offsets_on_some_rows_only():
+    times = ["2020-01-01 10:00", "2020-01-01 11:00Z", "2020-01-01 12:00", "2020-01-01 10:00", "2020-01-01 11:00"]
+    message = refused(change(timestamp=times), "activity", subject="subject", time="timestamp")[1]
+    assert "mixes times with and without a UTC offset, e.g. '2020-01-01 11:00Z' (row 2, subject 'a')" in message
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf")])
+def test_infinite_time(value):
+    frame = change(timestamp=[1.0, 2.0, value, 1.0, 2.0])
+    assert "expected finite times" in refused(frame, "activity", subject="subject", time="timestamp")[1]
+
+
+@pytest.mark.parametrize(
+    ("role", "column", "words"),
+    [
+        ("time", [True] * 5, "time column 'x' holds Boolean, expected times"),
+        ("time", [timedelta(1)] * 5, "time column 'x' holds Duration"),
+        ("subject", [[1]] * 5, "subject column 'x' holds List"),
+        ("state", [date(2020, 1, 1)] * 5, "state column 'x' holds Date, expected text, numbers or true/false"),
+        ("state", [[1]] * 5, "state column 'x' holds List"),
+    ],
+)
+def test_columns_of_the_wrong_type(role, column, words):
+    options = {"state": "activity"} | {role: "x"}
+    assert words in refused(change(x=column), **options)[1]
+
+
+# -- states --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("column", [[True, False, True, True, True], [date(2020, 1, 1)] * 5])
+def test_only_numbers_have_bins(column):
+    assert "expected numbers for bins" in refused(change(activity=column), "activity", bins="0,1,2")[1]
+
+
+@pytest.mark.parametrize("where", [None, "timestamp > 0"])
+def test_text_that_is_no_number_has_no_bin(where):
+    frame = change(activity=["1", "2", "1,5", "x", "3"])
+    message = refused(frame, "activity", subject="subject", bins="0,1,2", where=where)[1]
+    assert message.startswith("column 'activity' holds '1,5' (row 3, subject 'a'), expected a number to be binned")
+    data = read_sequences(frame, "activity", subject="subject", bins="0,1,2", where="timestamp < 3 and subject == 'a'")
+    assert data.counts.tolist() == [[0, 2]]
+
+
+def test_states_that_the_model_lacks():
+    message = refused(pl.DataFrame(TABLE), "activity", subject="subject", states=["walk", "run"])[1]
+    assert message == (
+        "column 'activity' holds states that the model lacks: 'rest' (3 rows). The model's states: walk, run"
+    )
+
+
+def test_only_the_commonest_strangers_are_listed():
+    frame = pl.DataFrame({"x": [i for i in range(12) for _ in range(i + 1)]})
+    message = refused(frame, "x", states=range(1))[1]
+    assert "'11' (12 rows), '10' (11 rows)" in message
+    assert "'4' (5 rows) and 3 more." in message
+
+
+def test_refused_missing_states():
+    frame = change(activity=["rest", None, "rest", None, None])
+    message = refused(frame, "activity", subject="subject", missing="refuse")[1]
+    assert message.startswith("column 'activity' has no state in 3 rows (e.g. subject 'a': 1): missing='refuse'")
+    assert "has no state in 3 rows: missing" in refused(frame, "activity", missing="refuse")[1]
+
+
+@pytest.mark.parametrize("missing", ["unobserved", "split"])
+def test_no_observed_state(missing):
+    frame = change(activity=[None] * 5)
+    assert "no observed state" in refused(frame, "activity", missing=missing)[1]
+
+
+def test_one_row_chains():
+    frame = change(subject=list("abcde"))
+    message = refused(frame, "activity", subject="subject")[1]
+    assert message.startswith("every chain has exactly one record (5 in all), so no two are correlated")
+    assert "check the subject column 'subject'" in message
+    message = refused(frame, "activity", subject="subject", time="timestamp", max_gap=1, gaps="independent")[1]
+    assert message.endswith("'subject' and max_gap (1)")
+    assert "exactly one record (1 in all)" in refused(frame.head(1), "activity")[1]
+
+
+def test_numbers_without_bins():
+    frame = pl.DataFrame({"x": [i / 7 for i in range(3000)]})
+    assert "has 3,000 different values, expected at most 2000 states: give bins=" in refused(frame, "x")[1]
+
+
+def test_a_step_that_cannot_be_known():
+    frame = pl.DataFrame({"t": [0, 10, 20], "x": ["a", "b", "a"]})
+    message = refused(frame, "x", time="t", max_gap=1)[1]
+    assert message.startswith("no two records are within max_gap (1) of each other")
+    assert read_sequences(frame, "x", time="t", max_gap=1, step=1).spans == (21,)

@@ -1,0 +1,230 @@
+"""Row filters: the language, three-valued logic, and every refusal."""
+
+import itertools
+from datetime import date, datetime
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pytest
+
+from pufferfish.data import read_sequences
+from pufferfish.data.where import parse_where
+from pufferfish.errors import DataError
+
+COLUMNS = {
+    "n": [1, 2, 3, None, -4, 5],
+    "m": [1, 1, None, 2, -4, 9],
+    "f": [0.5, float("nan"), 2.0, None, -1.0, 5.0],
+    "s": ["a", "b", None, "a b", "b", "z"],
+    "day no": ["a", "x", "c", "a b", None, "y"],
+    "b": [True, False, None, True, False, True],
+    "when": [datetime(2020, 1, 1, 10), datetime(2020, 1, 2), None, *[datetime(2020, 1, day) for day in (3, 4, 5)]],
+    "d": [date(2020, 1, 1), date(2020, 1, 2), None, date(2020, 1, 3), date(2020, 1, 4), date(2020, 1, 5)],
+    "state": ["x", "y", "x", "y", "x", "y"],
+    "row": [0, 1, 2, 3, 4, 5],
+}
+KEPT = {
+    "n == 2": {1},
+    "n != 2": {0, 2, 4, 5},
+    "not n == 2": {0, 2, 4, 5},
+    "n > 1 and f > 1": {2, 5},
+    "n > 1 or f > 0": {0, 1, 2, 5},
+    "not (n > 1 and f > 1)": {0, 4},
+    "not (n > 1 or b)": {4},
+    "0 < n <= 3": {0, 1, 2},
+    "3 >= n": {0, 1, 2, 4},
+    "2 == n": {1},
+    "f != 2": {0, 4, 5},
+    "n == -4": {4},
+    "-n > 3": {4},
+    "+n == 5": {5},
+    "n == m": {0, 4},
+    "m <= n": {0, 1, 4},
+    "n < 2.5": {0, 1, 4},
+    "n in [1, 2.0, 7]": {0, 1},
+    "n not in (1, 2)": {2, 4, 5},
+    "n in {1, none}": {0, 3},
+    "n not in [1, none]": {1, 2, 4, 5},
+    "n in []": set(),
+    "n < 99999999999999999999": {0, 1, 2, 4, 5},
+    "s == 'a'": {0},
+    's in ["a", "b"]': {0, 1, 4},
+    "s > 'a'": {1, 3, 4, 5},
+    "s == none": {2},
+    "s != None": {0, 1, 3, 4, 5},
+    "s is none": {2},
+    "s is not null": {0, 1, 3, 4, 5},
+    "f == none": {1, 3},
+    'col("day no") == s': {0, 3},
+    'col("n") == 1': {0},
+    "b": {0, 3, 5},
+    "not b": {1, 4},
+    "b == false": {1, 4},
+    "b != True": {1, 4},
+    "b == none": {2},
+    'when >= "2020-01-03"': {3, 4, 5},
+    'when == "2020-01-01T10:00"': {0},
+    '"2020-01-01 12:00:00.5" < when': {1, 3, 4, 5},
+    'when in ["2020-01-02", "2020-01-04"]': {1, 4},
+    'd < "2020-01-03"': {0, 1},
+    "when == d": {1, 3, 4, 5},
+    "b and n > 0 and not s == 'z'": {0},
+}
+
+
+def polars_table(folder):
+    return pl.DataFrame(COLUMNS, schema_overrides={"n": pl.Int8, "m": pl.UInt8 if False else pl.Int16, "f": pl.Float32})
+
+
+def pandas_table(folder):
+    return pd.DataFrame(COLUMNS)
+
+
+def nullable_table(folder):
+    return pd.DataFrame(COLUMNS).convert_dtypes()
+
+
+def duckdb_table(folder):
+    connection = duckdb.connect()
+    connection.register("held", polars_table(folder).to_arrow())
+    return connection.sql("select * from held")
+
+
+def csv_table(folder):
+    polars_table(folder).write_csv(folder / "t.csv")
+    return folder / "t.csv"
+
+
+@pytest.mark.parametrize("table", [polars_table, pandas_table, nullable_table, duckdb_table, csv_table])
+def test_which_rows_are_kept(table, tmp_path):
+    held = table(tmp_path)
+    for where, expected in KEPT.items():
+        wanted = [i for i in range(6) if i in expected]
+        kept = [i for i in range(6) if is_kept(held, where, i)]
+        assert kept == wanted, where
+
+
+def is_kept(held, where, i):
+    """Ask for one row and a second one that is always there."""
+    try:
+        data = read_sequences(held, "state", time="row", where=f"({where}) and row == {i}", states=["x", "y"])
+    except DataError as error:
+        if "exactly one record" in str(error):
+            return True
+        assert "no row of" in str(error), error
+        return False
+    raise AssertionError(data)
+
+
+def test_three_values(tmp_path):
+    """Kleene's tables, from every pair of true, false and missing."""
+    pairs = list(itertools.product([True, False, None], repeat=2))
+    frame = pl.DataFrame({"p": [p for p, _ in pairs], "q": [q for _, q in pairs], "x": ["s"] * 9, "row": range(9)})
+    for table in (frame, frame.to_pandas(), frame.to_pandas().astype(object)):
+        for where, keep in {
+            "p and q": {0},
+            "p or q": {0, 1, 2, 3, 6},
+            "not (p and q)": {1, 3, 4, 5, 7},
+            "not (p or q)": {4},
+            "p == q": {0, 4},
+            "p != q": {1, 3},
+        }.items():
+            for i in range(9):
+                names = {"time": "row", "where": f"({where}) and row == {i}"}
+                with pytest.raises(DataError, match="exactly one record" if i in keep else "no row of"):
+                    read_sequences(table, "x", **names)
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("n = 2", "compare with ==, not ="),
+        ("n ==", "is not an expression"),
+        ("", "is not an expression"),
+        ("(" * 500 + "n" + ")" * 500, "is not an expression"),
+        ("state == 'x'", "refers to the state column 'state': which rows are used is public"),
+        ('n > 1 and col("state") == "x"', "refers to the state column"),
+        ("n + 1 > 2", "'n + 1' is not understood"),
+        ("n > abs(m)", "'abs(m)' is not understood"),
+        ("n.real > 1", "'n.real' is not understood"),
+        ("n[0] > 1", "'n[0]' is not understood"),
+        ("__import__('os').system('true')", "is not understood"),
+        ("(lambda: n)()", "is not understood"),
+        ("[n for n in m]", "is not understood"),
+        ("n if b else m", "is not understood"),
+        ("n == 1j", "'1j' is not understood"),
+        ("s == b'a'", "is not understood"),
+        ("col(n) > 1", "is not understood"),
+        ("col('n', 'm') > 1", "is not understood"),
+        ("n in [m]", "'m' is not understood"),
+        ("n & m", "is not understood"),
+        ("1 == 1", "names no column"),
+        ("true", "names no column"),
+        ("n == 1 and 1 == 1", "both constants"),
+        ("n", "column 'n' holds numbers, so it is not a condition; compare it, e.g. n == …"),
+        ("-n", "'-n' is not a condition"),
+        ("n and b", "column 'n' holds numbers, so it is not a condition"),
+        ("n == 1 and 2", "'2' is not a condition"),
+        ("n == 'a'", "column 'n' holds numbers, which does not compare with 'a'"),
+        ("n == true", "column 'n' holds numbers, which does not compare with true"),
+        ("s > 1", "column 's' holds text, which does not compare with 1"),
+        ("s in ['a', 1]", "column 's' holds text, which does not compare with 1"),
+        ("s == n", "column 's' holds text and column 'n' holds numbers"),
+        ("b == 1", "column 'b' holds true or false, which does not compare with 1"),
+        ("b < true", "column 'b' holds true or false, which has no order"),
+        ("-s == 1", "'-s' cannot be compared"),
+        ("n < none", "none has no order"),
+        ("n is 1", "'is' compares with none only"),
+        ("1 in n", "in needs a column on the left and a list"),
+        ("n in m", "in needs a column on the left and a list"),
+        ("when > 'noon'", "'noon' is not an ISO time"),
+        ("when > 3", "column 'when' holds times, which does not compare with 3"),
+        ("when > '2020-01-01T00:00Z'", "has no time zone: leave out the offset"),
+        ("span == 1", "column 'span' holds neither numbers, text"),
+        ("(n == 1) == b", "cannot be compared"),
+    ],
+)
+def test_refusals(where, words):
+    frame = pl.DataFrame(COLUMNS).with_columns(pl.lit(3).cast(pl.Duration).alias("span"))
+    with pytest.raises(DataError) as caught:
+        read_sequences(frame, "state", where=where)
+    message = str(caught.value)
+    assert words in message
+    assert message.startswith(f"where {where!r}")
+    assert "\n" not in message
+
+
+def test_time_zones_are_compared_as_instants():
+    frame = pl.DataFrame({"t": COLUMNS["when"][:2] * 2, "x": ["a"] * 4}).with_columns(
+        pl.col("t").dt.replace_time_zone("America/New_York")
+    )
+    data = read_sequences(frame, "x", where='t <= "2020-01-01T16:00+01:00"')  # 10:00 in New York
+    assert data.records == 2
+    with pytest.raises(DataError, match="has a time zone: give the time an offset"):
+        read_sequences(frame, "x", where='t <= "2020-01-01 16:00"')
+    with pytest.raises(DataError, match="only one of 't' and 'u' has a time zone"):
+        read_sequences(frame.with_columns(u=pl.lit(datetime(2020, 1, 1))), "x", where="t == u")
+
+
+def test_csv_columns_are_what_all_their_values_are(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "x,late,flag,none,zone\n" + "a,1,True,,2020-01-01T00:00Z\n" * 300 + "b,unknown,False,,2020-01-02T00:00Z\n" * 2
+    )
+    assert read_sequences(path, "x", where="flag").records == 300
+    assert read_sequences(path, "x", where="late != '1'").records == 2
+    assert read_sequences(path, "x", where="none == none and zone > '2020-01-01T12:00Z'").records == 2
+    with pytest.raises(DataError, match="column 'late' holds text, which does not compare with 1"):
+        read_sequences(path, "x", where="late == 1")
+    for never in ("none == 1", "none", "not none", "none in [1]", "none not in [1]", "none != late"):
+        with pytest.raises(DataError, match="no row of"):
+            read_sequences(path, "x", where=f"{never.replace('none', col('none'))}")
+
+
+def col(name):
+    return f'col("{name}")'
+
+
+def test_columns_in_order_of_use():
+    assert parse_where("b and a > 1 and b == false and not (2 < c)", "x").columns == ("b", "a", "c")
