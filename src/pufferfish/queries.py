@@ -11,6 +11,7 @@ noise is integer noise, and no floating-point rounding stands between the proof 
 Relative queries divide by n, the number of observed records, which is public: dividing is post-processing.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -226,10 +227,11 @@ class _OfValues(Query):
         object.__setattr__(self, "values", chosen)
 
     def _grid(self, states: Sequence[str], records: int) -> tuple[NDArray[np.int64], Fraction]:
-        values = self._in_order(states)
-        if len(set(values)) == 1:
-            raise QueryError(f"{self.kind}: every state has the value {values[0]:g}, so the answer is public")
-        return _on_a_grid(values, records)
+        weights, unit = _on_a_grid(self._in_order(states), records)
+        if np.all(weights == weights[0, 0]):
+            value = float(int(weights[0, 0]) * unit)
+            raise QueryError(f"{self.kind}: every state has the value {value:g}, so the answer is public")
+        return weights, unit
 
     def _in_order(self, states: Sequence[str]) -> list[float]:
         if isinstance(self.values, tuple):
@@ -331,19 +333,15 @@ def _on_a_grid(values: Sequence[float], records: int) -> tuple[NDArray[np.int64]
     """Write values as integers times a unit: exactly if a sum of ``records`` of them fits 2^53, else rounded."""
     exact = [Fraction(repr(v)) for v in values]
     largest = max(abs(v) for v in exact) * records
-    denominator = 1
-    for v in exact:
-        denominator = denominator * v.denominator // np.gcd(denominator, v.denominator)
+    denominator = math.lcm(*(v.denominator for v in exact))
     if largest * denominator > _LARGEST_SUM:
-        digits = 0
-        scale = Fraction(1)
-        while largest * scale > _LARGEST_SUM:
-            scale /= 10
-        while largest * scale * 10 <= _LARGEST_SUM:
-            scale, digits = scale * 10, digits + 1
-        unit = 1 / scale
+        unit = Fraction(1)
+        while largest > _LARGEST_SUM * unit:
+            unit *= 10
+        while 10 * largest <= _LARGEST_SUM * unit:
+            unit /= 10
     else:
-        unit = Fraction(1, int(denominator))
+        unit = Fraction(1, denominator)
     weights = np.array([[round(v / unit) for v in exact]], dtype=np.int64)
     common = int(np.gcd.reduce(np.abs(weights[0]))) or 1
     return weights // common, unit * common

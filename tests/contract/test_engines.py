@@ -335,7 +335,7 @@ def test_kept_rows_alone_must_be_in_order_where_the_filter_comes_first(engine, t
     table = engine(rows, tmp_path)
     data = read_sequences(table, "act", subject="who", time="t", max_gap=1, where="ok")
     assert (data.lengths, data.spans) == ((3,), (3,))
-    with pytest.raises(DataError, match="repeats 5|unsorted: 3 comes after 5"):
+    with pytest.raises(DataError, match=r"repeats 5|unsorted: 3 comes after 5"):
         read_sequences(table, "act", subject="who", time="t", where="ok")
 
 

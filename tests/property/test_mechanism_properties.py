@@ -15,6 +15,7 @@ EPSILON = st.floats(0.05, 8.0)
 LENGTH = st.integers(1, 60)
 SLOWER = examples(max_examples=40)
 COUNT = pf.Count(0)
+ALL = "stationary any law"
 
 
 @st.composite

@@ -62,7 +62,8 @@ class NodeGroup:
     Parameters
     ----------
     first, last : int
-        The nodes, 1-based, both included. Where they are several, left parts run over all states.
+        The nodes, 1-based, both included. Where they are several, left parts run over every
+        state that any record can take.
     pairs : (2, n) ndarray of int
         The secret pairs: ordered pairs x ≠ x' of states that the nodes can take.
     prior : (n,) ndarray
@@ -104,6 +105,9 @@ class ChainInfluence:
         self._right: dict[int, Matrix] = {}
         self._reach_back: dict[tuple[int, bytes], Matrix] = {}
         self._supports: list[Mask] = []  # supports of the marginals of nodes 1, 2, …
+        self._reachable = np.ones(self._k, dtype=np.bool_)
+        if structural and not isinstance(initial, str):
+            self._reachable = _closure(initial > 0, transition_matrix > 0)
 
     def right(self, b: int) -> Matrix:
         """Return the right part at distance b for all ordered pairs; shape (k, k)."""
@@ -115,7 +119,7 @@ class ChainInfluence:
         """Return the left part at distance a of the group's nodes, for its pairs; shape (n,)."""
         end = group.first - a
         exact = self._structural and group.first == group.last and end <= len(self._supports)
-        support = self._supports[end - 1] if exact else np.ones(self._k, dtype=np.bool_)
+        support = self._supports[end - 1] if exact else self._reachable
         return group.prior + self._backward(a, support)[group.pairs[0], group.pairs[1]]
 
     def _backward(self, a: int, support: Mask) -> Matrix:

@@ -240,17 +240,20 @@ def stationary_law(transition_matrix: Matrix) -> Matrix:
     k = a.shape[0]
     pi = np.zeros(k)
     pi[0] = 1.0
-    exits = np.ones(k)
+    possible = a > 0
+    accurate = True
     for n in range(k - 1, 0, -1):
-        exits[n] = a[n, :n].sum()
-        if exits[n] < TINY:
+        leave = a[n, :n].sum()
+        accurate = accurate and leave >= TINY and bool(np.all(a[:n, n][possible[:n, n]] >= TINY))
+        if not accurate:
             break
-        a[:n, n] /= exits[n]
+        a[:n, n] /= leave
         a[:n, :n] += np.outer(a[:n, n], a[n, :n])
-    else:
-        for n in range(1, k):
-            pi[n] = pi[:n] @ a[:n, n]
-    if not np.all(np.isfinite(pi)) or np.min(pi) < TINY or np.min(exits) < TINY:
+        possible[:n, :n] |= np.outer(possible[:n, n], possible[n, :n])
+        accurate = bool(np.all(a[:n, :n][possible[:n, :n]] >= TINY))
+    for n in range(1, k):
+        pi[n] = pi[:n] @ a[:n, n]
+    if not accurate or not np.all(np.isfinite(pi)) or np.min(pi) < TINY:
         raise ModelError(
             "the stationary distribution has a probability below 1e-270, too small to compute accurately; "
             "merge states that are all but impossible, or give initial_distribution as an array"

@@ -19,10 +19,10 @@ TINY = 1e-270
 
 
 def up(x: float, ulps: int = 4) -> float:
-    """Return ``x`` moved towards +∞ by a few units in the last place (infinities stay)."""
-    return x + ulps * math.ulp(x) if math.isfinite(x) else x
+    """Return ``x`` moved towards +∞ by a few units in the last place (infinities stay, and an exact 0)."""
+    return x + ulps * math.ulp(x) if x and math.isfinite(x) else x
 
 
 def down(x: float, ulps: int = 4) -> float:
-    """Return ``x`` moved towards −∞ by a few units in the last place (infinities stay)."""
-    return x - ulps * math.ulp(x) if math.isfinite(x) else x
+    """Return ``x`` moved towards −∞ by a few units in the last place (infinities stay, and an exact 0)."""
+    return x - ulps * math.ulp(x) if x and math.isfinite(x) else x

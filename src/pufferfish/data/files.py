@@ -10,6 +10,7 @@ import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -160,13 +161,9 @@ def _duckdb(native: Any, frame: nw.LazyFrame[Any], columns: Sequence[str]) -> tu
     schema = frame.collect_schema()
     zoned = {name for name in columns if getattr(schema[name], "time_zone", None) is not None}
     # neither function needs the extension of DuckDB that knows time zones
-    selected = [
-        duckdb.FunctionExpression("make_timestamp", duckdb.FunctionExpression("epoch_us", duckdb.ColumnExpression(name)))
-        .alias(name)
-        if name in zoned
-        else duckdb.ColumnExpression(name)
-        for name in columns
-    ]  # fmt: skip
+    micros, stamp = partial(duckdb.FunctionExpression, "epoch_us"), partial(duckdb.FunctionExpression, "make_timestamp")
+    held = {name: duckdb.ColumnExpression(name) for name in columns}
+    selected = [stamp(micros(column)).alias(name) if name in zoned else column for name, column in held.items()]
     relation: nw.LazyFrame[Any] = nw.from_native(native.select(*selected))
     return relation, frozenset(zoned)
 

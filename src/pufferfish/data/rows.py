@@ -38,6 +38,7 @@ __all__ = ["BAD", "Rows"]
 
 BAD = -2  # number of the bin of text that is not a number
 _NUMERIC, _ABSENT = 1, 0
+_EXACT = 2**53
 _VALUE, _NUMBER = "__pf_value", "__pf_number"
 Frame = nw.LazyFrame[Any]
 
@@ -70,6 +71,7 @@ class Rows:
         self.layout = layout
         self.schema: dict[str, Any] = dict(table.frame.collect_schema())
         self.has_subject = layout.subject
+        self.by_floats = table.frame.implementation.is_pandas_like()  # its windows turn integers into floats
         self.instants = False
         self.zoned = False
         if not table.ordered and options.time is None:
@@ -139,7 +141,8 @@ class Rows:
         if kind == "boolean":
             column = nw.when(column.fill_null(False)).then(nw.lit("true")).otherwise(nw.lit("false"))
         elif kind == "number":
-            column = column.cast(nw.Int64 if dtype.is_integer() else nw.Float64)
+            whole = nw.String if self.by_floats else nw.Int64
+            column = column.cast(whole if dtype.is_integer() else nw.Float64)
         elif kind == "text":
             column = column.cast(nw.String)
         else:
@@ -192,7 +195,7 @@ class Rows:
         if kind != "number":
             raise DataError(f"time column {name!r} holds {dtype}, expected times, dates, ISO text or numbers")
         if dtype.is_integer():
-            return frame.with_columns(nw.col(TIME).cast(nw.Int64))
+            return self._exact(frame.with_columns(nw.col(TIME).cast(nw.Int64)), name)
         return self._finite(frame.with_columns(nw.col(TIME).cast(nw.Float64)), name)
 
     def _timed_text(self, frame: Frame, name: str) -> Frame:
@@ -214,7 +217,18 @@ class Rows:
             return frame.with_columns(text_instant(text).alias(TIME))
         integer = profile.integers == profile.values
         frame = frame.with_columns(text_number(text, integer=integer).alias(TIME))
-        return frame if integer else self._finite(frame, name)
+        return self._exact(frame, name) if integer else self._finite(frame, name)
+
+    def _exact(self, frame: Frame, name: str) -> Frame:
+        """Refuse whole numbers that the engine's windows would round."""
+        large = (nw.col(TIME) > _EXACT) | (nw.col(TIME) < -_EXACT)
+        if self.by_floats and self._count(frame.filter(large)):
+            value, where = self._first(frame, large)
+            raise DataError(
+                f"column {name!r} holds {value}{where}, which pandas does not compare exactly (beyond 2**53): give "
+                "timestamps, e.g. pandas.to_datetime, or subtract the first time"
+            )
+        return frame
 
     def _finite(self, frame: Frame, name: str) -> Frame:
         finite = (nw.col(TIME) < float("inf")) & (nw.col(TIME) > float("-inf"))  # false or beyond for NaN
@@ -294,13 +308,19 @@ class Rows:
         return found[_VALUE], f" ({described})" if described else ""
 
     def no_rows(self) -> DataError:
-        """Error that says why there are no rows."""
-        rows = self.table.frame.select(nw.len().alias("n")).collect().item()
-        if rows and self.options.where is not None:
-            return DataError(
-                f"no row of {self.table.name} is left where {self.options.where.text} ({rows} rows before)"
-            )
-        return DataError(f"{self.table.name} has no rows")
+        """Error that says why there is nothing to count."""
+        options, name = self.options, self.table.name
+        total = self._count(self.table.frame)
+        if not total:
+            return DataError(f"{name} has no rows")
+        kept = self._count(self._selected().filter(nw.col(KEEP))) if options.where is not None else total
+        if kept:
+            return DataError(f"column {options.state!r} has no observed state: all {count_rows(kept)} are missing")
+        return DataError(f"no row of {name} is left where {options.where and options.where.text} ({total:,} before)")
+
+    @staticmethod
+    def _count(frame: Frame) -> int:
+        return int(frame.select(nw.len().alias("n")).collect().item())
 
     def not_a_number(self) -> DataError:
         """Error that shows the first text that is no number and was to be binned."""

@@ -185,7 +185,7 @@ def as_epsilon(epsilon: Any) -> float:
     """
     try:
         value = float(epsilon)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ParameterError(f"epsilon is {epsilon!r}, expected a positive number such as 1.0") from None
     if not 0 < value < math.inf:
         raise ParameterError(f"epsilon is {value:g}, expected a positive finite number such as 1.0")

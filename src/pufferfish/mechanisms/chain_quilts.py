@@ -43,9 +43,9 @@ class Weights:
         self._each = float(each.flat[0]) if self.uniform else 0.0
         if not self.uniform:
             bits = 61 - int(each.size).bit_length()
-            exponent = math.frexp(float(each.max()))[1] - bits
+            exponent = max(math.frexp(float(each.max()))[1] - bits, -1074)
             self._quantum = math.ldexp(1.0, exponent)
-            whole = np.ceil(np.ldexp(each, -exponent)).astype(np.int64)
+            whole = np.maximum(np.ceil(np.ldexp(each, -exponent)), each > 0).astype(np.int64)
             self._sums = np.concatenate([[0], np.cumsum(whole)])
 
     def __call__(self, first: int, last: int) -> float:
@@ -123,8 +123,10 @@ class ChainQuiltBound(InfluenceBound):
 
     def __init__(self, theta: Any, length: Any, *, max_quilt_length: int | None = None) -> None:
         super().__init__(theta, length)
-        if max_quilt_length is not None and max_quilt_length < 1:
-            raise ParameterError(f"max_quilt_length is {max_quilt_length}, expected at least 1, or None for all")
+        if max_quilt_length is not None and not (isinstance(max_quilt_length, int) and max_quilt_length >= 1):
+            raise ParameterError(
+                f"max_quilt_length is {max_quilt_length!r}, expected a whole number of at least 1, or None for all"
+            )
         self.max_quilt_length = max_quilt_length
 
     @abstractmethod

@@ -5,6 +5,7 @@ log((1+Δ_t)/(1−Δ_t)) to the max-influence and a left end twice that (Lemma 4
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -103,7 +104,7 @@ def mixing_bound(pi_min: float, eigengap: float, t: int) -> float:
     exponent = up(math.log(1 / pi_min)) - down(eigengap * t / 2)
     if exponent >= 0:
         return math.inf
-    delta = up(math.exp(exponent) * (1 + 1e-14))
+    delta = up(max(math.exp(exponent), sys.float_info.min) * (1 + 1e-14))
     return up(math.log1p(delta) - math.log1p(-delta), 8) if delta < 1 else math.inf
 
 

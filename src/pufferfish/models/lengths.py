@@ -38,6 +38,8 @@ class ChainLength:
     records: int
 
     def __post_init__(self) -> None:
+        for name in ("steps", "records"):
+            object.__setattr__(self, name, _whole(getattr(self, name), f"{name} of a chain"))
         if not 1 <= self.records <= self.steps:
             raise ParameterError(
                 f"a chain of {self.steps} steps with {self.records} observed records does not exist: "
@@ -72,14 +74,18 @@ def as_lengths(length: Any) -> tuple[ChainLength, ...]:
 def _one(entry: Any, name: str) -> ChainLength:
     if isinstance(entry, ChainLength):
         return entry
-    try:
-        if isinstance(entry, bool):
-            raise TypeError
-        steps = index(entry)
-    except TypeError:
-        raise ParameterError(
-            f"{name} is {entry!r}, expected a positive integer: the number of records in the chain"
-        ) from None
+    steps = _whole(entry, name)
     if steps < 1:
         raise ParameterError(f"{name} is {steps}, expected at least 1 record")
     return ChainLength(steps, steps)
+
+
+def _whole(number: Any, name: str) -> int:
+    try:
+        if isinstance(number, bool):
+            raise TypeError
+        return index(number)
+    except TypeError:
+        raise ParameterError(
+            f"{name} is {number!r}, expected a positive integer: the number of records in the chain"
+        ) from None

@@ -11,7 +11,7 @@ treat them differently:
 References: Song, Wang, Chaudhuri (2017), Section 4.4; Levin, Peres, Wilmer, *Markov Chains and Mixing Times*.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -247,7 +247,10 @@ def _distribution(given: Any, k: int, name: str, *, row: bool = False) -> NDArra
 
 
 def _state_names(states: Sequence[Any] | None, k: int) -> tuple[str, ...]:
-    names = tuple(state_label(s) for s in (range(k) if states is None else states))
+    given: Any = range(k) if states is None else states
+    if not isinstance(given, Iterable):
+        raise ModelError(f"states is {given!r}, expected a sequence of {k} names")
+    names = tuple(state_label(s) for s in given)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if len(names) != k:
         raise ModelError(f"states has {len(names)} names, expected {k}: one per row of transition_matrix")
     for i, name in enumerate(names):

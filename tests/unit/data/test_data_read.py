@@ -1,0 +1,385 @@
+"""What read_sequences makes of small tables, by hand."""
+
+import random
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+
+import msgspec
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from pufferfish.data import Base, Sequences, read_sequences
+from pufferfish.data.chains import gap_steps
+from pufferfish.errors import DataError, ParameterError
+from pufferfish.models.lengths import ChainLength
+
+
+def minutes(times, states, **columns):
+    return pl.DataFrame({"t": times, "x": states} | columns)
+
+
+def shape(data):
+    return data.counts.tolist(), data.transitions.tolist(), data.spans
+
+
+# -- gaps, steps, missing ------------------------------------------------------------------------------------
+
+
+def test_segments_of_a_subject_stay_one_chain():
+    frame = minutes([0, 1, 2, 9, 10], list("aabba"))
+    data = read_sequences(frame, "x", time="t", max_gap=1)
+    assert data.length == (ChainLength(steps=11, records=5),)
+    assert data.transitions.tolist() == [[1, 1], [1, 0]]  # the gap from b to b is no transition
+    paper = read_sequences(frame, "x", time="t", max_gap=1, gaps="independent")
+    assert paper.length == (ChainLength(3, 3), ChainLength(2, 2))
+    assert paper.counts.tolist() == [[2, 1], [1, 1]]
+    assert (paper.subjects, data.subjects) == (1, 1)
+
+
+def test_a_gap_has_at_least_one_unobserved_record():
+    frame = minutes([0, 10, 20, 31], list("aaaa"))
+    assert read_sequences(frame, "x", time="t", max_gap=10).spans == (5,)
+    assert read_sequences(frame, "x", time="t", max_gap=10, step=1).spans == (14,)
+
+
+def test_halves_round_up():
+    for gap in range(1, 60):
+        for step in range(1, 20):
+            half_up = int(Fraction(gap, step) + Fraction(1, 2))
+            assert gap_steps(gap, step) == max(2, half_up)
+    assert gap_steps(0.75, 0.1) == 7  # exactly the binary numbers given: 0.1 is a little above a tenth
+    assert gap_steps(0.25, 0.1) == 2
+
+
+def test_the_usual_step_is_the_most_frequent_and_the_shortest_of_ties():
+    frame = minutes([0, 2, 4, 5, 6, 16], list("aaaaaa"))
+    assert read_sequences(frame, "x", time="t", max_gap=3).base.step == "1"
+    frame = minutes([0, 2, 4, 6, 7, 17], list("aaaaaa"))
+    data = read_sequences(frame, "x", time="t", max_gap=3)
+    assert (data.base.step, data.spans) == ("2", (5 + 5,))
+
+
+def test_a_missing_state_takes_a_step_and_is_not_observed():
+    frame = minutes([0, 1, 2, 3, 4], ["a", None, "a", "b", None])
+    data = read_sequences(frame, "x", time="t", max_gap=1)
+    assert shape(data) == ([[2, 1]], [[0, 1], [0, 0]], (5,))  # missing records at the end are steps
+    split = read_sequences(frame, "x", time="t", max_gap=1, missing="split")
+    assert shape(split) == ([[2, 1]], [[0, 1], [0, 0]], (4,))
+    own = read_sequences(frame, "x", time="t", max_gap=1, missing="split", gaps="independent")
+    assert shape(own) == ([[1, 0], [1, 1]], [[0, 1], [0, 0]], (1, 2))
+
+
+def test_a_split_is_a_gap_however_long_max_gap_is():
+    frame = minutes([0, 1, 2, 3], ["a", None, "a", "b"])
+    data = read_sequences(frame, "x", time="t", max_gap=100, missing="split", gaps="independent")
+    assert data.lengths == (1, 2)
+
+
+def test_by_position_a_hole_is_a_gap():
+    frame = minutes([0, 1, 2, 3], list("abab"), keep=[True, False, True, True])
+    by_position = read_sequences(frame, "x", where="keep")
+    assert shape(by_position) == ([[2, 1]], [[0, 1], [0, 0]], (4,))
+    by_time = read_sequences(frame, "x", time="t", max_gap=2, where="keep")
+    assert shape(by_time) == ([[2, 1]], [[1, 1], [0, 0]], (3,))  # filter first: 0 and 2 are adjacent
+    assert read_sequences(frame, "x", time="t", where="keep").spans == by_position.spans
+
+
+def test_positions_are_counted_within_a_subject():
+    frame = minutes([0] * 6, list("aabbab"), who=[1, 2, 1, 2, 1, 2], keep=[True, True, True, False, True, True])
+    data = read_sequences(frame, "x", subject="who", where="keep")
+    assert shape(data) == ([[2, 1], [1, 1]], [[0, 1], [1, 0]], (3, 3))
+
+
+def test_chains_without_a_record_are_dropped():
+    frame = minutes([0] * 5, ["a", None, None, "b", "a"], who=["u", "v", "v", "u", "u"])
+    data = read_sequences(frame, "x", subject="who")
+    assert (data.lengths, data.subjects) == ((3,), 1)
+
+
+def test_chains_are_in_the_order_of_labels_as_text():
+    frame = minutes([0] * 6, list("aabbbb"), who=[10, 10, 9, 9, 9, 9])
+    assert read_sequences(frame, "x", subject="who").lengths == (2, 4)
+    text = frame.with_columns(pl.col("who").cast(pl.String))
+    assert read_sequences(text, "x", subject="who").lengths == (2, 4)
+
+
+# -- times ---------------------------------------------------------------------------------------------------
+
+CLOCK = datetime(1999, 12, 31, 23, 58)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%d %H:%M:%S,%fZ", "%Y-%m-%dT%H:%M:%SZ",
+     "%Y-%m-%dT%H:%M:%S+02:00", "%Y-%m-%d %H:%M:%S -0530", "%Y-%m-%d %H:%M:%S.%f000"],
+)  # fmt: skip
+def test_iso_text(pattern, tmp_path):
+    times = [CLOCK + timedelta(minutes=m) for m in (0, 1, 2, 9, 10)]
+    frame = minutes([time.strftime(pattern) for time in times], list("aabba"))
+    for table in (frame, frame.to_pandas()):
+        data = read_sequences(table, "x", time="t", max_gap="1min")
+        assert (data.spans, data.base.step) == ((11,), "1min")
+    frame.write_csv(tmp_path / "t.csv")
+    assert read_sequences(tmp_path / "t.csv", "x", time="t", max_gap="1min").spans == (11,)
+
+
+def test_text_becomes_the_instants_that_python_finds():
+    rng = random.Random(4)
+    instants = sorted(rng.randrange(-62_135_596_800, 253_402_300_799) for _ in range(400))
+    texts = [str(datetime(1970, 1, 1) + timedelta(seconds=second)) for second in instants]
+    smallest = min(b - a for a, b in pairwise(instants))
+    frame = minutes(texts, ["a", "b"] * 200)
+    with pytest.raises(DataError, match="within max_gap"):
+        read_sequences(frame, "x", time="t", max_gap=timedelta(seconds=smallest - 1))
+    data = read_sequences(frame, "x", time="t", max_gap=timedelta(seconds=smallest), step=timedelta(seconds=smallest))
+    steps = [max(2, int(Fraction(b - a, smallest) + Fraction(1, 2))) for a, b in pairwise(instants)]
+    linked = sum(b - a <= smallest for a, b in pairwise(instants))
+    assert data.spans == (1 + sum(steps) - linked,)
+
+
+def test_offsets_are_taken_off():
+    texts = ["2021-10-31T02:30:00+02:00", "2021-10-31T02:00:00+01:00", "2021-10-31T02:30+01:00"]  # summer time ends
+    assert read_sequences(minutes(texts, list("aab")), "x", time="t", max_gap="30min").spans == (3,)
+
+
+def test_fractions_of_a_second():
+    texts = ["2020-01-01 00:00:00", "2020-01-01 00:00:00.5", "2020-01-01 00:00:00.750", "2020-01-01 00:00:01.000001"]
+    data = read_sequences(minutes(texts, list("aaab")), "x", time="t", max_gap="250ms", gaps="independent")
+    assert data.lengths == (1, 2, 1)
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "Asia/Kathmandu"])
+def test_units_and_zones_of_timestamps(unit, zone):
+    times = [CLOCK + timedelta(minutes=m) for m in (0, 1, 2, 9, 10)]
+    column = pl.Series(times).cast(pl.Datetime(unit)).dt.replace_time_zone(zone)
+    frame = minutes(column, list("aabba"))
+    for table in (frame, frame.to_pandas(), frame.to_arrow()):
+        assert read_sequences(table, "x", time="t", max_gap=timedelta(minutes=1)).spans == (11,)
+    late = frame.with_columns(pl.col("t").shift(-1).fill_null(pl.col("t")))
+    with pytest.raises(DataError, match=r"repeats 2000-01-01 00:08:00\+00:00" if zone == "UTC" else "repeats"):
+        read_sequences(late, "x", time="t")
+
+
+def test_python_times_in_pandas():
+    times = [date(2020, 2, 28), date(2020, 2, 29), date(2020, 3, 1), date(2020, 3, 5)]
+    held = pd.DataFrame({"t": times, "x": list("abab")})
+    assert read_sequences(held, "x", time="t", max_gap="1d").spans == (7,)
+    stamps = [datetime(2020, 2, day, tzinfo=UTC) for day in (1, 2, 3, 9)]
+    held = pd.DataFrame({"t": pd.Series(stamps, dtype=object), "x": list("abab")})
+    assert read_sequences(held, "x", time="t", max_gap="1d").spans == (9,)
+
+
+def test_dates_and_fractions_of_numbers():
+    dates = [date(2020, 2, 28), date(2020, 2, 29), date(2020, 3, 2)]
+    assert read_sequences(minutes(dates, list("aba")), "x", time="t", max_gap="1d").spans == (4,)
+    assert read_sequences(minutes([0.0, 0.5, 1.0, 3.25], list("abab")), "x", time="t", max_gap=0.5).spans == (8,)
+    texts = ["0", "0.5", "1e0", "3.25"]
+    assert read_sequences(minutes(texts, list("abab")), "x", time="t", max_gap="0.5").spans == (8,)
+    numbers = pl.Series([0, 1, 2, 200], dtype=pl.UInt8)
+    assert read_sequences(minutes(numbers, list("abab")), "x", time="t", max_gap=1).spans == (201,)
+    nanoseconds = [1_700_000_000_000_000_000 + i for i in (0, 1, 2, 5)]
+    frame = minutes(nanoseconds, list("abab"))
+    assert read_sequences(frame, "x", time="t", max_gap=1).spans == (6,)
+    with pytest.raises(DataError, match=r"holds 1700000000000000000 \(row 1\), which pandas does not compare exactly"):
+        read_sequences(frame.to_pandas(), "x", time="t", max_gap=1)
+
+
+def test_states_and_subjects_that_are_large_numbers():
+    names = [2**60 + 1, 2**60 + 2, 2**60 + 1, 2**60 + 2]
+    frame = pl.DataFrame({"x": names, "who": [names[0], names[0], names[1], names[1]]})
+    for table in (frame, frame.to_pandas()):
+        data = read_sequences(table, "x", subject="who")
+        assert data.states == tuple(map(str, names[:2]))
+        assert shape(data) == ([[1, 1], [1, 1]], [[0, 2], [0, 0]], (2, 2))
+
+
+# -- states --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("column", "states"),
+    [
+        (pl.Series([10, 2, 10], dtype=pl.Int8), ("2", "10")),
+        (pl.Series([10.0, 2.0, 10.0]), ("2", "10")),
+        (pl.Series([Decimal(10), Decimal(2), Decimal(10)]), ("2", "10")),
+        (pl.Series([0.5, -2.0, 0.5]), ("-2", "0.5")),
+        (pl.Series([True, False, True]), ("false", "true")),
+        (pl.Series(["10", "2", "10"]), ("2", "10")),
+        (pl.Series(["walk", "run", "walk"]), ("run", "walk")),
+        (pl.Series(["walk", "run", "walk"], dtype=pl.Enum(["walk", "run", "sit"])), ("run", "walk")),
+    ],
+)
+def test_names_of_states(column, states, tmp_path):
+    frame = pl.DataFrame({"x": column})
+    assert read_sequences(frame, "x").states == states
+    assert read_sequences(frame.to_pandas(), "x").states == states
+    frame.write_csv(tmp_path / "t.csv")
+    data = read_sequences(tmp_path / "t.csv", "x")
+    assert data.states == states
+    assert sorted(data.counts[0].tolist()) == [1, 2]
+
+
+def test_pandas_floats_after_a_missing_value(tmp_path):
+    held = pd.DataFrame({"x": [1, 2, None, 1]})
+    held.to_csv(tmp_path / "t.csv", index=False)
+    for table in (held, held.astype(object), held.astype("Int64"), tmp_path / "t.csv"):
+        data = read_sequences(table, "x", states=[1, 2, 3])
+        assert (data.states, data.counts.tolist(), data.spans) == (("1", "2", "3"), [[2, 1, 0]], (4,))
+    mixed = pd.DataFrame({"x": [1, "walk", None, 1.0]})
+    assert read_sequences(mixed, "x").states == ("1", "walk")
+
+
+def test_csv_states_that_only_look_like_numbers(tmp_path):
+    (tmp_path / "t.csv").write_text("x\n01\n1\n01\n")
+    assert read_sequences(tmp_path / "t.csv", "x").states == ("01", "1")
+    (tmp_path / "t.csv").write_text("x\n1.0\n2.0\n1.0\n")
+    assert read_sequences(tmp_path / "t.csv", "x").states == ("1", "2")
+    assert read_sequences(tmp_path / "t.csv", "x", states=["1.0", "2.0"]).states == ("1.0", "2.0")
+    (tmp_path / "t.csv").write_text("x\nTrue\nFalse\nTrue\n")
+    assert read_sequences(tmp_path / "t.csv", "x", states=[True, False]).counts.tolist() == [[2, 1]]
+
+
+def test_a_word_in_row_5000_of_a_csv(tmp_path):
+    (tmp_path / "t.csv").write_text("x,n\n" + "1,1\n2,2\n" * 2500 + "walking,2.5\n")
+    data = read_sequences(tmp_path / "t.csv", "x", where="n < 3")
+    assert (data.states, data.counts.tolist()) == (("1", "2", "walking"), [[2500, 2500, 1]])
+    with pytest.raises(DataError, match=r"column 'x' holds 'walking' \(row 5001\), expected a number"):
+        read_sequences(tmp_path / "t.csv", "x", bins="0,2,4")
+    assert read_sequences(tmp_path / "t.csv", "n", bins="0,2,4").counts.tolist() == [[2500, 2501]]
+
+
+def test_empty_fields_and_blank_lines_of_a_csv(tmp_path):
+    (tmp_path / "t.csv").write_text('who,x\n1,a\n\n1,""\n1,\n1,a\n\n')
+    data = read_sequences(tmp_path / "t.csv", "x", subject="who")
+    assert (data.records, data.spans) == (2, (4,))
+
+
+def test_states_of_the_model_in_its_order():
+    data = read_sequences(pl.DataFrame({"x": [1, 2, 1]}), "x", states=(3, 2.0, "1"))
+    assert (data.states, data.counts.tolist()) == (("3", "2", "1"), [[0, 1, 2]])
+    assert data.transitions.tolist() == [[0, 0, 0], [0, 0, 1], [0, 1, 0]]
+
+
+def test_bins_are_states_visited_or_not():
+    data = read_sequences(pl.DataFrame({"w": [-5.0, 0.0, 199.9, 200.0, 1e4, 1e5]}), "w", bins="0,200,...,10200")
+    assert len(data.states) == 51
+    assert data.counts[0, [0, 1, 50]].tolist() == [3, 1, 2]
+    assert data.counts.sum() == 6
+    assert data.base.bins is not None
+    assert len(data.base.bins) == 52
+    assert read_sequences(pl.DataFrame({"w": ["1", " 2.5 ", "nan", "-inf"]}), "w", bins="0,2,4").counts.tolist() == [
+        [2, 1]
+    ]
+
+
+# -- sources -------------------------------------------------------------------------------------------------
+
+
+def test_narwhals_frames_and_hidden_columns(tmp_path):
+    frame = pl.DataFrame({"x": list("aab"), "__pf_row": [1, 1, 1], "junk": [None] * 3})
+    for table in (nw.from_native(frame), nw.from_native(frame.lazy()), frame.to_pandas(), frame.to_arrow()):
+        assert read_sequences(table, "x").counts.tolist() == [[2, 1]]
+
+
+def test_names_of_sources_hold_no_folder(tmp_path):
+    frame = pl.DataFrame({"x": list("aab")})
+    frame.write_parquet(tmp_path / "day[1]*.parquet")
+    names = [
+        read_sequences(table, "x").base.source for table in (tmp_path / "day[1]*.parquet", frame, frame.to_pandas())
+    ]
+    assert names == ["day[1]*.parquet", "polars frame", "pandas frame"]
+    assert read_sequences(frame.to_arrow(), "x").base.source == "Arrow table"
+
+
+def test_the_table_is_left_as_it_was():
+    held = pd.DataFrame({"x": ["a", "b", "a"], "n": [1, 2, 3]}, index=[3, 3, 3]).astype({"x": "category"})
+    before = held.copy(deep=True)
+    read_sequences(held, "x", time="n", where="n > 0")
+    pd.testing.assert_frame_equal(held, before)
+
+
+# -- what comes out ------------------------------------------------------------------------------------------
+
+
+def test_arrays_are_read_only_copies():
+    given = np.array([[2, 1]])
+    data = Sequences(
+        states=("a", "b"),
+        counts=given,
+        transitions=np.array([[1, 1], [0, 0]]),
+        length=(ChainLength(3, 3),),
+        subjects=1,
+        base=Base(source="t.csv", state="x"),
+    )
+    given[0, 0] = 9
+    assert data.counts.tolist() == [[2, 1]]
+    assert data.counts.dtype == data.transitions.dtype == np.int64
+    for array in (data.counts, data.transitions):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 5
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"counts": [[2, 1, 0]]}, "counts has shape"),
+        ({"transitions": [[1]]}, "transitions has shape"),
+        ({"counts": [[4, -1]]}, "negative"),
+        ({"states": ("a", "a")}, "repeats a name"),
+        ({"length": (ChainLength(4, 4),)}, "not the row sum"),
+    ],
+)
+def test_sequences_are_checked(change, words):
+    good = {
+        "states": ("a", "b"),
+        "counts": [[2, 1]],
+        "transitions": [[1, 1], [0, 0]],
+        "length": (ChainLength(3, 3),),
+        "subjects": 1,
+        "base": Base(source="t.csv", state="x"),
+    }
+    Sequences(**good)
+    with pytest.raises(ParameterError, match=words):
+        Sequences(**(good | change))
+
+
+def test_what_is_shown_is_public():
+    data = read_sequences(pl.DataFrame({"x": ["rest"] * 17 + ["walk"] * 23}), "x")
+    assert repr(data) == str(data) == f"{data}" == "Sequences(2 states, 1 chain, 1 subject, 40 records)"
+
+
+def test_base_goes_through_json():
+    frame = minutes([0, 1, 2], [1.0, 2.0, 3.0], awake=[True] * 3)
+    data = read_sequences(frame, "x", time="t", max_gap=1, bins=[0, 2, 4], where="awake", missing="split")
+    read_as = {"time": "t", "max_gap": "1", "step": "1", "bins": (0.0, 2.0, 4.0), "where": "awake", "missing": "split"}
+    assert data.base == Base(source="polars frame", state="x", **read_as)
+    assert msgspec.json.decode(msgspec.json.encode(data.base), type=Base) == data.base
+
+
+def test_assumptions_say_what_was_chosen():
+    frame = minutes([0, 1, 2, 0, 1], [1.0, 2.0, 3.0, 1.0, 1.0], who=[1, 1, 1, 2, 2], awake=[True] * 5)
+    default = " ".join(read_sequences(frame, "x", subject="who", time="t", max_gap=1).assumptions)
+    assert "Different subjects (column 'who') are independent" in default
+    assert "A gap (records more than 1 apart) is made of unobserved records of the same chain, one every 1." in default
+    assert "independent of the states" in default
+    assert "A missing state is an unobserved record." in default
+    for word in ("under-protects", "Only rows", "bin"):
+        assert word not in default
+    chosen = {"gaps": "independent", "missing": "split", "where": "awake", "bins": "1,2,3"}
+    other = " ".join(read_sequences(frame, "x", subject="who", time="t", max_gap=1, **chosen).assumptions)
+    for words in (
+        "This under-protects where",
+        "Only rows where awake are used",
+        "below 1 count in the first bin",
+        "public",
+    ):
+        assert words in other
+    assert "unobserved" not in other
+    single = read_sequences(frame, "x").assumptions
+    assert single[0] == "The table is one chain: any record may depend on any other."
