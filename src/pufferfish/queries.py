@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,8 +96,9 @@ class Query(ABC):
 
 @dataclass(frozen=True)
 class _OfStates(Query):
-    """A query about the records in some states."""
+    """A query about the records in some states: their number, or their share."""
 
+    relative: ClassVar[bool]
     states: tuple[str, ...]
 
     def __init__(self, states: Any) -> None:
@@ -109,7 +110,13 @@ class _OfStates(Query):
             raise QueryError(f"{type(self).__name__} names no state: give at least one state to count")
         object.__setattr__(self, "states", labels)
 
-    def _indicator(self, states: Sequence[str]) -> NDArray[np.int64]:
+    @property
+    def kind(self) -> str:
+        """Word for the query."""
+        return "frequency" if self.relative else "count"
+
+    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
+        """Bind to a model's states and the public number of records."""
         for label in self.states:
             if label not in states:
                 raise QueryError(f"{self.kind} of state {label!r}: {_unknown(label, states)}")
@@ -118,7 +125,13 @@ class _OfStates(Query):
             raise QueryError(
                 f"{self.kind} of all {len(states)} states is the public number of records: name fewer states"
             )
-        return chosen
+        what = f"share of the {records} records" if self.relative else "number of records"
+        return LinearQuery(
+            chosen,
+            Fraction(1, records) if self.relative else Fraction(1),
+            ("+".join(self.states),),
+            f"{what} in {{{', '.join(self.states)}}}",
+        )
 
 
 @dataclass(frozen=True, init=False)
@@ -136,15 +149,7 @@ class Count(_OfStates):
     1.0
     """
 
-    @property
-    def kind(self) -> str:
-        """Word for the query."""
-        return "count"
-
-    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
-        """Bind to a model's states."""
-        text = f"number of records in {{{', '.join(self.states)}}}"
-        return LinearQuery(self._indicator(states), Fraction(1), ("+".join(self.states),), text)
+    relative: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, init=False)
@@ -162,15 +167,7 @@ class Frequency(_OfStates):
     0.01
     """
 
-    @property
-    def kind(self) -> str:
-        """Word for the query."""
-        return "frequency"
-
-    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
-        """Bind to a model's states and the public number of records."""
-        text = f"share of the {records} records in {{{', '.join(self.states)}}}"
-        return LinearQuery(self._indicator(states), Fraction(1, records), ("+".join(self.states),), text)
+    relative: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -214,8 +211,9 @@ class Histogram(Query):
 
 @dataclass(frozen=True)
 class _OfValues(Query):
-    """A query that gives every state a number."""
+    """A query that gives every state a number: their sum, or their mean."""
 
+    relative: ClassVar[bool]
     values: Mapping[str, float] | tuple[float, ...]
 
     def __init__(self, values: Any) -> None:
@@ -226,12 +224,24 @@ class _OfValues(Query):
             chosen = tuple(_number(v, self.kind, i) for i, v in enumerate(values))
         object.__setattr__(self, "values", chosen)
 
-    def _grid(self, states: Sequence[str], records: int) -> tuple[NDArray[np.int64], Fraction]:
+    @property
+    def kind(self) -> str:
+        """Word for the query."""
+        return "mean" if self.relative else "sum"
+
+    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
+        """Bind to a model's states and the public number of records."""
         weights, unit = _on_a_grid(self._in_order(states), records)
         if np.all(weights == weights[0, 0]):
             value = float(int(weights[0, 0]) * unit)
             raise QueryError(f"{self.kind}: every state has the value {value:g}, so the answer is public")
-        return weights, unit
+        over = f"mean over {records} records" if self.relative else "sum over records"
+        return LinearQuery(
+            weights,
+            unit / records if self.relative else unit,
+            (self.kind,),
+            f"{over} of {_spelled(states, weights, unit)}",
+        )
 
     def _in_order(self, states: Sequence[str]) -> list[float]:
         if isinstance(self.values, tuple):
@@ -268,15 +278,7 @@ class Sum(_OfValues):
            [4. , 2.5, 0. ]])
     """
 
-    @property
-    def kind(self) -> str:
-        """Word for the query."""
-        return "sum"
-
-    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
-        """Bind to a model's states."""
-        weights, unit = self._grid(states, records)
-        return LinearQuery(weights, unit, ("sum",), f"sum over records of {_spelled(states, weights, unit)}")
+    relative: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, init=False)
@@ -294,16 +296,7 @@ class Mean(_OfValues):
     0.02
     """
 
-    @property
-    def kind(self) -> str:
-        """Word for the query."""
-        return "mean"
-
-    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
-        """Bind to a model's states and the public number of records."""
-        weights, unit = self._grid(states, records)
-        text = f"mean over {records} records of {_spelled(states, weights, unit)}"
-        return LinearQuery(weights, unit / records, ("mean",), text)
+    relative: ClassVar[bool] = True
 
 
 def _spelled(states: Sequence[str], weights: NDArray[np.int64], unit: Fraction) -> str:

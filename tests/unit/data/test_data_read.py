@@ -197,6 +197,7 @@ def test_states_and_subjects_that_are_large_numbers():
         data = read_sequences(table, "x", subject="who")
         assert data.states == tuple(map(str, names[:2]))
         assert shape(data) == ([[1, 1], [1, 1]], [[0, 2], [0, 0]], (2, 2))
+        assert read_sequences(table, "x").transitions.tolist() == [[0, 2], [1, 0]]
 
 
 # -- states --------------------------------------------------------------------------------------------------
@@ -243,6 +244,13 @@ def test_csv_states_that_only_look_like_numbers(tmp_path):
     assert read_sequences(tmp_path / "t.csv", "x", states=["1.0", "2.0"]).states == ("1.0", "2.0")
     (tmp_path / "t.csv").write_text("x\nTrue\nFalse\nTrue\n")
     assert read_sequences(tmp_path / "t.csv", "x", states=[True, False]).counts.tolist() == [[2, 1]]
+
+
+def test_text_of_a_typed_table_is_left_as_it_is():
+    frame = pl.DataFrame({"x": ["1.0", "2.0", "1.0"], "y": ["True", "False", "True"]})
+    for table in (frame, frame.to_pandas()):
+        assert read_sequences(table, "x").states == ("1.0", "2.0")
+        assert read_sequences(table, "y").states == ("False", "True")
 
 
 def test_a_word_in_row_5000_of_a_csv(tmp_path):

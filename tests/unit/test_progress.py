@@ -1,0 +1,22 @@
+"""Long work tells how far it is, and only those who listen hear it."""
+
+import pufferfish as pf
+from pufferfish.core.progress import listening, report_progress
+
+
+def test_searches_and_comparisons_report_shares() -> None:
+    heard: list[tuple[str, float]] = []
+    with listening(lambda what, share: heard.append((what, share))):
+        pf.compare(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0]), pf.Count(1), 1.0, length=200)
+    stages = {what for what, _ in heard}
+    assert stages == {"comparing mechanisms", "searching quilts"}
+    assert all(0 <= share <= 1 for _, share in heard)
+    assert max(share for what, share in heard if what == "searching quilts") == 1.0
+
+
+def test_nobody_hears_outside_the_block() -> None:
+    heard: list[float] = []
+    with listening(lambda _, share: heard.append(share)):
+        report_progress("x", 0.25)
+    report_progress("x", 0.75)
+    assert heard == [0.25]
