@@ -309,13 +309,16 @@ def _unknown(label: str, states: Sequence[str]) -> str:
     return f"the model has no such state. States: {shown}"
 
 
+_LARGEST_VALUE = 1e150
+
+
 def _number(value: Any, kind: str, where: Any) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = float("nan")
-    if not np.isfinite(number):
-        raise QueryError(f"{kind} value of state {where} is {value!r}, expected a finite number")
+    if not abs(number) <= _LARGEST_VALUE:
+        raise QueryError(f"{kind} value of state {where} is {value!r}, expected a number within ±{_LARGEST_VALUE:g}")
     return number
 
 

@@ -186,3 +186,10 @@ def test_a_query_about_unknown_states_is_refused(make: type[InfluenceBound]) -> 
 
 def test_names_are_distinct() -> None:
     assert len(BY_NAME) == len({make.title for make in MECHANISMS}) == len(MECHANISMS)
+
+
+@pytest.mark.parametrize("number", ["x", 0, -1, math.nan, 3.0, None], ids=repr)
+@pytest.mark.parametrize("name", ["pi_min", "eigengap"])
+def test_mixing_numbers_out_of_range_are_refused(name: str, number: Any) -> None:
+    with pytest.raises(ParameterError, match=name):
+        pf.MQMApprox(length=40, **({"pi_min": 0.2, "eigengap": 0.5} | {name: number}))

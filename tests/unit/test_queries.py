@@ -83,7 +83,7 @@ def test_decimals_that_fit_are_exact(values: list[float], records: int) -> None:
     [
         ([0, math.pi, math.e], 1000),
         ([0, 1 / 3, 2 / 3], 10**12),
-        ([1e-300, 1e300, 0], 10),
+        ([1e-300, 1e149, 0], 10),
         ([0, 1e9, 1e9 + 1e-3], 10**6),
         ([0.1234567890123, 12345.67890123, 0.1], 10**9),
     ],
@@ -97,7 +97,7 @@ def test_values_that_do_not_fit_are_rounded_to_a_decimal_grid(values: list[float
     assert len(set(weights)) > 1
 
 
-@pytest.mark.parametrize("values", [[1e9, 1e9 + 1e-6], [1e300, math.nextafter(1e300, math.inf)]])
+@pytest.mark.parametrize("values", [[1e9, 1e9 + 1e-6], [1e149, math.nextafter(1e149, math.inf)]])
 def test_values_that_are_one_on_the_grid_are_refused(values: list[float]) -> None:
     """Else the sum is a constant, and noise of scale 0 would be calibrated for it."""
     with pytest.raises(QueryError, match="value"):
@@ -114,7 +114,8 @@ BAD: list[tuple[Any, str]] = [
     (lambda: pf.Sum([2, 2, 2]).bind(STATES, 10), "every state has the value 2, so the answer is public"),
     (lambda: pf.Mean({"rest": 0, "walk": 1}).bind(STATES, 10), "mean gives no value to state 'run'"),
     (lambda: pf.Sum({"rest": 0, "walk": 1, "run": 2, "sit": 3}).bind(STATES, 10), "gives a value to state 'sit'"),
-    (lambda: pf.Sum([0, math.nan, 1]), "sum value of state 1 is nan, expected a finite number"),
+    (lambda: pf.Sum([0, math.nan, 1]), "sum value of state 1 is nan, expected a number within"),
+    (lambda: pf.Mean([0, 1e300]), "mean value of state 1 is 1e\\+300, expected a number within"),
     (lambda: pf.Mean([0, math.inf, 1]), "mean value of state 1 is inf"),
     (lambda: pf.Sum({"rest": "much"}), "sum value of state rest is 'much'"),
     (lambda: pf.Sum([None, 1]), "sum value of state 0 is None"),

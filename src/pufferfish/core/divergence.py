@@ -31,7 +31,7 @@ def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
 
     References
     ----------
-    Song, Wang, Chaudhuri (2017), Section 2.5 (additional notation).
+    Song, Wang, Chaudhuri (2017), Section 2.3 (guarantee against close adversaries).
 
     Examples
     --------

@@ -80,7 +80,8 @@ class Base:
             )
         else:
             every = f", one every {self.step}" if self.step else ""
-            between = f"A gap ({gap}) is made of unobserved records of the same chain{every}."
+            may_have_gaps = self.max_gap or self.where or self.missing == "split"
+            between = f"A gap ({gap}) is made of unobserved records of the same chain{every}." if may_have_gaps else ""
         missing = {
             "unobserved": "A missing state is an unobserved record.",
             "split": "Which states are missing is public; a missing state is a gap.",

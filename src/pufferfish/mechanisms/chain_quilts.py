@@ -123,7 +123,8 @@ class ChainQuiltBound(InfluenceBound):
 
     def __init__(self, theta: Any, length: Any, *, max_quilt_length: int | None = None) -> None:
         super().__init__(theta, length)
-        if max_quilt_length is not None and not (isinstance(max_quilt_length, int) and max_quilt_length >= 1):
+        given: Any = max_quilt_length
+        if given is not None and not (isinstance(given, int) and given >= 1):
             raise ParameterError(
                 f"max_quilt_length is {max_quilt_length!r}, expected a whole number of at least 1, or None for all"
             )

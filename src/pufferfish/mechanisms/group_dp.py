@@ -38,7 +38,7 @@ class GroupDP(InfluenceBound):
     --------
     >>> import pufferfish as pf
     >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
-    >>> pf.GroupDP(chain, length=100).calibrate(pf.Count(1), epsilon=1.0).scale
+    >>> round(pf.GroupDP(chain, length=100).calibrate(pf.Count(1), epsilon=1.0).scale, 9)
     100.0
     """
 
@@ -97,7 +97,7 @@ class ParticipantDP(GroupDP):
     --------
     >>> import pufferfish as pf
     >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
-    >>> pf.ParticipantDP([300, 120], theta=chain).calibrate(pf.Count(1), epsilon=1.0).scale
+    >>> round(pf.ParticipantDP([300, 120], theta=chain).calibrate(pf.Count(1), epsilon=1.0).scale, 9)
     300.0
     """
 

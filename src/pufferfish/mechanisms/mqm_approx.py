@@ -7,6 +7,7 @@ log((1+Δ_t)/(1−Δ_t)) to the max-influence and a left end twice that (Lemma 4
 import math
 import sys
 from collections.abc import Iterator
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -124,7 +125,7 @@ def _two_states() -> MarkovChain:
     return MarkovChain([[0.5, 0.5], [0.5, 0.5]])
 
 
-def _within(name: str, value: float, largest: float) -> float:
-    if not 0 < value <= largest:
+def _within(name: str, value: Any, largest: float) -> float:
+    if not (isinstance(value, Real) and 0 < float(value) <= largest):
         raise ParameterError(f"{name} is {value!r}, expected a number above 0 and at most {largest:g}")
-    return value
+    return float(value)

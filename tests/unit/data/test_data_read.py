@@ -191,7 +191,7 @@ def test_dates_and_fractions_of_numbers():
 
 
 def test_states_and_subjects_that_are_large_numbers():
-    names = [2**60 + 1, 2**60 + 2, 2**60 + 1, 2**60 + 2]
+    names = [1_700_000_000_000_000_000 + i for i in (0, 1, 0, 1)]
     frame = pl.DataFrame({"x": names, "who": [names[0], names[0], names[1], names[1]]})
     for table in (frame, frame.to_pandas()):
         data = read_sequences(table, "x", subject="who")

@@ -214,6 +214,11 @@ def test_csv_columns_are_what_all_their_values_are(tmp_path):
             read_sequences(path, "x", where=f"{never.replace('none', col('none'))}")
 
 
+def test_times_of_which_some_have_an_offset_are_text(tmp_path):
+    (tmp_path / "t.csv").write_text("x,t\na,2020-01-01T10:00\nb,2020-01-01T10:00Z\na,2020-01-01T10:00\n")
+    assert read_sequences(tmp_path / "t.csv", "x", where="t == '2020-01-01T10:00'").records == 2
+
+
 def col(name):
     return f'col("{name}")'
 
