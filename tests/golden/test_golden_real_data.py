@@ -1,0 +1,47 @@
+"""Noise multipliers of MQMExact on chains fitted to real data (MATH §7), stationary, ε = 1 unless said.
+
+The data sets are not in the repository: see the schema in docs/tables.md and the folder ../shared/data.
+"""
+
+from pathlib import Path
+
+import pytest
+
+import pufferfish as pf
+
+DATA = Path(__file__).parents[2].parent / "shared" / "data"
+HISTOGRAM = pf.Histogram(relative=False)
+
+
+def chain_of(name: str, state: str, **reading: object) -> tuple[pf.MarkovChain, tuple[pf.ChainLength, ...]]:
+    path = DATA / name
+    if not path.exists():
+        pytest.skip(f"real data not found: {name} in ../shared/data")
+    sequences = pf.read_sequences(path, state, **reading)
+    return pf.fit_chain(sequences), sequences.length
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "multiplier"),
+    [
+        ("activity_fitbit_minute.parquet", "awake", 158.8),
+        ("activity_activpal_12s.parquet", "awake and worn", 240.6),
+    ],
+)
+def test_activity(name: str, where: str, multiplier: float) -> None:
+    reading = {"subject": "subject", "time": "timestamp", "max_gap": "10min", "where": where}
+    chain, length = chain_of(name, "state", **reading)
+    found = pf.MQMExact(chain, length).calibrate(HISTOGRAM, 1.0)
+    assert found.noise_multiplier == pytest.approx(multiplier, abs=0.05)
+
+
+@pytest.mark.parametrize(("epsilon", "multiplier", "ends"), [(1.0, 542.72, (218, 217)), (5.0, 61.784, (105, 104))])
+def test_electricity(epsilon: float, multiplier: float, ends: tuple[int, int]) -> None:
+    chain, length = chain_of("electricity_uci_2y_2006-12-17_1051200min.csv.gz", "watts", bins="0,200,...,10200")
+    found = pf.MQMExact(chain, length).calibrate(HISTOGRAM, epsilon)
+    assert found.noise_multiplier == pytest.approx(multiplier, rel=1e-5)
+    node, quilt = found.witness.node, found.witness.active_quilt
+    assert node is not None
+    assert quilt == (node - ends[0], node + ends[1])
+    assert chain.pi_min == pytest.approx(2.85e-6, rel=1e-2)
+    assert chain.eigengap == pytest.approx(0.0366, rel=1e-2)
