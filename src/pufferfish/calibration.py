@@ -1,6 +1,7 @@
 """Calibrated noise: how much a release needs, what it promises, and which secret decides it."""
 
 from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,45 +45,76 @@ class Witness:
     influence: float
 
 
+class Bound(Protocol):
+    """What a calibration keeps of the mechanism that made it."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    composes: ClassVar[bool]
+    theta: ChainClass
+    length: tuple[ChainLength, ...]
+
+    def leakage(self, record_loss: Any) -> float:
+        """Bound the Pufferfish loss of a release from its record-level losses."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """Noise for one query under one class Θ; made by a mechanism's ``calibrate``, from public things only.
 
     Parameters
     ----------
-    mechanism, title : str
-        The mechanism's name and its name in tables.
     epsilon : float
         What was asked for.
-    leakage : float
-        What the bound proves of this noise, at most ``epsilon``.
     unit_scale : float
         Laplace scale in units of the query (the scale of the integer noise).
-    linear : LinearQuery
-        The query on the model's states.
     query : Query
         The query as given.
-    theta : ChainClass
-        The class Θ.
-    length : tuple of ChainLength
-        The chains the noise was calibrated for.
+    linear : LinearQuery
+        The query on the model's states.
     witness : Witness
         The secret that decides the noise.
-    composes : bool
-        Whether record-level losses of several such releases may be added.
+    bound : InfluenceBound
+        The mechanism: what proves that this noise is enough, and proves it again before a release.
     """
 
-    mechanism: str
-    title: str
     epsilon: float
-    leakage: float
     unit_scale: float
-    linear: LinearQuery = field(repr=False)
     query: Query
-    theta: ChainClass = field(repr=False)
-    length: tuple[ChainLength, ...] = field(repr=False)
+    linear: LinearQuery = field(repr=False)
     witness: Witness
-    composes: bool = True
+    bound: Bound = field(repr=False)
+
+    @property
+    def mechanism(self) -> str:
+        """The mechanism's name on the command line and in records."""
+        return self.bound.name
+
+    @property
+    def title(self) -> str:
+        """The mechanism's name in tables."""
+        return self.bound.title
+
+    @property
+    def composes(self) -> bool:
+        """Whether record-level losses of several such releases may be added."""
+        return self.bound.composes
+
+    @property
+    def theta(self) -> ChainClass:
+        """The class Θ."""
+        return self.bound.theta
+
+    @property
+    def length(self) -> tuple[ChainLength, ...]:
+        """The chains the noise was calibrated for."""
+        return self.bound.length
+
+    @property
+    def leakage(self) -> float:
+        """What the bound proves of this noise now, in nats: at most ``epsilon``."""
+        return self.bound.leakage(self.record_loss)
 
     @property
     def scale(self) -> float:
@@ -96,8 +128,9 @@ class Calibration:
 
     @property
     def record_loss(self) -> NDArray[np.float64]:
-        """Record-level loss of the release for every pair of states, in nats; shape (k, k)."""
-        return self.linear.unit_distance / self.unit_scale
+        """Record-level loss of the release for every pair of states, in nats, rounded up; shape (k, k)."""
+        distance = self.linear.unit_distance
+        return np.where(distance > 0, np.nextafter(distance / self.unit_scale, np.inf), 0.0)
 
     @property
     def records(self) -> int:

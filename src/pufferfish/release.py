@@ -259,7 +259,7 @@ def release(
     """
     if postprocess not in (None, "valid"):
         raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
-    _check_fit(data, query, calibration)
+    leakage = _check_fit(data, query, calibration)
     counts = _in_model_order(data, calibration.theta.states)
     linear, unit = calibration.linear, calibration.linear.unit
     exact = [sum(int(w) * int(c) for w, c in zip(row, counts, strict=True)) for row in linear.weights]
@@ -288,7 +288,7 @@ def release(
             calibration.noise_multiplier,
         ),
         accuracy_95=AccuracyRecord(0.05, calibration.accuracy(0.05), calibration.accuracy(0.05, joint=True)),
-        mechanism=MechanismRecord(calibration.mechanism, calibration.title, calibration.leakage, calibration.witness),
+        mechanism=MechanismRecord(calibration.mechanism, calibration.title, leakage, calibration.witness),
         data=DataRecord(
             data.base, data.subjects, len(data.length), data.records, max(chain.steps for chain in data.length)
         ),
@@ -297,7 +297,8 @@ def release(
     )
 
 
-def _check_fit(data: Sequences, query: Query, calibration: Calibration) -> None:
+def _check_fit(data: Sequences, query: Query, calibration: Calibration) -> float:
+    """Refuse noise that does not belong to this data and query; return what it provably leaks."""
     if query != calibration.query:
         raise ReleaseRefused(
             f"the noise was calibrated for {calibration.query}, not for {query}: calibrate for this query"
@@ -316,6 +317,35 @@ def _check_fit(data: Sequences, query: Query, calibration: Calibration) -> None:
                 f"the data has a chain of {chain.steps} steps and {chain.records} records, the noise was calibrated "
                 f"for at most {steps} steps and {records} records: calibrate with length=data.length"
             )
+    _check_reading(data, calibration)
+    leakage = calibration.leakage
+    if not 0 <= leakage <= calibration.epsilon < math.inf:
+        raise ReleaseRefused(
+            f"{calibration.title} proves a leakage of {leakage:.6g} for this noise, not of at most "
+            f"{calibration.epsilon:g}: calibrate anew"
+        )
+    return leakage
+
+
+def _check_reading(data: Sequences, calibration: Calibration) -> None:
+    """Refuse a Θ or a mechanism that needs to know what this way of reading the table leaves open."""
+    base = data.base
+    if calibration.theta.stands_for_more:
+        raise ReleaseRefused(
+            "the noise was calibrated for pi_min and eigengap alone: give theta, whose states are known"
+        )
+    if calibration.mechanism == "participant-dp" and base.gaps == "independent":
+        raise ReleaseRefused(
+            "ParticipantDP needs the records of each participant, and with gaps='independent' the data knows those of "
+            "each segment: read it with gaps='unobserved' and calibrate with length=data.length"
+        )
+    starts = any(not isinstance(chain.initial_distribution, str) for chain in calibration.theta.chains)
+    if starts and (base.where is not None or base.missing == "split" or base.gaps == "independent"):
+        raise ReleaseRefused(
+            "Θ gives the law of a chain's first record as an array, and with where, missing='split' or "
+            "gaps='independent' the first record that is kept need not be the chain's first: use a Θ with "
+            'initial_distribution="any" or "stationary", or select rows before reading'
+        )
 
 
 def _in_model_order(data: Sequences, states: tuple[str, ...]) -> list[int]:

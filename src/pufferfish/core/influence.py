@@ -152,8 +152,9 @@ class ChainInfluence:
                 ratio = path.log[reachable] - log_pi[reachable]
                 drift = float(ratio.max() - ratio.min())
                 if drift <= SETTLED:
-                    error += 2 * path.log_error
-                    yield _group(first, length, _difference(log_pi) + drift + error)
+                    # once for the stationary law in the prior, once for it in the drift
+                    rounding = 2 * error + 2 * path.log_error
+                    yield _group(first, length, _difference(log_pi) + drift + rounding)
                     return
             prior = _difference(path.log) + 2 * path.log_error
             for _ in range(last - first):

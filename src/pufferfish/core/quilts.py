@@ -12,7 +12,8 @@ quilt, or the score weight/(ε − influence). So on a box of quilts, the weight
 of its farthest corner bound the objective from below, and best-first search over boxes finds the minimum
 after looking at few of the ~T² quilts, whatever the distances.
 
-**Worst node.** Let the nodes of a group share their left parts, and all records weigh the same. If a quilt
+**Worst node.** Let the nodes of a group share their left parts, and let the weight depend on the number of nearby
+records only. If a quilt
 with both sides serves some node i, it (or its part inside the chain) serves every other node of the group at no
 larger weight or influence (the argument of the paper's lemma for the fast MQMApprox). So the worst
 node is the one that is worst served by one-sided quilts alone; going right, left-sided quilts get better and
@@ -140,7 +141,7 @@ def evaluate(problem: SearchProblem, objective: Objective, node: int, a: int, b:
         if has_left and has_right:
             parts = parts + problem.right(b)
         pair = int(np.argmax(parts))
-        influence = max(0.0, up(float(parts[pair])))
+        influence = max(0.0, up(float(parts[pair]))) if parts[pair] == parts[pair] else math.inf  # NaN: fail closed
     weight = problem.weight(node - a + 1, node + b - 1)
     value = objective(weight, influence)
     if (has_left or has_right) and a + b - 1 > problem.longest:
@@ -272,10 +273,12 @@ def _worst_of_all(
     nodes = np.arange(first, last + 1)
     at = nodes.size // 2
     trivial = objective(problem.weight(1, problem.length), 0.0)
-    while nodes.size and (worst is None or worst.value < trivial):
+    while nodes.size:
         found = best_quilt(problem, objective, int(nodes[at]))
         if worst is None or found.value > worst.value:
             worst = found
+        if worst.value >= trivial:
+            break
         excess = _excess(problem, objective, nodes, found, worst.value)
         excess[at] = -math.inf
         kept = excess > 0

@@ -17,7 +17,7 @@ chains times the transitions that occur, which is all that is ever held here.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import floor
+from math import ceil
 from typing import Any
 
 import narwhals as nw
@@ -139,14 +139,16 @@ def keep_rows(frame: Frame, condition: nw.Expr) -> Frame:
 
 
 def gap_steps(gap: int | float, step: int | float) -> int:
-    """Count the steps in a gap: gap/step rounded half up, and at least 2, so that one record at least is unobserved.
+    """Count the steps in a gap: gap/step rounded up, and at least 2, so that one record at least is unobserved.
+
+    A longer chain never leaks less, so rounding up goes towards privacy.
 
     Examples
     --------
     >>> gap_steps(25, 10), gap_steps(11, 10), gap_steps(24, 10)
-    (3, 2, 2)
+    (3, 2, 3)
     """
-    return max(2, floor(Fraction(gap) / Fraction(step) + Fraction(1, 2)))
+    return max(2, ceil(Fraction(gap) / Fraction(step)))
 
 
 @dataclass(slots=True)

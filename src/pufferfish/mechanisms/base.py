@@ -41,7 +41,7 @@ class Losses:
     length : ChainLength
         The chain they belong to.
     values : ndarray
-        Shape () one loss for every record; (T,) one per record; (k, k) or (T, k, k) one per pair of states.
+        Shape () one loss for every observed record; (T,) one per step; (k, k) or (T, k, k) one per pair of states.
     """
 
     length: ChainLength
@@ -104,8 +104,8 @@ class InfluenceBound(ABC):
         Parameters
         ----------
         record_loss : float, array_like, or list of these
-            A number (every record), shape (T,) (one per record), (k, k) or (T, k, k) (one per pair of states). For
-            several chains either one entry for all of them, or a list with one entry per chain.
+            A number (every observed record), shape (T,) (one per step of the chain, 0 where unobserved), (k, k) or
+            (T, k, k) (one per pair of states). For several chains either one entry for all of them, or a list with one entry per chain.
 
         Returns
         -------
@@ -145,34 +145,23 @@ class InfluenceBound(ABC):
         """
         epsilon = as_epsilon(epsilon)
         linear = query.bind(self.theta.states, sum(chain.records for chain in self.length))
-        distance = linear.unit_distance
-        scale, witness = self._least_divisor(as_losses(distance, self.length, self.theta.k), epsilon)
+        losses = as_losses(linear.unit_distance, self.length, self.theta.k)
+        scale, witness = self._least_divisor(losses, epsilon)
         if witness is None:
             raise ModelError(
                 "under every θ each record has one possible state only: there is no secret to protect "
                 "and no noise to calibrate; check initial_distribution and the zeros of transition_matrix"
             )
-        if not math.isfinite(scale):
-            raise NotApplicableError(f"{self.title} does not apply: no finite noise is enough at epsilon={epsilon:g}")
         for nudge in range(_MOST_NUDGES):
-            losses = as_losses(distance / scale, self.length, self.theta.k)
-            leakage = self._leakage(losses)[0]
-            if leakage <= epsilon:
-                return Calibration(
-                    mechanism=self.name,
-                    title=self.title,
-                    epsilon=epsilon,
-                    leakage=leakage,
-                    unit_scale=scale,
-                    linear=linear,
-                    query=query,
-                    theta=self.theta,
-                    length=self.length,
-                    witness=witness,
-                    composes=self.composes,
-                )
+            if not 0 < scale < math.inf:
+                break
+            found = Calibration(
+                epsilon=epsilon, unit_scale=scale, query=query, linear=linear, witness=witness, bound=self
+            )
+            if found.leakage <= epsilon:
+                return found
             scale *= 1 + UNIT * 2**nudge
-        raise NotApplicableError(f"{self.title}: no scale could be certified at epsilon={epsilon:g}")
+        raise NotApplicableError(f"{self.title} does not apply: no finite noise is enough at epsilon={epsilon:g}")
 
 
 def as_epsilon(epsilon: Any) -> float:

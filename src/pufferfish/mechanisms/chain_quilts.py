@@ -33,6 +33,8 @@ Vector = NDArray[np.float64]
 class Weights:
     """Sums of the record-level losses of runs of records, exact or rounded up.
 
+    One loss for all records is the loss of the *observed* ones: a run of steps holds at most all of them.
+
     A profile is held as whole multiples of a power of two, each loss rounded up by less than 2^-40 of the largest, so
     that cumulative sums are exact integers however long the chain.
     """
@@ -41,6 +43,7 @@ class Weights:
         each = losses.per_record
         self.uniform = each.ndim == 0 or bool(np.all(each == each.flat[0]))
         self._each = float(each.flat[0]) if self.uniform else 0.0
+        self._most = losses.length.records if each.ndim == 0 else losses.length.steps
         if not self.uniform:
             bits = 61 - int(each.size).bit_length()
             exponent = max(math.frexp(float(each.max()))[1] - bits, -1074)
@@ -51,13 +54,13 @@ class Weights:
     def __call__(self, first: int, last: int) -> float:
         """Sum of the losses of records first..last (1-based), rounded up."""
         if self.uniform:
-            return up(self._each * (last - first + 1))
+            return up(self._each * min(last - first + 1, self._most))
         return up(int(self._sums[last] - self._sums[first - 1]) * self._quantum)
 
     def many(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> Vector:
         """Return the sums of many runs."""
         if self.uniform:
-            sums = self._each * (last - first + 1).astype(np.float64)
+            sums = self._each * np.minimum(last - first + 1, self._most).astype(np.float64)
         else:
             sums = (self._sums[last] - self._sums[first - 1]).astype(np.float64) * self._quantum
         return sums * (1 + 2.0**-50)
@@ -161,20 +164,23 @@ class ChainQuiltBound(InfluenceBound):
 
 
 def _decisive(losses: Sequence[Losses]) -> Iterator[tuple[ChainLength, Weights]]:
-    """Yield the chains that can decide: of those with one loss for all records, the longest of each loss.
+    """Yield the chains that can decide: of those with one loss for all records, those that no other outdoes.
 
-    A shorter chain is the longer one with its last records free of charge, and less loss never leaks more.
+    A chain of no more steps and no more observed records is another one with some of its losses left out, and less
+    loss never leaks more.
     """
-    longest: dict[float, tuple[ChainLength, Weights]] = {}
+    uniform: dict[float, list[Losses]] = {}
     for chain in losses:
-        weights = Weights(chain)
-        if not weights.uniform:
-            yield chain.length, weights
-            continue
-        loss = weights(1, 1)
-        if loss not in longest or longest[loss][0].steps < chain.length.steps:
-            longest[loss] = chain.length, weights
-    yield from longest.values()
+        if chain.per_record.ndim:
+            yield chain.length, Weights(chain)
+        else:
+            uniform.setdefault(float(chain.per_record), []).append(chain)
+    for chains in uniform.values():
+        records = 0
+        for chain in sorted(chains, key=lambda c: (c.length.steps, c.length.records), reverse=True):
+            if chain.length.records > records:
+                records = chain.length.records
+                yield chain.length, Weights(chain)
 
 
 def _witness(quilt: Quilt, nodes: NodesAlike, length: int, theta: ChainClass) -> Witness:

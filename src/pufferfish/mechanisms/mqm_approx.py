@@ -33,9 +33,9 @@ class MQMApprox(ChainQuiltBound):
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains.
     pi_min, eigengap : float, optional
-        The two numbers themselves, instead of or overriding those of ``theta``: the class of *all* chains with
-        stationary probabilities of at least ``pi_min`` and a gap of at least ``eigengap``. Without ``theta``
-        the states are those of a two-state chain.
+        The two numbers themselves: the class of *all* chains with stationary probabilities of at least ``pi_min``
+        and a gap of at least ``eigengap``. With ``theta``, at most its own. Without, there are no states to
+        release: the calibration tells the noise only.
     max_quilt_length : int, optional
         Search quilts with at most this many nearby records; by default all.
 
@@ -67,12 +67,13 @@ class MQMApprox(ChainQuiltBound):
         if theta is None:
             if pi_min is None or eigengap is None:
                 raise ParameterError("MQMApprox needs theta, or both pi_min and eigengap")
-            theta = _two_states()
+            theta = _STATELESS
         if length is None:
             raise ParameterError("MQMApprox needs length: T, or one length per independent chain")
         super().__init__(theta, length, max_quilt_length=max_quilt_length)
-        self.pi_min = _within("pi_min", least_pi(self.theta) if pi_min is None else pi_min, 0.5)
-        self.eigengap = _within("eigengap", class_eigengap(self.theta) if eigengap is None else eigengap, 2.0)
+        known = theta is not _STATELESS
+        self.pi_min = _at_most("pi_min", pi_min, least_pi(self.theta) if known else 0.5)
+        self.eigengap = _at_most("eigengap", eigengap, class_eigengap(self.theta) if known else 2.0)
 
     @classmethod
     def supports(cls, theta: ChainClass) -> str | None:
@@ -121,11 +122,16 @@ def class_eigengap(theta: ChainClass) -> float:
     return min(chain.eigengap for chain in theta.chains)
 
 
-def _two_states() -> MarkovChain:
-    return MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+_STATELESS = ChainClass(
+    (MarkovChain([[0.5, 0.5], [0.5, 0.5]]),), "every chain of the given pi_min and eigengap", stands_for_more=True
+)
+"""What the two numbers alone say: a class without states, which can be calibrated for but not released under."""
 
 
-def _within(name: str, value: Any, largest: float) -> float:
+def _at_most(name: str, value: Any, largest: float) -> float:
+    """Return a number that describes a class, given or not; one that Θ does not have would promise too much."""
+    if value is None:
+        return largest
     if not (isinstance(value, Real) and 0 < float(value) <= largest):
-        raise ParameterError(f"{name} is {value!r}, expected a number above 0 and at most {largest:g}")
+        raise ParameterError(f"{name} is {value!r}, expected a number above 0 and at most {largest:g}, that of Θ")
     return float(value)

@@ -22,6 +22,9 @@ class ChainClass:
         The members θ; a guarantee holds under every one of them.
     origin : str
         Where Θ came from, printed with every release: a class fitted to private data protects nobody.
+    stands_for_more : bool, default False
+        Whether the chains only stand for a class described otherwise, whose states are not known; noise can be
+        calibrated for it, but nothing released under it.
 
     Examples
     --------
@@ -32,6 +35,7 @@ class ChainClass:
 
     chains: tuple[MarkovChain, ...]
     origin: str = STATED
+    stands_for_more: bool = False
 
     def __post_init__(self) -> None:
         if not self.chains:

@@ -47,13 +47,12 @@ def test_a_gap_has_at_least_one_unobserved_record():
     assert read_sequences(frame, "x", time="t", max_gap=10, step=1).spans == (14,)
 
 
-def test_halves_round_up():
+def test_steps_of_a_gap_round_up():
     for gap in range(1, 60):
         for step in range(1, 20):
-            half_up = int(Fraction(gap, step) + Fraction(1, 2))
-            assert gap_steps(gap, step) == max(2, half_up)
-    assert gap_steps(0.75, 0.1) == 7  # exactly the binary numbers given: 0.1 is a little above a tenth
-    assert gap_steps(0.25, 0.1) == 2
+            assert gap_steps(gap, step) == max(2, -(-gap // step))
+    assert gap_steps(0.75, 0.1) == 8
+    assert gap_steps(0.5, 0.1) == 5  # exactly the binary numbers given: 0.1 is a little above a tenth
 
 
 def test_the_usual_step_is_the_most_frequent_and_the_shortest_of_ties():
