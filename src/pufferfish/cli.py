@@ -4,9 +4,10 @@ Every command prints what it did to standard output, progress and warnings to st
 exit code 2 on bad input, before anything is written or spent.
 """
 
+import csv
 import hashlib
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +22,7 @@ from rich.text import Text
 from pufferfish.comparison import Comparison, compare
 from pufferfish.core.progress import listening
 from pufferfish.data import Sequences, read_sequences
-from pufferfish.errors import ParameterError, PufferfishError, QueryError
+from pufferfish.errors import DataError, ParameterError, PufferfishError, QueryError, RecordError, printable
 from pufferfish.files import check_writable
 from pufferfish.fit import fit_chain
 from pufferfish.mechanisms import MECHANISMS
@@ -44,7 +45,7 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except PufferfishError as error:
-            click.echo(f"error: {error}", err=True)
+            click.echo(f"error: {printable(str(error))}", err=True)
             ctx.exit(2)
 
 
@@ -116,6 +117,7 @@ _QUERY_HELP = "histogram (shares), histogram-counts, count:STATE,…, frequency:
 @click.option("--valid", is_flag=True, help="Post-process to a possible value (a histogram that sums to its total).")
 @click.option("--output", required=True, metavar="FILE", help="Where the release is written, as JSON.")
 @click.option("--plot", "plot_path", metavar="FILE", help="Where a picture is drawn (.png, .svg, .pdf).")
+@click.option("--overwrite", is_flag=True, help="Replace the record of an earlier release.")
 def release_command(
     table: Path,
     model_path: str,
@@ -125,6 +127,7 @@ def release_command(
     valid: bool,
     output: str,
     plot_path: str | None,
+    overwrite: bool,
     **reading: Any,
 ) -> None:
     """Release a statistic of TABLE with noise that accounts for correlation.
@@ -136,7 +139,12 @@ def release_command(
     """
     epsilon = as_epsilon(epsilon)
     query = _parse_query(query_text)
-    _check_targets(output, plot_path)
+    _check_targets(output, plot_path, inputs=(table, model_path))
+    if Path(output).exists() and not overwrite:
+        raise RecordError(
+            f"{output} exists: it may be the record of an earlier release, which is spent; name another file, or "
+            "give --overwrite"
+        )
     model = read_model(model_path)
     sequences = _read(table, model, reading)
     with _progress("calibrating noise"):
@@ -148,7 +156,7 @@ def release_command(
     if plot_path is not None:
         found.plot(plot_path)
     _print_release(found)
-    for text in warnings:
+    for text in found.warnings:
         click.echo(f"warning: {text}", err=True)
     written = [output] + ([plot_path] if plot_path else [])
     click.echo(f"written: {', '.join(written)}")
@@ -184,8 +192,8 @@ def fit_command(
     Example:
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 10min --output model.json
     """
-    check_writable(output)
-    names = None if states is None else [s.strip() for s in states.split(",")]
+    _check_targets(output, None, inputs=(table,))
+    names = None if states is None else _split(states)
     with _progress("reading the table"):
         sequences = read_sequences(table, states=names, **reading)
     chain = fit_chain(sequences, initial=initial, smoothing=smoothing)
@@ -195,15 +203,21 @@ def fit_command(
         f"fitted to public data on {datetime.now(UTC).date().isoformat()}: {base.source}, column {base.state}{kept}, "
         f"{sequences.records} records of {sequences.subjects} subject{'s' if sequences.subjects != 1 else ''}"
     )
-    model = Model(theta=ChainClass((chain,), origin), bins=base.bins, fitted_on=_fingerprint(table))
-    write_model(model, output)
-    observed = int(sequences.transitions.sum())
-    click.echo(f"chain of {chain.k} states from {observed} transitions between {sequences.records} records")
+    model = Model(theta=ChainClass((chain,), origin), bins=base.bins, step=base.step, fitted_on=_fingerprint(table))
+    observed, impossible = int(sequences.transitions.sum()), int((chain.transition_matrix == 0).sum())
+    lines = [f"chain of {chain.k} states from {observed:,} transitions between {sequences.records:,} records"]
     if chain.is_irreducible:
-        click.echo(f"π_min {chain.pi_min:.3g}, eigengap of P P* {chain.eigengap:.3g}, period {chain.period}")
+        lines.append(f"π_min {chain.pi_min:.3g}, eigengap of P P* {chain.eigengap:.3g}, period {chain.period}")
     else:
-        click.echo("reducible: not every state can be reached from every other")
-    click.echo(f"written: {output}")
+        lines.append("reducible: not every state can be reached from every other")
+    if impossible:
+        lines.append(
+            f"{impossible} of {chain.k**2} transitions were never seen and are taken as impossible, which is a strong "
+            "claim; --smoothing 1 does not make it"
+        )
+    write_model(model, output)
+    for line in [*lines, f"written: {output}"]:
+        click.echo(line)
     click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
 
 
@@ -241,7 +255,7 @@ def compare_command(
         length = _read(table, model, reading).length
     with _progress("comparing mechanisms"):
         rows = compare(model.theta, query, epsilon, length)
-    click.echo(f"{query_text} at ε = {epsilon:g}; Θ: {model.theta.origin}")
+    click.echo(printable(f"{query_text} at ε = {epsilon:g}; Θ: {model.theta.origin}"))
     _print_comparison(rows)
 
 
@@ -250,12 +264,19 @@ def _read(table: Path, model: Model, reading: dict[str, Any]) -> Sequences:
     if options["bins"] is None and model.bins is not None:
         options["bins"] = model.bins
     with _progress("reading the table"):
-        return read_sequences(table, states=model.theta.states, **options)
+        sequences = read_sequences(table, states=model.theta.states, **options)
+    step = sequences.base.step
+    if None not in (step, model.step) and step != model.step:
+        raise DataError(
+            f"the model's transitions take {model.step}, the table's records are {step} apart: use a model of this "
+            f"step, or give --step {model.step} if that is what they are"
+        )
+    return sequences
 
 
 def _parse_query(text: str) -> Query:
     kind, _, argument = text.partition(":")
-    parts = [part.strip() for part in argument.split(",") if part.strip()]
+    parts = _split(argument)
     if kind in ("histogram", "histogram-counts") and not argument:
         return Histogram(relative=kind == "histogram")
     if kind in ("count", "frequency") and parts:
@@ -264,9 +285,18 @@ def _parse_query(text: str) -> Query:
         of = Sum if kind == "sum" else Mean
         named = [part.partition("=") for part in parts]
         if all(equals for _, equals, _ in named):
-            return of({state.strip(): value for state, _, value in named})
+            values = {state.strip(): value for state, _, value in named}
+            if len(values) < len(named):
+                raise QueryError(f"query {text!r} gives a state two values: each state has one")
+            return of(values)
         return of(parts)
     raise QueryError(f"query {text!r} is not understood. Queries: {_QUERY_HELP}")
+
+
+def _split(text: str) -> list[str]:
+    """Parts of a list with commas; a part in double quotes may hold some."""
+    rows = list(csv.reader([text], skipinitialspace=True))
+    return [part.strip() for part in (rows[0] if rows else []) if part.strip()]
 
 
 def _whole(text: str) -> int:
@@ -276,11 +306,15 @@ def _whole(text: str) -> int:
         raise ParameterError(f"--length is {text!r}, expected a whole number of records") from None
 
 
-def _check_targets(output: str, plot_path: str | None) -> None:
-    """Refuse what could not be written before any noise is drawn."""
-    check_writable(output)
+def _check_targets(output: str, plot_path: str | None, *, inputs: Sequence[str | Path]) -> None:
+    """Refuse what could not or must not be written, before any noise is drawn."""
+    for option, target in (("--output", output), ("--plot", plot_path)):
+        if target is None:
+            continue
+        written = check_writable(target)
+        if written.exists() and any(Path(source).exists() and written.samefile(source) for source in inputs):
+            raise ParameterError(f"{option} {target} is the file to be read: it would be lost; name another")
     if plot_path is not None:
-        check_writable(plot_path)
         if Path(plot_path).suffix.lower() not in PICTURE_KINDS:
             raise ParameterError(f"--plot is {plot_path!r}, expected a name that ends in {', '.join(PICTURE_KINDS)}")
         if Path(plot_path).resolve() == Path(output).resolve():
@@ -322,22 +356,20 @@ def _print_release(found: Release) -> None:
     table.add_column(found.query.kind)
     for heading in ("value", "± 95%"):
         table.add_column(heading, justify="right")
-    decimals = max(0, 2 - math.floor(math.log10(found.scale)))  # three digits of the noise: more would be noise
     error = found.accuracy(0.05)
     for label, value in zip(found.query.labels, found.values, strict=True):
-        table.add_row(Text(label), f"{value:,.{decimals}f}", f"{error:,.{decimals}f}")
-    console = Console(soft_wrap=True)
-    console.print(table)
+        table.add_row(Text(printable(label)), _rounded(value, found.scale), _rounded(error, found.scale))
+    _print_table(table)
     click.echo(
         f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {found.scale:.6g} on each "
-        f"of {len(found.values)} values; all are within {found.accuracy(0.05, joint=True):,.{decimals}f} "
+        f"of {len(found.values)} values; all are within {_rounded(found.accuracy(0.05, joint=True), found.scale)} "
         "with 95% probability"
     )
     if found.postprocessing:
         click.echo(f"post-processed: {found.postprocessing}")
     click.echo(found.promise)
     for text in found.assumptions:
-        click.echo(f"assumed: {text}")
+        click.echo(printable(f"assumed: {text}"))
 
 
 def _print_comparison(rows: Comparison) -> None:
@@ -351,11 +383,22 @@ def _print_comparison(rows: Comparison) -> None:
         else:
             numbers = (row.scale, row.noise_multiplier, row.expected_l1_error)
             table.add_row(row.title, *(_number(v or 0.0) for v in numbers), f"{row.seconds:.2f}")
-    Console(soft_wrap=True).print(table)
+    _print_table(table)
     for row in rows:
         if row.reason is not None:
-            click.echo(f"{row.title}: N/A, {row.reason}")
+            click.echo(printable(f"{row.title}: N/A, {row.reason}"))
+
+
+def _print_table(table: Table) -> None:
+    """Print a table at its own width: a cut number would be a wrong number."""
+    Console(width=10_000, soft_wrap=True).print(table)
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if float(value).is_integer() and abs(value) >= 1000 else f"{value:.6g}"
+    return f"{value:.6g}"
+
+
+def _rounded(value: float, scale: float) -> str:
+    """Write a value to three digits of its noise: more would be noise."""
+    decimals = max(0, 2 - math.floor(math.log10(scale)))
+    return f"{value:,.{decimals}f}" if decimals <= 9 and abs(value) < 1e15 else f"{value:.6g}"

@@ -24,7 +24,19 @@ __all__ = [
     "QueryError",
     "RecordError",
     "ReleaseRefused",
+    "printable",
 ]
+
+
+def printable(text: str) -> str:
+    r"""Return text with control characters spelled out, so that a name from a file cannot write to a terminal.
+
+    Examples
+    --------
+    >>> print(printable("walk" + chr(27) + "[2J"))
+    walk\x1b[2J
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class PufferfishError(Exception):

@@ -13,6 +13,8 @@ __all__ = ["check_writable", "read_record", "write_whole"]
 
 T = TypeVar("T")
 
+_HIDDEN = ".pufferfish-"
+
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
     """Return the path if a file could be written there.
@@ -22,18 +24,22 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
     RecordError
         If its folder does not exist or cannot be written to, or the path is a folder.
     """
-    target = Path(path)
-    if target.is_dir():
-        raise RecordError(f"cannot write {target}: it is a folder; name a file")
-    if not target.parent.is_dir():
-        raise RecordError(f"cannot write {target}: there is no folder {target.parent}; make it first")
-    if target.exists() and not os.access(target, os.W_OK):
-        raise RecordError(f"cannot write {target}: the file is write-protected")
+    if str(path) == "-":
+        raise RecordError("cannot write to standard output: name a file")
     try:
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}."):
+        target = Path(path).resolve()
+        if target.is_dir():
+            raise RecordError(f"cannot write {path}: it is a folder; name a file")
+        if not target.parent.is_dir():
+            raise RecordError(f"cannot write {path}: there is no folder {Path(path).parent}; make it first")
+        if target.exists() and not target.is_file():
+            raise RecordError(f"cannot write {path}: it is a device or a pipe; name a file")
+        if target.exists() and not os.access(target, os.W_OK):
+            raise RecordError(f"cannot write {path}: the file is write-protected")
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=_HIDDEN):
             pass
-    except OSError as error:
-        raise RecordError(f"cannot write {target}: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        raise RecordError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
     return target
 
 
@@ -46,7 +52,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
         If it cannot be written; nothing is left behind.
     """
     target = check_writable(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=_HIDDEN)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -58,7 +64,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
         os.replace(name, target)
     except OSError as error:
         Path(name).unlink(missing_ok=True)
-        raise RecordError(f"cannot write {target}: {error.strerror}") from error
+        raise RecordError(f"cannot write {path}: {error.strerror}") from error
 
 
 def read_record(path: str | os.PathLike[str], kind: type[T], *, format_: str, version: int) -> T:
@@ -71,12 +77,12 @@ def read_record(path: str | os.PathLike[str], kind: type[T], *, format_: str, ve
     """
     source = Path(path)
     try:
-        content = source.read_bytes()
-    except OSError as error:
-        raise RecordError(f"cannot read {source}: {error.strerror}") from error
+        content = source.read_bytes().removeprefix(b"\xef\xbb\xbf")  # a byte order mark some editors leave
+    except (OSError, ValueError) as error:
+        raise RecordError(f"cannot read {source}: {getattr(error, 'strerror', None) or error}") from error
     try:
         head: Any = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RecordError(f"{source} is damaged or cut short, it is not JSON: {error}") from error
     if not isinstance(head, dict) or head.get("format") != format_:  # pyright: ignore[reportUnknownMemberType]
         raise RecordError(f'{source} is no {format_} file: expected "format": "{format_}" at its top')

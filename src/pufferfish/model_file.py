@@ -26,12 +26,15 @@ class Model:
         The class.
     bins : tuple of float, optional
         Edges by which a numeric column becomes the states of Θ.
+    step : str, optional
+        Time that one transition takes, such as "1min"; a table with another step is refused.
     fitted_on : str, optional
         SHA-256 of the file Θ was fitted to, so that a release of that same file can say that it promises nothing.
     """
 
     theta: ChainClass
     bins: tuple[float, ...] | None = None
+    step: str | None = None
     fitted_on: str | None = None
 
 
@@ -47,6 +50,7 @@ class _ModelRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     states: list[str]
     chains: list[_ChainRecord]
     bins: list[float] | None = None
+    step: str | None = None
     fitted_on: str | None = None
 
 
@@ -65,6 +69,7 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
         states=list(model.theta.states),
         chains=[_chain_record(chain) for chain in model.theta.chains],
         bins=None if model.bins is None else list(model.bins),
+        step=model.step,
         fitted_on=model.fitted_on,
     )
     write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
@@ -98,4 +103,4 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     except ModelError as error:
         raise RecordError(f"{path} holds no valid model: {error}") from error
     bins = None if record.bins is None else tuple(record.bins)
-    return Model(theta=theta, bins=bins, fitted_on=record.fitted_on)
+    return Model(theta=theta, bins=bins, step=record.step, fitted_on=record.fitted_on)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Release", "project_to_simplex", "release"]
 
+_MOSTLY_SILENT = 0.9
+
 FORMAT = "pufferfish-release"
 VERSION = 1
 
@@ -193,7 +195,7 @@ class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         found = read_record(path, cls, format_=FORMAT, version=VERSION)
         outputs = len(found.query.labels)
         for holds, rule in (
-            (len(found.values) == outputs == len(found.noisy_values), "one value per label"),
+            (0 < len(found.values) == outputs == len(found.noisy_values), "one value per label"),
             (0 < found.epsilon < math.inf, "epsilon is positive and finite"),
             (0 < found.noise.scale < math.inf and found.noise.unit > 0, "scale and unit are positive"),
             (found.mechanism.leakage <= found.epsilon, "the leakage is at most epsilon"),
@@ -274,7 +276,7 @@ def release(
         postprocessing=done,
         epsilon=calibration.epsilon,
         promise=_promise(calibration),
-        warnings=list(warnings),
+        warnings=[*warnings, *_warnings(calibration)],
         not_promised=_not_promised(),
         assumptions=[
             f"The distribution of the records is one of the {len(calibration.theta.chains)} of Θ "
@@ -396,8 +398,19 @@ def project_to_simplex(values: NDArray[np.float64], total: float = 1.0) -> NDArr
     return np.maximum(values - thresholds[last], 0.0)
 
 
+def _warnings(calibration: Calibration) -> list[str]:
+    silent = 1 - 2 / (math.exp(min(1 / calibration.unit_scale, 700)) + 1) if calibration.unit_scale < 1 else 0.0
+    if silent < _MOSTLY_SILENT:
+        return []
+    return [
+        f"At this epsilon the noise is exactly 0 with probability {silent:.4g}: most released values are the exact "
+        "ones, and the promise says next to nothing."
+    ]
+
+
 def _promise(calibration: Calibration) -> str:
-    factor = f"e^{calibration.epsilon:g} = {math.exp(min(calibration.epsilon, 700)):.4g}"
+    epsilon = calibration.epsilon
+    factor = f"e^{epsilon:g}" + (f" = {math.exp(epsilon):.4g}" if epsilon < 700 else "")
     return (
         f"Whatever is released here is at most {factor} times as likely if any one record (the state of one "
         "subject at one time) has one value as if it has another, for every record, every two values it can have, "

@@ -193,3 +193,14 @@ def test_names_are_distinct() -> None:
 def test_mixing_numbers_out_of_range_are_refused(name: str, number: Any) -> None:
     with pytest.raises(ParameterError, match=name):
         pf.MQMApprox(length=40, **({"pi_min": 0.2, "eigengap": 0.5} | {name: number}))
+
+
+@pytest.mark.parametrize("make", MECHANISMS, ids=lambda make: make.name)
+def test_unobserved_records_are_not_charged(make: type[InfluenceBound]) -> None:
+    """A chain with few observed records never needs more than group privacy of those."""
+    if make.name in ("entry-dp", "mqm-approx"):
+        theta = MODELS["independent"]
+    else:
+        theta = pf.MarkovChain([[0.999, 0.001], [0.001, 0.999]])
+    found = make(theta, pf.ChainLength(steps=1000, records=12)).calibrate(pf.Count(0), 1.0)
+    assert found.scale <= 12 * (1 + 1e-12)

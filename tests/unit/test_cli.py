@@ -308,3 +308,97 @@ def test_the_installed_program_runs_without_the_plot_extra(tmp_path: Path, priva
     assert plotted.stderr.strip() == "error: plots need matplotlib: pip install 'pufferfish-privacy[plot]'"
     assert not output.exists()
     assert subprocess.run(command, env=environment, capture_output=True).returncode == 0
+
+
+def test_no_output_may_replace_what_is_read(tmp_path: Path, private: Path, public: Path, model: Path) -> None:
+    release = ["release", private, *READING, "--model", model, "--epsilon", 1]
+    before = {path: path.read_bytes() for path in (private, public, model)}
+    refused(*release, "--output", private, says=["is the file to be read"])
+    refused(*release, "--output", model, says=["is the file to be read"])
+    refused(*release, "--output", tmp_path / "r.json", "--plot", model, says=["is the file to be read"])
+    refused("fit", public, *READING, "--output", public, says=["is the file to be read"])
+    link = tmp_path / "link.json"
+    link.symlink_to(private)
+    refused(*release, "--output", link, says=["is the file to be read"])
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_the_record_of_an_earlier_release_is_kept(tmp_path: Path, private: Path, model: Path) -> None:
+    output = tmp_path / "release.json"
+    release = ["release", private, *READING, "--model", model, "--epsilon", 1, "--output", output]
+    assert run(*release).exit_code == 0
+    first = output.read_bytes()
+    refused(*release, says=["exists", "--overwrite"])
+    assert output.read_bytes() == first
+    assert run(*release, "--overwrite").exit_code == 0
+    assert output.read_bytes() != first
+
+
+def test_devices_and_standard_output_are_no_files(private: Path, model: Path) -> None:
+    release = ["release", private, *READING, "--model", model, "--epsilon", 1, "--overwrite"]
+    refused(*release, "--output", "/dev/null", says=["device"])
+    refused(*release, "--output", "-", says=["standard output"])
+    refused(*release, "--output", "a" * 300 + ".json", says=["name too long"])
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_table_with_another_step_than_the_models_is_refused(tmp_path: Path, private: Path, model: Path) -> None:
+    assert json.loads(model.read_text())["step"] == "1min"
+    lines = private.read_text().splitlines()
+    slow = tmp_path / "slow.csv"
+    slow.write_text("\n".join([lines[0], *lines[1::5]]) + "\n")
+    output = tmp_path / "release.json"
+    release = ["release", slow, *READING, "--model", model, "--epsilon", 1, "--output", output]
+    refused(*release, says=["transitions take 1min", "5min apart"])
+    assert not output.exists()
+    assert run(*release, "--step", "1min").exit_code == 0  # the user's word
+
+
+def test_fit_names_transitions_that_it_takes_as_impossible(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("state\na\nb\nc\na\na\n")
+    fit = ["fit", table, "--state", "state", "--output", tmp_path / "m.json"]
+    assert "5 of 9 transitions were never seen" in run(*fit).stdout
+    assert "never seen" not in run(*fit, "--smoothing", 1).stdout
+
+
+def test_fit_that_fails_writes_nothing(tmp_path: Path) -> None:
+    table, output = tmp_path / "t.csv", tmp_path / "m.json"
+    table.write_text("state\na\nb\nc\nc\n")
+    refused("fit", table, "--state", "state", "--smoothing", "1e-300", "--output", output, says=["below 1e-270"])
+    assert not output.exists()
+
+
+def test_states_with_commas_and_strange_characters(tmp_path: Path) -> None:
+    table, path, output = tmp_path / "t.csv", tmp_path / "m.json", tmp_path / "r.json"
+    names = ['"a,b"', "[bold]x", "\x1b[31mred", "$x^2$", "東京", "long" * 40]
+    rng = np.random.default_rng(0)
+    table.write_text("state\n" + "\n".join(names[i] for i in rng.integers(0, 6, 400)) + "\n")
+    assert run("fit", table, "--state", "state", "--output", path).exit_code == 0
+    release = ["release", table, "--state", "state", "--model", path, "--epsilon", 1, "--overwrite"]
+    shown = run(*release, "--output", output, "--plot", tmp_path / "r.png")
+    assert shown.exit_code == 0, shown.output
+    assert "\x1b[31m" not in shown.output
+    for name in ("a,b", "[bold]x", r"\x1b[31mred", "$x^2$", "long" * 40):
+        assert name in shown.stdout
+    assert run(*release, "--output", output, "--query", 'count:"a,b",[bold]x').exit_code == 0
+    assert pf.Release.from_json(output).query.labels == ["a,b+[bold]x"]
+    refused(*release, "--output", output, "--query", "mean:x=0,x=1", says=["two values"])
+
+
+def test_a_promise_that_says_nothing_is_called_so(tmp_path: Path, private: Path, model: Path) -> None:
+    release = ["release", private, *READING, "--model", model, "--overwrite", "--output", tmp_path / "r.json"]
+    assert "next to nothing" in run(*release, "--epsilon", 1e6).stderr
+    found = pf.Release.from_json(tmp_path / "r.json")
+    assert "next to nothing" in found.warnings[0]
+    assert "e^1e+06 times" in found.promise
+    assert "next to nothing" not in run(*release, "--epsilon", 1).stderr
+
+
+def test_numbers_are_never_cut(tmp_path: Path, private: Path, model: Path) -> None:
+    compare = ["compare", str(model), "--length", "300", "--epsilon", "1"]
+    narrow = CliRunner(env={"COLUMNS": "30"}).invoke(main, compare)
+    wide = CliRunner(env={"COLUMNS": "300"}).invoke(main, compare)
+    without_seconds = [[line.rsplit(maxsplit=1)[0] for line in r.stdout.splitlines()] for r in (narrow, wide)]
+    assert without_seconds[0] == without_seconds[1]
+    assert "…" not in narrow.stdout

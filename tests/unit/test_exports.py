@@ -18,6 +18,6 @@ def test_nothing_public_is_left_out() -> None:
 
 
 def test_every_error_is_in_the_tree_drawn_in_its_module() -> None:
-    for name in errors.__all__:
+    for name in (n for n in errors.__all__ if n != "printable"):
         assert issubclass(getattr(errors, name), errors.PufferfishError)
         assert name in (errors.__doc__ or "")

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pufferfish as pf
+from pufferfish.data import Base
 from pufferfish.errors import DataError, ParameterError, RecordError, ReleaseRefused
 from pufferfish.release import project_to_simplex
 
@@ -230,3 +232,68 @@ def test_plot_refuses_a_name_it_cannot_draw(sequences_of: Make, two_states: pf.M
     with pytest.raises(RecordError, match=r"\.png"):
         released(sequences_of, two_states).plot(tmp_path / "picture.xyz")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_changed_calibration_is_proved_again(sequences_of: Make, two_states: pf.MarkovChain) -> None:
+    data, query = sequences_of([[70, 30]]), pf.Count("active")
+    calibration = pf.MQMExact(two_states, data.length).calibrate(query, 1.0)
+    assert pf.release(data, query, calibration).mechanism.leakage <= 1.0
+    for change in ({"unit_scale": 1e-3}, {"unit_scale": 0.99 * calibration.unit_scale}, {"epsilon": 0.001}):
+        with pytest.raises(ReleaseRefused, match="proves a leakage"):
+            pf.release(data, query, replace(calibration, **change))
+
+
+def test_numbers_that_stand_for_a_class_are_not_released_under(sequences_of: Make) -> None:
+    data, query = sequences_of([[70, 30]], states=("0", "1")), pf.Count("1")
+    numbers_only = pf.MQMApprox(pi_min=0.2, eigengap=0.5, length=100).calibrate(query, 1.0)
+    with pytest.raises(ReleaseRefused, match="pi_min and eigengap alone"):
+        pf.release(data, query, numbers_only)
+
+
+def test_mixing_numbers_that_theta_does_not_have_are_refused() -> None:
+    sticky = pf.MarkovChain([[0.999, 0.001], [0.001, 0.999]])
+    for numbers in ({"pi_min": 0.6}, {"eigengap": 2.0}, {"pi_min": 0.5, "eigengap": 1.5}):
+        with pytest.raises(ParameterError, match="at most"):
+            pf.MQMApprox(sticky, 1000, **numbers)
+    looser = pf.MQMApprox(sticky, 10**6, eigengap=0.001).calibrate(pf.Count(1), 1.0)
+    assert looser.scale > pf.MQMApprox(sticky, 10**6).calibrate(pf.Count(1), 1.0).scale
+
+
+def sequences_read(**base: object) -> pf.Sequences:
+    return pf.Sequences(
+        states=("rest", "active"),
+        counts=np.array([[7, 3]]),
+        transitions=np.zeros((2, 2), dtype=np.int64),
+        length=(pf.ChainLength(20, 10),),
+        subjects=1,
+        base=Base(source="by hand", state="state", **base),
+    )
+
+
+def test_participants_are_not_protected_by_their_segments() -> None:
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+    query = pf.Count("active")
+    for gaps, allowed in (("unobserved", True), ("independent", False)):
+        data = sequences_read(gaps=gaps)
+        calibration = pf.ParticipantDP(data.length, theta=chain).calibrate(query, 1.0)
+        if allowed:
+            assert pf.release(data, query, calibration).mechanism.name == "participant-dp"
+        else:
+            with pytest.raises(ReleaseRefused, match="each participant"):
+                pf.release(data, query, calibration)
+
+
+@pytest.mark.parametrize("reading", [{"where": "awake"}, {"missing": "split"}, {"gaps": "independent"}], ids=str)
+def test_a_given_first_law_needs_the_first_record(reading: dict[str, str]) -> None:
+    """MATH: with a point-mass start and the first rows left out, the clock of the chain would start too late."""
+    query = pf.Count("active")
+    for start, allowed in (([1.0, 0.0], False), ("any", True), ("stationary", True)):
+        chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], start, states=["rest", "active"])
+        plain, data = sequences_read(), sequences_read(**reading)
+        calibration = pf.MQMExact(chain, data.length).calibrate(query, 1.0)
+        assert pf.release(plain, query, calibration).epsilon == 1.0
+        if allowed:
+            assert pf.release(data, query, calibration).epsilon == 1.0
+        else:
+            with pytest.raises(ReleaseRefused, match="need not be the chain's first"):
+                pf.release(data, query, calibration)

@@ -11,6 +11,10 @@ from pufferfish.errors import ModelError
 __all__ = ["max_divergence", "max_log_ratio"]
 
 
+_ROWS = 64
+"""Rows compared at a time: keeps the (rows, k, m) differences in tens of megabytes."""
+
+
 def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
     r"""Max-divergence :math:`D_\infty(p\|q) = \max_{y: p(y)>0} \log p(y)/q(y)` of two laws on the same points.
 
@@ -75,9 +79,14 @@ def max_log_ratio(log_rows: NDArray[np.float64]) -> NDArray[np.float64]:
         Entry [x, x'] is max over columns y with ``log_rows[x, y] > −∞`` of ``log_rows[x, y] − log_rows[x', y]``:
         +∞ where x' has a zero and x has none, −∞ where row x is all zeros (an absent maximum).
     """
-    if np.all(np.isfinite(log_rows)):
-        return np.max(log_rows[:, None, :] - log_rows[None, :, :], axis=2)
-    with np.errstate(invalid="ignore"):
-        ratios = log_rows[:, None, :] - log_rows[None, :, :]
-    ratios[np.isnan(ratios)] = -np.inf  # 0/0: the column is outside the support of both
-    return np.max(ratios, axis=2)
+    k = log_rows.shape[0]
+    ratios = np.empty((k, k))
+    finite = bool(np.all(np.isfinite(log_rows)))
+    for first in range(0, k, _ROWS):
+        block = log_rows[first : first + _ROWS, None, :]
+        with np.errstate(invalid="ignore"):
+            differences = block - log_rows[None, :, :]
+        if not finite:
+            differences[np.isnan(differences)] = -np.inf  # 0/0: the column is outside the support of both
+        np.max(differences, axis=2, out=ratios[first : first + _ROWS])
+    return ratios

@@ -9,6 +9,7 @@ a sum of comparisons, exact and the same on every engine.
 import math
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
 from numbers import Real
@@ -104,6 +105,9 @@ def _from_text(text: str) -> tuple[float, ...]:
     start, step = head[-1], head[-1] - head[-2]
     if not (step > 0 and math.isfinite(last) and last > start):
         raise ParameterError(f"bins is {text!r}, not increasing: {_REMEDY}")
+    # In the decimals that were written, so that 0.1,0.2,...,0.9 has the edge 0.3 and not 0.30000000000000004.
+    written = [Fraction(repr(value)) for value in (head[-2], start)]
+    exact_step = written[1] - written[0]
     steps = (last - start) / step
     if steps + len(head) > MAX_STATES + 1:
         raise ParameterError(f"bins is {text!r}, which makes more than {MAX_STATES} states")
@@ -112,4 +116,4 @@ def _from_text(text: str) -> tuple[float, ...]:
         raise ParameterError(
             f"bins is {text!r}: steps of {_number(step)} from {_number(start)} do not end at {_number(last)}"
         )
-    return (*head, *(start + i * step for i in range(1, count)), last)
+    return (*head, *(float(written[1] + i * exact_step) for i in range(1, count)), last)

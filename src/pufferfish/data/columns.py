@@ -200,17 +200,50 @@ def text_number(text: nw.Expr, *, integer: bool) -> nw.Expr:
 
 def text_instant(text: nw.Expr) -> nw.Expr:
     """Microseconds since 1970 of clean ISO text, offsets taken off; digits after the sixth are dropped."""
-    text = nw.when(text.str.contains(ISO)).then(text).otherwise(nw.lit("1970-01-01"))
+    text = _iso_or_epoch(text)
+    return _instant(_full(_local(text)), _offset(text))
+
+
+def with_text_instants(frame: nw.LazyFrame[Any], name: str) -> nw.LazyFrame[Any]:
+    """Replace a column of ISO text by :func:`text_instant` of it.
+
+    In steps, each a column of its own: engines would evaluate a part once for every place it stands in.
+    """
+    text, local, offset = f"{name}_text", f"{name}_local", f"{name}_offset"
+    own = [text, local, offset]
+    frame = frame.with_columns(_iso_or_epoch(clean_text(nw.col(name))).alias(text))
+    frame = frame.with_columns(_local(nw.col(text)).alias(local), _offset(nw.col(text)).alias(offset))
+    frame = frame.with_columns(_full(nw.col(local)).alias(local))
+    return frame.with_columns(_instant(nw.col(local), nw.col(offset)).alias(name)).drop(own)
+
+
+def _iso_or_epoch(text: nw.Expr) -> nw.Expr:
+    return nw.when(text.str.contains(ISO)).then(text).otherwise(nw.lit("1970-01-01"))
+
+
+def _offset(text: nw.Expr) -> nw.Expr:
+    """Minutes east of UTC."""
     zone = text.str.replace_all(_NOT_ZONE, "").str.replace_all("[:Z]", "")
     zone = nw.concat_str(zone, nw.lit("+0000"))
     east = nw.when(zone.str.slice(0, 1) == "-").then(nw.lit(-1)).otherwise(nw.lit(1))
-    offset = east * (_integer(zone, 1, 2) * 60 + _integer(zone, 3, 2))
-    local = nw.when(text.str.contains(ZONED)).then(text.str.replace_all(_ZONE + "$", "")).otherwise(text)
+    return east * (_integer(zone, 1, 2) * 60 + _integer(zone, 3, 2))
+
+
+def _local(text: nw.Expr) -> nw.Expr:
+    """Text without its offset."""
+    return nw.when(text.str.contains(ZONED)).then(text.str.replace_all(_ZONE + "$", "")).otherwise(text)
+
+
+def _full(local: nw.Expr) -> nw.Expr:
+    """Text with a time to the microsecond."""
     size = local.str.len_chars()
     rest = nw.lit("000000")
     for length, padding in ((19, ".000000"), (16, ":00.000000"), (10, " 00:00:00.000000")):
         rest = nw.when(size == length).then(nw.lit(padding)).otherwise(rest)
-    full = nw.concat_str(local, rest)
+    return nw.concat_str(local, rest)
+
+
+def _instant(full: nw.Expr, offset: nw.Expr) -> nw.Expr:
     day = _days(_integer(full, 0, 4), _integer(full, 5, 2), _integer(full, 8, 2))
     minute = (day * 24 + _integer(full, 11, 2)) * 60 + _integer(full, 14, 2) - offset
     return (minute * 60 + _integer(full, 17, 2)) * 1_000_000 + _integer(full, 20, 6)

@@ -12,6 +12,8 @@ from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from pufferfish.errors import ParameterError
 
 __all__ = ["Duration", "format_micros", "parse_duration"]
@@ -84,6 +86,8 @@ def parse_duration(value: Any, name: str) -> Duration:
     >>> parse_duration("600", "max_gap")
     Duration(value=600, has_unit=False)
     """
+    if isinstance(value, np.timedelta64):
+        value = value.astype("timedelta64[us]").item()
     if isinstance(value, timedelta):
         micros = value // timedelta(microseconds=1)
         return _positive(Duration(micros, has_unit=True), value, name)

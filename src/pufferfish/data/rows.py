@@ -25,8 +25,8 @@ from pufferfish.data.columns import (
     native_column,
     profile_text,
     text_column,
-    text_instant,
     text_number,
+    with_text_instants,
 )
 from pufferfish.data.files import ROW, Source
 from pufferfish.data.labels import count_rows
@@ -214,7 +214,7 @@ class Rows:
             )
         if instants:
             self.instants, self.zoned = True, profile.zoned > 0
-            return frame.with_columns(text_instant(text).alias(TIME))
+            return with_text_instants(frame, TIME)
         integer = profile.integers == profile.values
         frame = frame.with_columns(text_number(text, integer=integer).alias(TIME))
         return self._exact(frame, name) if integer else self._finite(frame, name)

@@ -82,7 +82,9 @@ class Base:
             every = f", one every {self.step}" if self.step else ""
             may_have_gaps = self.max_gap or self.where or self.missing == "split"
             between = f"A gap ({gap}) is made of unobserved records of the same chain{every}." if may_have_gaps else ""
-        steps = self.max_gap and f"Records at most {self.max_gap} apart follow each other in one step of the chain."
+        steps = "Records next to each other follow each other in one step of the chain, however far apart in time."
+        if self.max_gap:
+            steps = f"Records at most {self.max_gap} apart follow each other in one step of the chain."
         missing = {
             "unobserved": "A missing state is an unobserved record.",
             "split": "Which states are missing is public; a missing state is a gap.",
@@ -103,7 +105,7 @@ class Base:
                 f"Values of {self.state!r} below {self.bins[0]:g} count in the first bin, values above "
                 f"{self.bins[-1]:g} in the last."
             )
-        return [unit, steps or "", between, missing, lengths, where, bins]
+        return [unit, steps, between, missing, lengths, where, bins]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

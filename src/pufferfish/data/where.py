@@ -70,6 +70,9 @@ class Where:
         return _Compiler(self.text, columns).truth(self._tree).true
 
 
+_LONGEST = 2000
+
+
 def parse_where(text: str, state: str) -> Where:
     """Parse a filter and name its columns.
 
@@ -83,6 +86,8 @@ def parse_where(text: str, state: str) -> Where:
     >>> parse_where('awake and col("day no") < 7', state="activity").columns
     ('awake', 'day no')
     """
+    if len(text) > _LONGEST:
+        raise DataError(f"where has {len(text):,} characters, expected at most {_LONGEST:,}: mark the rows in a column")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

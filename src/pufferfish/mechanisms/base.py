@@ -41,7 +41,8 @@ class Losses:
     length : ChainLength
         The chain they belong to.
     values : ndarray
-        Shape () one loss for every observed record; (T,) one per step; (k, k) or (T, k, k) one per pair of states.
+        Shape () one loss for every observed record; (T,) one per step; (k, k) or (T, k, k) one per pair of
+        states.
     """
 
     length: ChainLength
@@ -105,7 +106,8 @@ class InfluenceBound(ABC):
         ----------
         record_loss : float, array_like, or list of these
             A number (every observed record), shape (T,) (one per step of the chain, 0 where unobserved), (k, k) or
-            (T, k, k) (one per pair of states). For several chains either one entry for all of them, or a list with one entry per chain.
+            (T, k, k) (one per pair of states). For several chains either one entry for all of them, or a list with
+            one entry per chain.
 
         Returns
         -------

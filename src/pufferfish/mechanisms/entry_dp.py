@@ -35,7 +35,7 @@ class EntryDP(InfluenceBound):
     --------
     >>> import pufferfish as pf
     >>> coin = pf.MarkovChain([[0.7, 0.3], [0.7, 0.3]])
-    >>> pf.EntryDP(coin, length=100).calibrate(pf.Histogram(relative=False), epsilon=1.0).scale
+    >>> round(pf.EntryDP(coin, length=100).calibrate(pf.Histogram(relative=False), epsilon=1.0).scale, 9)
     2.0
     """
 

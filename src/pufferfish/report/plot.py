@@ -1,11 +1,12 @@
 """Pictures of a release: bars with the error bars of the noise."""
 
 import os
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pufferfish.errors import ParameterError, RecordError
+from pufferfish.errors import ParameterError, RecordError, printable
 from pufferfish.files import check_writable
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ PICTURE_KINDS = (".png", ".svg", ".pdf")
 
 _BLUE, _INK, _PALE = "#0072B2", "#1a1a1a", "#9ecae1"  # Okabe and Ito's blue: told apart by all eyes
 _MOST_LABELS = 26
+_LONGEST_LABEL = 24
 
 
 def require_matplotlib() -> None:
@@ -34,7 +36,7 @@ def draw_release(release: "Release") -> "Figure":
     require_matplotlib()
     from matplotlib.figure import Figure
 
-    labels, values = release.query.labels, release.value
+    labels, values = [_short(label) for label in release.query.labels], release.value
     error = release.accuracy(0.05)
     wide = min(14.0, max(5.0, 0.32 * len(labels) + 2))
     figure: Any = Figure(figsize=(wide, 4.2), layout="constrained")
@@ -49,15 +51,23 @@ def draw_release(release: "Release") -> "Figure":
         axes.set_xlim(-1, 1)
     every = -(-len(labels) // _MOST_LABELS)
     crowded = sum(len(label) + 2 for label in labels) > 11 * wide
+    many = len(labels) > 120
+    if many:
+        for bar in bars:
+            bar.set_linewidth(0)
     axes.set_xticks(
         at[::every],
         labels[::every],
+        parse_math=False,
         rotation=60 if crowded else 0,
         ha="right" if crowded else "center",
         rotation_mode="anchor" if crowded else "default",
     )
-    axes.set_ylabel({"histogram": "share of records", "histogram-counts": "records"}.get(release.query.kind, "value"))
-    axes.set_xlabel(release.data.base.state if len(labels) > 1 else release.query.kind)
+    axes.set_ylabel(
+        {"histogram": "share of records", "histogram-counts": "records"}.get(release.query.kind, release.query.kind)
+    )
+    if len(labels) > 1:
+        axes.set_xlabel(_short(release.data.base.state), parse_math=False)
     axes.set_title(f"{release.mechanism.title}, ε = {release.epsilon:g}, n = {release.data.records:,}", loc="left")
     shown = "released value" + (" (post-processed)" if release.postprocessing else "")
     figure.legend(
@@ -72,6 +82,12 @@ def draw_release(release: "Release") -> "Figure":
     return figure
 
 
+def _short(text: str) -> str:
+    """Cut a label to one that fits and prints."""
+    plain = printable(text)
+    return plain if len(plain) <= _LONGEST_LABEL else plain[: _LONGEST_LABEL - 1] + "…"
+
+
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
     """Write a figure as PNG, SVG or PDF.
 
@@ -84,7 +100,9 @@ def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
     if target.suffix.lower() not in PICTURE_KINDS:
         raise RecordError(f"cannot draw {target}: expected a name that ends in {', '.join(PICTURE_KINDS)}")
     try:
-        figure.savefig(target, dpi=150)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box is drawn; the JSON has the name
+            figure.savefig(target, dpi=150)
     except OSError as error:
         target.unlink(missing_ok=True)
         raise RecordError(f"cannot write {target}: {error.strerror}") from error
