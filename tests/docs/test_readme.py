@@ -72,3 +72,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_continuous_integration_runs_the_readmes_test_command() -> None:
     assert "make test" in (REPOSITORY / ".ci" / "run").read_text().splitlines()
+
+
+def test_every_public_name_is_on_the_python_page() -> None:
+    text = (REPOSITORY / "docs" / "python.md").read_text()
+    for name in pf.__all__:
+        assert re.search(rf"\b{name}\b", text), name
