@@ -54,8 +54,8 @@ class Bound(Protocol):
     theta: ChainClass
     length: tuple[ChainLength, ...]
 
-    def leakage(self, record_loss: Any) -> float:
-        """Bound the Pufferfish loss of a release from its record-level losses."""
+    def prove(self, record_loss: Any) -> tuple[float, Witness | None]:
+        """Bound the Pufferfish loss of a release from its record-level losses, and say where it is attained."""
         ...
 
 
@@ -86,6 +86,10 @@ class Calibration:
     witness: Witness
     bound: Bound = field(repr=False)
 
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "unit_scale"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+
     @property
     def mechanism(self) -> str:
         """The mechanism's name on the command line and in records."""
@@ -111,10 +115,9 @@ class Calibration:
         """The chains the noise was calibrated for."""
         return self.bound.length
 
-    @property
-    def leakage(self) -> float:
-        """What the bound proves of this noise now, in nats: at most ``epsilon``."""
-        return self.bound.leakage(self.record_loss)
+    def prove_leakage(self) -> float:
+        """Ask the bound what this noise leaks, in nats: at most ``epsilon``."""
+        return self.bound.prove(self.record_loss)[0]
 
     @property
     def scale(self) -> float:

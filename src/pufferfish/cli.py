@@ -22,6 +22,7 @@ from rich.text import Text
 from pufferfish.comparison import Comparison, compare
 from pufferfish.core.progress import listening
 from pufferfish.data import Sequences, read_sequences
+from pufferfish.data.durations import parse_duration
 from pufferfish.errors import DataError, ParameterError, PufferfishError, QueryError, RecordError, printable
 from pufferfish.files import check_writable
 from pufferfish.fit import fit_chain
@@ -30,6 +31,7 @@ from pufferfish.mechanisms.base import as_epsilon
 from pufferfish.model_file import Model, read_model, write_model
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.queries import Count, Frequency, Histogram, Mean, Query, Sum
+from pufferfish.release import FORMAT as RELEASE_FORMAT
 from pufferfish.release import Release, release
 from pufferfish.report.plot import PICTURE_KINDS, require_matplotlib
 
@@ -139,12 +141,7 @@ def release_command(
     """
     epsilon = as_epsilon(epsilon)
     query = _parse_query(query_text)
-    _check_targets(output, plot_path, inputs=(table, model_path))
-    if Path(output).exists() and not overwrite:
-        raise RecordError(
-            f"{output} exists: it may be the record of an earlier release, which is spent; name another file, or "
-            "give --overwrite"
-        )
+    _check_targets(output, plot_path, inputs=(table, model_path), keep="--output", overwrite=overwrite)
     model = read_model(model_path)
     sequences = _read(table, model, reading)
     with _progress("calibrating noise"):
@@ -192,7 +189,7 @@ def fit_command(
     Example:
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 10min --output model.json
     """
-    _check_targets(output, None, inputs=(table,))
+    _check_targets(output, None, inputs=(table,), keep=None, overwrite=False)
     names = None if states is None else _split(states)
     with _progress("reading the table"):
         sequences = read_sequences(table, states=names, **reading)
@@ -266,12 +263,16 @@ def _read(table: Path, model: Model, reading: dict[str, Any]) -> Sequences:
     with _progress("reading the table"):
         sequences = read_sequences(table, states=model.theta.states, **options)
     step = sequences.base.step
-    if None not in (step, model.step) and step != model.step:
+    if step is not None and model.step is not None and _time(step) != _time(model.step):
         raise DataError(
             f"the model's transitions take {model.step}, the table's records are {step} apart: use a model of this "
             f"step, or give --step {model.step} if that is what they are"
         )
     return sequences
+
+
+def _time(step: str) -> float:
+    return float(parse_duration(step, "step").value)
 
 
 def _parse_query(text: str) -> Query:
@@ -295,7 +296,10 @@ def _parse_query(text: str) -> Query:
 
 def _split(text: str) -> list[str]:
     """Parts of a list with commas; a part in double quotes may hold some."""
-    rows = list(csv.reader([text], skipinitialspace=True))
+    try:
+        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise ParameterError(f'{text!r} is no list: {error}; quote a part with commas as "a,b"') from error
     return [part.strip() for part in (rows[0] if rows else []) if part.strip()]
 
 
@@ -306,20 +310,35 @@ def _whole(text: str) -> int:
         raise ParameterError(f"--length is {text!r}, expected a whole number of records") from None
 
 
-def _check_targets(output: str, plot_path: str | None, *, inputs: Sequence[str | Path]) -> None:
-    """Refuse what could not or must not be written, before any noise is drawn."""
+def _check_targets(
+    output: str, plot_path: str | None, *, inputs: Sequence[str | Path], keep: str | None, overwrite: bool
+) -> None:
+    """Refuse what could not or must not be written, before any noise is drawn.
+
+    Never what is to be read; without ``overwrite`` no earlier release, nor any file at the option ``keep``.
+    """
     for option, target in (("--output", output), ("--plot", plot_path)):
         if target is None:
             continue
         written = check_writable(target)
         if written.exists() and any(Path(source).exists() and written.samefile(source) for source in inputs):
             raise ParameterError(f"{option} {target} is the file to be read: it would be lost; name another")
+        if written.exists() and not overwrite and (option == keep or _is_release(written)):
+            raise RecordError(
+                f"{option} {target} exists: it may be the record of an earlier release, which is spent; name another "
+                "file, or give --overwrite"
+            )
     if plot_path is not None:
         if Path(plot_path).suffix.lower() not in PICTURE_KINDS:
             raise ParameterError(f"--plot is {plot_path!r}, expected a name that ends in {', '.join(PICTURE_KINDS)}")
         if Path(plot_path).resolve() == Path(output).resolve():
             raise ParameterError("--plot and --output name the same file")
         require_matplotlib()
+
+
+def _is_release(path: Path) -> bool:
+    with path.open("rb") as file:
+        return f'"{RELEASE_FORMAT}"'.encode() in file.read(200)
 
 
 def _fingerprint(table: Path) -> str:

@@ -38,7 +38,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
             raise RecordError(f"cannot write {path}: the file is write-protected")
         with tempfile.NamedTemporaryFile(dir=target.parent, prefix=_HIDDEN):
             pass
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a loop of links
         raise RecordError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
     return target
 
@@ -58,13 +58,22 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
+        os.chmod(name, _mode_for(target))
         os.replace(name, target)
-    except OSError as error:
+    except BaseException as error:
         Path(name).unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
         raise RecordError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _mode_for(target: Path) -> int:
+    """Permissions of the file that is replaced, or those a new one would get."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return 0o666 & ~umask
 
 
 def read_record(path: str | os.PathLike[str], kind: type[T], *, format_: str, version: int) -> T:

@@ -231,10 +231,15 @@ class _OfValues(Query):
 
     def bind(self, states: Sequence[str], records: int) -> LinearQuery:
         """Bind to a model's states and the public number of records."""
-        weights, unit = _on_a_grid(self._in_order(states), records)
+        values = self._in_order(states)
+        if len(set(values)) == 1:
+            raise QueryError(f"{self.kind}: every state has the value {values[0]:g}, so the answer is public")
+        weights, unit = _on_a_grid(values, records)
         if np.all(weights == weights[0, 0]):
-            value = float(int(weights[0, 0]) * unit)
-            raise QueryError(f"{self.kind}: every state has the value {value:g}, so the answer is public")
+            raise QueryError(
+                f"{self.kind}: the states' values differ by less than the grid of {float(unit):g} that a sum over "
+                f"{records} records can hold; subtract what they have in common"
+            )
         over = f"mean over {records} records" if self.relative else "sum over records"
         return LinearQuery(
             weights,
@@ -317,8 +322,11 @@ def _number(value: Any, kind: str, where: Any) -> float:
         number = float(value)
     except (TypeError, ValueError):
         number = float("nan")
-    if not abs(number) <= _LARGEST_VALUE:
-        raise QueryError(f"{kind} value of state {where} is {value!r}, expected a number within ±{_LARGEST_VALUE:g}")
+    if not (number == 0 or 1 / _LARGEST_VALUE <= abs(number) <= _LARGEST_VALUE):
+        raise QueryError(
+            f"{kind} value of state {where} is {value!r}, expected a number within ±{_LARGEST_VALUE:g}, and not nearer "
+            f"to 0 than {1 / _LARGEST_VALUE:g}"
+        )
     return number
 
 

@@ -20,8 +20,9 @@ from pufferfish.core import discrete_laplace
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import DataError, ParameterError, RecordError, ReleaseRefused
 from pufferfish.files import read_record, write_whole
+from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.noise import add_discrete_laplace
-from pufferfish.queries import Query
+from pufferfish.queries import LinearQuery, Query
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -261,9 +262,11 @@ def release(
     """
     if postprocess not in (None, "valid"):
         raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
-    leakage = _check_fit(data, query, calibration)
-    counts = _in_model_order(data, calibration.theta.states)
-    linear, unit = calibration.linear, calibration.linear.unit
+    linear = _check_query(data, query, calibration)
+    _check_chains(data, calibration)
+    _check_reading(data, calibration)
+    leakage, witness = _prove(calibration)
+    counts, unit = _in_model_order(data, calibration.theta.states), linear.unit
     exact = [sum(int(w) * int(c) for w, c in zip(row, counts, strict=True)) for row in linear.weights]
     drawn = add_discrete_laplace(exact, calibration.unit_scale, lipschitz=linear.unit_lipschitz)
     noisy = [float(v * unit) for v in drawn]
@@ -290,7 +293,7 @@ def release(
             calibration.noise_multiplier,
         ),
         accuracy_95=AccuracyRecord(0.05, calibration.accuracy(0.05), calibration.accuracy(0.05, joint=True)),
-        mechanism=MechanismRecord(calibration.mechanism, calibration.title, leakage, calibration.witness),
+        mechanism=MechanismRecord(calibration.mechanism, calibration.title, leakage, witness),
         data=DataRecord(
             data.base, data.subjects, len(data.length), data.records, max(chain.steps for chain in data.length)
         ),
@@ -299,34 +302,43 @@ def release(
     )
 
 
-def _check_fit(data: Sequences, query: Query, calibration: Calibration) -> float:
-    """Refuse noise that does not belong to this data and query; return what it provably leaks."""
+def _check_query(data: Sequences, query: Query, calibration: Calibration) -> LinearQuery:
+    """Return the query on this data, refused where the noise is for another."""
     if query != calibration.query:
         raise ReleaseRefused(
             f"the noise was calibrated for {calibration.query}, not for {query}: calibrate for this query"
         )
-    bound = query.bind(calibration.theta.states, data.records)
-    if bound.unit != calibration.linear.unit or not np.array_equal(bound.weights, calibration.linear.weights):
+    found = query.bind(calibration.theta.states, data.records)
+    if found.unit != calibration.linear.unit or not np.array_equal(found.weights, calibration.linear.weights):
         raise ReleaseRefused(
-            f"the noise was calibrated for {calibration.records} records and the data has {data.records}: "
-            "calibrate with length=data.length"
+            f"the noise was calibrated for {calibration.linear.description}, and this is {found.description}: "
+            f"calibrate with length=data.length, for {data.records} records"
         )
-    steps = max(chain.steps for chain in calibration.length)
-    records = max(chain.records for chain in calibration.length)
+    return found
+
+
+def _check_chains(data: Sequences, calibration: Calibration) -> None:
+    """Refuse data with a chain that no calibrated chain covers in steps and in records."""
     for chain in data.length:
-        if chain.steps > steps or chain.records > records:
+        if not any(chain.steps <= c.steps and chain.records <= c.records for c in calibration.length):
             raise ReleaseRefused(
-                f"the data has a chain of {chain.steps} steps and {chain.records} records, the noise was calibrated "
-                f"for at most {steps} steps and {records} records: calibrate with length=data.length"
+                f"the data has a chain of {chain.steps} steps and {chain.records} records, and the noise was not "
+                "calibrated for one as long: calibrate with length=data.length"
             )
-    _check_reading(data, calibration)
-    leakage = calibration.leakage
-    if not 0 <= leakage <= calibration.epsilon < math.inf:
+
+
+def _prove(calibration: Calibration) -> tuple[float, Witness]:
+    """Prove again that the noise is enough, whatever the calibration says of itself."""
+    bound = calibration.bound
+    if not isinstance(bound, InfluenceBound):
+        raise ReleaseRefused(f"the noise comes from {type(bound).__name__}, which is no mechanism: calibrate anew")
+    leakage, witness = bound.prove(calibration.record_loss)
+    if witness is None or not 0 <= leakage <= calibration.epsilon < math.inf:
         raise ReleaseRefused(
             f"{calibration.title} proves a leakage of {leakage:.6g} for this noise, not of at most "
             f"{calibration.epsilon:g}: calibrate anew"
         )
-    return leakage
+    return leakage, witness
 
 
 def _check_reading(data: Sequences, calibration: Calibration) -> None:

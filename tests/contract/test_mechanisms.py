@@ -84,8 +84,8 @@ def test_calibration(bound: InfluenceBound, name: str) -> None:
         calibration = bound.calibrate(query, 1.0)
         assert 0 < calibration.scale < math.inf
         assert calibration.scale == calibration.noise_multiplier * calibration.linear.lipschitz
-        assert 1 - 1e-9 <= calibration.leakage <= calibration.epsilon == 1.0
-        assert calibration.leakage == bound.leakage(calibration.record_loss)
+        assert 1 - 1e-9 <= calibration.prove_leakage() <= calibration.epsilon == 1.0
+        assert calibration.prove_leakage() == bound.leakage(calibration.record_loss)
         assert calibration.mechanism == name
         assert calibration.records == sum(chain.records for chain in bound.length)
         assert calibration.witness.length in {chain.steps for chain in bound.length}

@@ -351,7 +351,7 @@ def test_a_table_with_another_step_than_the_models_is_refused(tmp_path: Path, pr
     release = ["release", slow, *READING, "--model", model, "--epsilon", 1, "--output", output]
     refused(*release, says=["transitions take 1min", "5min apart"])
     assert not output.exists()
-    assert run(*release, "--step", "1min").exit_code == 0  # the user's word
+    assert run(*release, "--step", "60s").exit_code == 0  # the user's word, in other words
 
 
 def test_fit_names_transitions_that_it_takes_as_impossible(tmp_path: Path) -> None:
@@ -402,3 +402,23 @@ def test_numbers_are_never_cut(tmp_path: Path, private: Path, model: Path) -> No
     without_seconds = [[line.rsplit(maxsplit=1)[0] for line in r.stdout.splitlines()] for r in (narrow, wide)]
     assert without_seconds[0] == without_seconds[1]
     assert "…" not in narrow.stdout
+
+
+def test_no_command_replaces_a_release_unasked(tmp_path: Path, private: Path, public: Path, model: Path) -> None:
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    release = ["release", private, *READING, "--model", model, "--epsilon", 1]
+    assert run(*release, "--output", first).exit_code == 0
+    kept = first.read_bytes()
+    picture = tmp_path / "first.svg"
+    picture.write_bytes(kept)
+    refused(*release, "--output", second, "--plot", picture, says=["earlier release"])
+    refused("fit", public, *READING, "--output", first, says=["earlier release"])
+    assert first.read_bytes() == picture.read_bytes() == kept
+    assert not second.exists()
+    assert run("fit", public, *READING, "--output", model).exit_code == 0  # a model is made anew
+
+
+@pytest.mark.parametrize("text", ['count:"active', "count:active\nrest", 'mean:"a"b=1'])
+def test_a_broken_list_is_one_line(tmp_path: Path, private: Path, model: Path, text: str) -> None:
+    release = ["release", private, *READING, "--model", model, "--epsilon", 1, "--output", tmp_path / "r.json"]
+    refused(*release, "--query", text, says=[])

@@ -65,7 +65,7 @@ def test_answers(query: Query, truth: list[float]) -> None:
 EXACT_VALUES: list[tuple[list[float], int]] = [
     ([0, 0.1, 0.3], 10),
     ([0.1234567891, 0.12345678901234, 0], 10),
-    ([1e-300, 0, 2e-300], 10),
+    ([1e-149, 0, 2e-149], 10),
     ([0, 1e15, -1], 9),
     ([1e-9, 1, 0], 1_000_000),
 ]
@@ -83,7 +83,7 @@ def test_decimals_that_fit_are_exact(values: list[float], records: int) -> None:
     [
         ([0, math.pi, math.e], 1000),
         ([0, 1 / 3, 2 / 3], 10**12),
-        ([1e-300, 1e149, 0], 10),
+        ([1e-149, 1e149, 0], 10),
         ([0, 1e9, 1e9 + 1e-3], 10**6),
         ([0.1234567890123, 12345.67890123, 0.1], 10**9),
     ],
@@ -100,7 +100,7 @@ def test_values_that_do_not_fit_are_rounded_to_a_decimal_grid(values: list[float
 @pytest.mark.parametrize("values", [[1e9, 1e9 + 1e-6], [1e149, math.nextafter(1e149, math.inf)]])
 def test_values_that_are_one_on_the_grid_are_refused(values: list[float]) -> None:
     """Else the sum is a constant, and noise of scale 0 would be calibrated for it."""
-    with pytest.raises(QueryError, match="value"):
+    with pytest.raises(QueryError, match="differ by less than the grid"):
         pf.Sum(values).bind(("a", "b"), 10**9)
 
 

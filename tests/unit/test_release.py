@@ -137,7 +137,7 @@ def test_noise_for_another_query_is_refused(sequences_of: Make, two_states: pf.M
 
 def test_noise_for_another_number_of_records_is_refused(sequences_of: Make, two_states: pf.MarkovChain) -> None:
     calibration = pf.GroupDP(two_states, 1000).calibrate(pf.Frequency("active"), 1.0)
-    with pytest.raises(ReleaseRefused, match="calibrated for 1000 records and the data has 10"):
+    with pytest.raises(ReleaseRefused, match=r"share of the 1000 records .* for 10 records"):
         pf.release(sequences_of([[7, 3]]), pf.Frequency("active"), calibration)
 
 
@@ -297,3 +297,52 @@ def test_a_given_first_law_needs_the_first_record(reading: dict[str, str]) -> No
         else:
             with pytest.raises(ReleaseRefused, match="need not be the chain's first"):
                 pf.release(data, query, calibration)
+
+
+def test_no_chain_may_mix_the_steps_of_one_calibrated_chain_with_the_records_of_another() -> None:
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+    query, data = pf.Count("active"), sequences_read()  # 20 steps, 10 records
+    mixed = [pf.ChainLength(steps=40, records=1), pf.ChainLength(steps=10, records=10)]
+    with pytest.raises(ReleaseRefused, match="not calibrated for one as long"):
+        pf.release(data, query, pf.MQMExact(chain, mixed).calibrate(query, 1.0))
+    covered = [*mixed, pf.ChainLength(steps=21, records=10)]
+    assert pf.release(data, query, pf.MQMExact(chain, covered).calibrate(query, 1.0)).epsilon == 1.0
+
+
+def test_what_a_changed_calibration_says_of_itself_is_not_written(
+    sequences_of: Make, two_states: pf.MarkovChain
+) -> None:
+    data, query = sequences_of([[70, 30]]), pf.Histogram()
+    true = pf.MQMExact(two_states, data.length).calibrate(query, 1.0)
+    linear = replace(true.linear, labels=("active", "rest"), description="a lie")
+    found = pf.release(data, query, replace(true, linear=linear, witness=replace(true.witness, node=999)))
+    assert found.query.labels == ["rest", "active"]
+    assert found.query.description == true.linear.description
+    assert found.mechanism.witness.node != 999
+
+    class Nothing:
+        name, title, composes, theta, length = "mqm-exact", "MQMExact", True, true.theta, true.length
+
+        def prove(self, record_loss: object) -> tuple[float, object]:
+            return 0.0, true.witness
+
+    with pytest.raises(ReleaseRefused, match="no mechanism"):
+        pf.release(data, query, replace(true, bound=Nothing(), unit_scale=1e-3))
+
+
+def test_a_picture_that_fails_leaves_the_old_one(
+    sequences_of: Make, two_states: pf.MarkovChain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "old.png"
+    found = released(sequences_of, two_states)
+    found.plot(path)
+    old = path.read_bytes()
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(RecordError, match="No space left"):
+        found.plot(path)
+    assert path.read_bytes() == old
+    assert [p.name for p in tmp_path.iterdir()] == ["old.png"]

@@ -81,6 +81,8 @@ def max_log_ratio(log_rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     k = log_rows.shape[0]
     ratios = np.empty((k, k))
+    if np.any(np.isnan(log_rows)):  # not a logarithm: fail closed
+        return np.full((k, k), np.inf)
     finite = bool(np.all(np.isfinite(log_rows)))
     for first in range(0, k, _ROWS):
         block = log_rows[first : first + _ROWS, None, :]

@@ -138,8 +138,9 @@ class ChainInfluence:
             yield from self._given(self._initial, length)
 
     def _stationary(self, length: int) -> Iterator[NodeGroup]:
-        log_pi, error = self._log_stationary(np.ones(self._k, dtype=np.bool_))
-        yield _group(1, length, _difference(log_pi) + error)
+        everywhere = np.ones(self._k, dtype=np.bool_)
+        log_pi, error = self._log_stationary(everywhere)
+        yield _group(1, length, _difference(log_pi) + error, _both(everywhere))
 
     def _given(self, initial: Vector, length: int) -> Iterator[NodeGroup]:
         path = LogVectorPath(initial, self._p)
@@ -154,14 +155,16 @@ class ChainInfluence:
                 if drift <= SETTLED:
                     # once for the stationary law in the prior, once for it in the drift
                     rounding = 2 * error + 2 * path.log_error
-                    yield _group(first, length, _difference(log_pi) + drift + rounding)
+                    yield _group(first, length, _difference(log_pi) + drift + rounding, _both(reachable))
                     return
-            prior = _difference(path.log) + 2 * path.log_error
-            for _ in range(last - first):
+            prior, pairs = np.full((self._k, self._k), -np.inf), np.zeros((self._k, self._k), dtype=np.bool_)
+            for _ in range(first, last + 1):
+                here = _both(path.support)
+                now = _difference(path.log) + 2 * path.log_error
+                prior = np.where(here, np.maximum(prior, now), prior)
+                pairs |= here
                 path.advance()
-                prior = np.fmax(prior, _difference(path.log) + 2 * path.log_error)
-            path.advance()
-            yield _group(first, last, prior)
+            yield _group(first, last, prior, pairs)
 
     def _any(self, length: int) -> Iterator[NodeGroup]:
         everywhere = np.ones(self._k, dtype=np.bool_)
@@ -169,15 +172,14 @@ class ChainInfluence:
         for first, last in _blocks(length):
             reached = np.any(self._powers.support(first - 1), axis=0)  # never grows with the node
             self._remember(first, reached)
-            prior = self._backward_any(first - 1)
-            prior[~(reached[:, None] & reached[None, :])] = np.nan
-            if settled is not None:
+            prior, pairs = self._backward_any(first - 1), _both(reached)
+            if settled is not None and reached.all():
                 log_pi, error = settled
                 rounding = error + 2 * self._powers.log_error(first - 1)
                 if np.max(prior - _difference(log_pi)) <= SETTLED + rounding:
-                    yield _group(first, length, prior)
+                    yield _group(first, length, prior, pairs)
                     return
-            yield _group(first, last, prior)
+            yield _group(first, last, prior, pairs)
 
     def _backward_any(self, steps: int) -> Matrix:
         """Prior under every initial law: max over starts y of log P^steps(y,x')/P^steps(y,x); shape (k, k)."""
@@ -201,15 +203,21 @@ class ChainInfluence:
 
 
 def _difference(logs: Vector) -> Matrix:
-    """Return logs[x'] − logs[x] for all ordered pairs (x, x'), NaN outside the support; shape (k, k)."""
-    known = np.where(np.isfinite(logs), logs, np.nan)
-    return known[None, :] - known[:, None]
+    """Return logs[x'] − logs[x] for all ordered pairs (x, x'); meaningless outside the support; shape (k, k)."""
+    with np.errstate(invalid="ignore"):
+        return logs[None, :] - logs[:, None]
 
 
-def _group(first: int, last: int, prior: Matrix) -> NodeGroup:
-    """Return the group whose secret pairs are those with a prior (NaN: not both states can occur)."""
-    x, x_ = np.nonzero(~np.isnan(prior) & ~np.eye(prior.shape[0], dtype=np.bool_))
-    return NodeGroup(first, last, np.array([x, x_], dtype=np.intp), prior[x, x_])
+def _both(support: Mask) -> Mask:
+    """Return which ordered pairs of different states are both possible; shape (k, k)."""
+    return support[:, None] & support[None, :] & ~np.eye(support.size, dtype=np.bool_)
+
+
+def _group(first: int, last: int, prior: Matrix, pairs: Mask) -> NodeGroup:
+    """Return the group with the priors of its pairs; a prior that is no number fails closed, as +∞."""
+    x, x_ = np.nonzero(pairs)
+    chosen = prior[x, x_]
+    return NodeGroup(first, last, np.array([x, x_], dtype=np.intp), np.where(np.isnan(chosen), np.inf, chosen))
 
 
 def _blocks(length: int) -> Iterator[tuple[int, int]]:

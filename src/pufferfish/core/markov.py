@@ -251,14 +251,17 @@ def stationary_law(transition_matrix: Matrix) -> Matrix:
         a[:n, :n] += np.outer(a[:n, n], a[n, :n])
         possible[:n, :n] |= np.outer(possible[:n, n], possible[n, :n])
         accurate = bool(np.all(a[:n, :n][possible[:n, :n]] >= TINY))
-    for n in range(1, k):
-        pi[n] = pi[:n] @ a[:n, n]
-    if not accurate or not np.all(np.isfinite(pi)) or np.min(pi) < TINY:
+    with np.errstate(over="ignore", invalid="ignore"):
+        for n in range(1, k):
+            pi[n] = pi[:n] @ a[:n, n]
+    with np.errstate(over="ignore", invalid="ignore"):
+        pi /= pi.sum()
+    if not (accurate and np.all(np.isfinite(pi)) and np.min(pi) >= TINY):
         raise ModelError(
             "the stationary distribution has a probability below 1e-270, too small to compute accurately; "
             "merge states that are all but impossible, or give initial_distribution as an array"
         )
-    return pi / pi.sum()
+    return pi
 
 
 def stationary_log_error(k: int) -> float:

@@ -223,7 +223,7 @@ def worst_node(
     Parameters
     ----------
     uniform : bool
-        Whether every record of the chain has the same loss, so that one node decides (see the primer).
+        Whether the weight depends on the number of nearby records only, so that one node decides (see the primer).
     floor : Quilt, optional
         The worst so far; nodes that are no worse are dropped as early as possible.
 

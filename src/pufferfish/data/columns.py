@@ -275,9 +275,9 @@ def parse_instant(text: str) -> tuple[int, bool] | None:
     zoned = re.search(ZONED, text) is not None
     try:
         instant = datetime.fromisoformat(text.replace(" +", "+").replace(" -", "-").replace(" Z", "Z"))
-    except ValueError:
+        utc = instant.astimezone(UTC).replace(tzinfo=None) if zoned else instant
+    except (ValueError, OverflowError):
         return None
-    utc = instant.astimezone(UTC).replace(tzinfo=None) if zoned else instant
     return (utc - _EPOCH) // timedelta(microseconds=1), zoned
 
 

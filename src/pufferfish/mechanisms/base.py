@@ -49,6 +49,11 @@ class Losses:
     values: NDArray[np.float64]
 
     @property
+    def of_observed(self) -> bool:
+        """Whether it is one loss for every observed record, wherever those are in the chain."""
+        return self.values.ndim in (0, 2)
+
+    @property
     def per_record(self) -> NDArray[np.float64]:
         """Largest loss over pairs of states: shape () where all records have the same loss, else (T,)."""
         return self.values.max(axis=(-2, -1)) if self.values.ndim >= 2 else self.values
@@ -119,7 +124,11 @@ class InfluenceBound(ABC):
         ParameterError
             If a loss is negative or not finite, or a shape does not fit.
         """
-        return self._leakage(as_losses(record_loss, self.length, self.theta.k))[0]
+        return self.prove(record_loss)[0]
+
+    def prove(self, record_loss: Any) -> tuple[float, Witness | None]:
+        """Return :meth:`leakage` and where it is attained (None: there is no secret to protect)."""
+        return self._leakage(as_losses(record_loss, self.length, self.theta.k))
 
     def calibrate(self, query: Query, epsilon: float) -> Calibration:
         """Least Laplace noise for which this bound proves that the query's release is ε-Pufferfish private.
@@ -160,7 +169,7 @@ class InfluenceBound(ABC):
             found = Calibration(
                 epsilon=epsilon, unit_scale=scale, query=query, linear=linear, witness=witness, bound=self
             )
-            if found.leakage <= epsilon:
+            if found.prove_leakage() <= epsilon:
                 return found
             scale *= 1 + UNIT * 2**nudge
         raise NotApplicableError(f"{self.title} does not apply: no finite noise is enough at epsilon={epsilon:g}")

@@ -43,7 +43,7 @@ class Weights:
         each = losses.per_record
         self.uniform = each.ndim == 0 or bool(np.all(each == each.flat[0]))
         self._each = float(each.flat[0]) if self.uniform else 0.0
-        self._most = losses.length.records if each.ndim == 0 else losses.length.steps
+        self._most = losses.length.records if losses.of_observed else losses.length.steps
         if not self.uniform:
             bits = 61 - int(each.size).bit_length()
             exponent = max(math.frexp(float(each.max()))[1] - bits, -1074)
@@ -127,7 +127,7 @@ class ChainQuiltBound(InfluenceBound):
     def __init__(self, theta: Any, length: Any, *, max_quilt_length: int | None = None) -> None:
         super().__init__(theta, length)
         given: Any = max_quilt_length
-        if given is not None and not (isinstance(given, int) and given >= 1):
+        if given is not None and not (isinstance(given, int) and given is not True and given >= 1):
             raise ParameterError(
                 f"max_quilt_length is {max_quilt_length!r}, expected a whole number of at least 1, or None for all"
             )
@@ -159,7 +159,7 @@ class ChainQuiltBound(InfluenceBound):
                 problem = _Problem(nodes, weights, steps, longest)
                 found = worst_node(problem, objective, nodes.first, nodes.last, uniform=weights.uniform, floor=worst)
                 if found is not None:
-                    worst, witness = found, _witness(found, nodes, steps, self.theta)
+                    worst, witness = found, _witness(found, nodes, chain, self.theta)
         return (0.0, None) if worst is None else (worst.value, witness)
 
 
@@ -171,10 +171,10 @@ def _decisive(losses: Sequence[Losses]) -> Iterator[tuple[ChainLength, Weights]]
     """
     uniform: dict[float, list[Losses]] = {}
     for chain in losses:
-        if chain.per_record.ndim:
-            yield chain.length, Weights(chain)
-        else:
+        if chain.of_observed:
             uniform.setdefault(float(chain.per_record), []).append(chain)
+        else:
+            yield chain.length, Weights(chain)
     for chains in uniform.values():
         records = 0
         for chain in sorted(chains, key=lambda c: (c.length.steps, c.length.records), reverse=True):
@@ -183,7 +183,8 @@ def _decisive(losses: Sequence[Losses]) -> Iterator[tuple[ChainLength, Weights]]
                 yield chain.length, Weights(chain)
 
 
-def _witness(quilt: Quilt, nodes: NodesAlike, length: int, theta: ChainClass) -> Witness:
+def _witness(quilt: Quilt, nodes: NodesAlike, chain: ChainLength, theta: ChainClass) -> Witness:
+    length = chain.steps
     ends: list[int] = []
     if quilt.a < quilt.node:
         ends.append(quilt.node - quilt.a - 1)
@@ -199,6 +200,6 @@ def _witness(quilt: Quilt, nodes: NodesAlike, length: int, theta: ChainClass) ->
         node=quilt.node - 1,
         secret_pair=pair,
         active_quilt=tuple(ends),
-        nearby=min(quilt.node + quilt.b - 1, length) - max(quilt.node - quilt.a, 0),
+        nearby=min(quilt.a + quilt.b - 1, chain.records),
         influence=quilt.influence,
     )

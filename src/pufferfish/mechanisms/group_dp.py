@@ -60,7 +60,7 @@ class GroupDP(InfluenceBound):
 
 def _total(losses: Losses) -> tuple[float, Witness]:
     each = losses.per_record
-    if each.ndim == 0:
+    if losses.of_observed:
         total, records = up(float(each) * losses.length.records), losses.length.records
     else:
         total, records = up(float(np.sum(each)), 4 * each.size), int(np.count_nonzero(each))

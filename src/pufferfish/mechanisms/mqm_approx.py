@@ -132,6 +132,6 @@ def _at_most(name: str, value: Any, largest: float) -> float:
     """Return a number that describes a class, given or not; one that Θ does not have would promise too much."""
     if value is None:
         return largest
-    if not (isinstance(value, Real) and 0 < float(value) <= largest):
+    if not (isinstance(value, Real) and 0 < float(value) <= largest * (1 + 1e-9)):  # as it is printed
         raise ParameterError(f"{name} is {value!r}, expected a number above 0 and at most {largest:g}, that of Θ")
-    return float(value)
+    return min(float(value), largest)

@@ -1,5 +1,6 @@
 """Pictures of a release: bars with the error bars of the noise."""
 
+import io
 import os
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pufferfish.errors import ParameterError, RecordError, printable
-from pufferfish.files import check_writable
+from pufferfish.files import check_writable, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,10 +100,8 @@ def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
     target = check_writable(path)
     if target.suffix.lower() not in PICTURE_KINDS:
         raise RecordError(f"cannot draw {target}: expected a name that ends in {', '.join(PICTURE_KINDS)}")
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box is drawn; the JSON has the name
-            figure.savefig(target, dpi=150)
-    except OSError as error:
-        target.unlink(missing_ok=True)
-        raise RecordError(f"cannot write {target}: {error.strerror}") from error
+    picture = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box is drawn; the JSON has the name
+        figure.savefig(picture, dpi=150, format=target.suffix[1:].lower())
+    write_whole(path, picture.getvalue())

@@ -149,8 +149,11 @@ def test_stationary_law_of_nearly_separate_parts() -> None:
         [[1, 1e-290, 0], [0.5, 0, 0.5], [0.5, 0.5, 0]],
         # an entry of the elimination, not of π, is subnormal: 1e-160 · 1.3e-163 of a π₁ of 1.3e-58
         [[1 - 1e-160, 0, 1e-160], [1e-265, 1, 0], [1, 1.3e-163, 0]],
+        # the sum overflows before it is divided by: all zeros, and then no secret to protect
+        [[0, 1, 0, 0], [1e-200, 0, 0.5, 0.5], [0, 3e-109, 1, 0], [0, 3e-109, 0, 1]],
+        [[0, 1, 0, 0], [1e-200, 0, 0.5, 0.5], [0, 6e-109, 1, 0], [0, 6e-109, 0, 1]],
     ],
-    ids=["pi", "pi-of-three", "inside"],
+    ids=["pi", "pi-of-three", "inside", "overflow", "subnormal"],
 )
 def test_stationary_law_refuses_what_it_cannot_hold(p: list[list[float]]) -> None:
     with pytest.raises(ModelError, match="too small to compute accurately"):
