@@ -10,7 +10,7 @@ from pufferfish.files import read_record, write_whole
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.markov_chain import MarkovChain
 
-__all__ = ["Model", "read_model", "write_model"]
+__all__ = ["ChainRecord", "Model", "read_model", "write_model"]
 
 FORMAT = "pufferfish-model"
 VERSION = 1
@@ -38,9 +38,20 @@ class Model:
     fitted_on: str | None = None
 
 
-class _ChainRecord(msgspec.Struct, forbid_unknown_fields=True):
+class ChainRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One member of Θ, as it stands in model and release files."""
+
     transition_matrix: list[list[float]]
     initial_distribution: list[float] | str
+
+    @classmethod
+    def of(cls, chain: MarkovChain) -> "ChainRecord":
+        """Return the record of a chain."""
+        start = chain.initial_distribution
+        return cls(
+            transition_matrix=[[float(v) for v in row] for row in chain.transition_matrix],
+            initial_distribution=start if isinstance(start, str) else [float(v) for v in start],
+        )
 
 
 class _ModelRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -48,7 +59,7 @@ class _ModelRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     version: int
     origin: str
     states: list[str]
-    chains: list[_ChainRecord]
+    chains: list[ChainRecord]
     bins: list[float] | None = None
     step: str | None = None
     fitted_on: str | None = None
@@ -67,20 +78,12 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
         version=VERSION,
         origin=model.theta.origin,
         states=list(model.theta.states),
-        chains=[_chain_record(chain) for chain in model.theta.chains],
+        chains=[ChainRecord.of(chain) for chain in model.theta.chains],
         bins=None if model.bins is None else list(model.bins),
         step=model.step,
         fitted_on=model.fitted_on,
     )
     write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
-
-
-def _chain_record(chain: MarkovChain) -> _ChainRecord:
-    start = chain.initial_distribution
-    return _ChainRecord(
-        transition_matrix=[[float(v) for v in row] for row in chain.transition_matrix],
-        initial_distribution=start if isinstance(start, str) else [float(v) for v in start],
-    )
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:

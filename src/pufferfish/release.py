@@ -21,6 +21,8 @@ from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import DataError, ParameterError, RecordError, ReleaseRefused
 from pufferfish.files import read_record, write_whole
 from pufferfish.mechanisms.base import InfluenceBound
+from pufferfish.model_file import ChainRecord
+from pufferfish.models.chain_class import ChainClass
 from pufferfish.noise import add_discrete_laplace
 from pufferfish.queries import LinearQuery, Query
 
@@ -60,13 +62,6 @@ class MechanismRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     leakage: float
     witness: Witness
-
-
-class ChainRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One member of Θ."""
-
-    transition_matrix: list[list[float]]
-    initial_distribution: list[float] | str
 
 
 class ThetaRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -297,7 +292,7 @@ def release(
         data=DataRecord(
             data.base, data.subjects, len(data.length), data.records, max(chain.steps for chain in data.length)
         ),
-        theta=_theta_record(calibration),
+        theta=_theta_record(calibration.theta),
         software=_versions(),
     )
 
@@ -439,17 +434,8 @@ def _not_promised() -> list[str]:
     ]
 
 
-def _theta_record(calibration: Calibration) -> ThetaRecord:
-    chains: list[ChainRecord] = []
-    for chain in calibration.theta.chains:
-        start = chain.initial_distribution
-        chains.append(
-            ChainRecord(
-                [[float(v) for v in row] for row in chain.transition_matrix],
-                start if isinstance(start, str) else [float(v) for v in start],
-            )
-        )
-    return ThetaRecord(calibration.theta.origin, list(calibration.theta.states), chains)
+def _theta_record(theta: ChainClass) -> ThetaRecord:
+    return ThetaRecord(theta.origin, list(theta.states), [ChainRecord.of(chain) for chain in theta.chains])
 
 
 def _versions() -> dict[str, str]:
