@@ -51,8 +51,16 @@ class Bound(Protocol):
     name: ClassVar[str]
     title: ClassVar[str]
     composes: ClassVar[bool]
-    theta: ChainClass
-    length: tuple[ChainLength, ...]
+
+    @property
+    def theta(self) -> ChainClass:
+        """The class Θ."""
+        ...
+
+    @property
+    def length(self) -> tuple[ChainLength, ...]:
+        """Lengths of the independent chains."""
+        ...
 
     def prove(self, record_loss: Any) -> tuple[float, Witness | None]:
         """Bound the Pufferfish loss of a release from its record-level losses, and say where it is attained."""

@@ -204,3 +204,11 @@ def test_unobserved_records_are_not_charged(make: type[InfluenceBound]) -> None:
         theta = pf.MarkovChain([[0.999, 0.001], [0.001, 0.999]])
     found = make(theta, pf.ChainLength(steps=1000, records=12)).calibrate(pf.Count(0), 1.0)
     assert found.scale <= 12 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("make", MECHANISMS, ids=lambda make: make.name)
+def test_what_a_bound_proves_cannot_be_swapped(make: type[InfluenceBound]) -> None:
+    bound = make(MODELS["independent"], 40)
+    for name, other in (("theta", pf.MarkovChain(P)), ("length", (pf.ChainLength(1, 1),))):
+        with pytest.raises(AttributeError):
+            setattr(bound, name, other)

@@ -83,3 +83,12 @@ def test_any_is_stationary_where_the_past_is_forgotten_at_once() -> None:
     coin = [[0.25, 0.75], [0.25, 0.75]]
     for start in ("any", "stationary", [1, 0]):
         assert pf.MQMExact(pf.MarkovChain(coin, start), 50).leakage(0.5) == pytest.approx(0.5, rel=1e-9)
+
+
+def test_one_quilt_for_all_laws_can_cost_a_little_more_than_the_worst_law() -> None:
+    """The 0.1% that docs/mechanisms.md speaks of: Appendix C.4 takes one quilt where single laws take their own."""
+    p, near = [[0.25, 0.75], [0.625, 0.375]], 1e-9
+    every = pf.MQMExact(pf.MarkovChain(p, "any"), 7).calibrate(pf.Count(1), 2.0).scale
+    laws = [[near, 1 - near], [1 - near, near], [0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]
+    worst = max(pf.MQMExact(pf.MarkovChain(p, q), 7).calibrate(pf.Count(1), 2.0).scale for q in laws)
+    assert worst < every < 1.002 * worst

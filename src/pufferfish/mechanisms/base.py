@@ -85,11 +85,21 @@ class InfluenceBound(ABC):
     """Whether losses of several releases may be added before leakage is asked."""
 
     def __init__(self, theta: Any, length: Any) -> None:
-        self.theta: ChainClass = as_chain_class(theta)
-        self.length: tuple[ChainLength, ...] = as_lengths(length)
+        self._theta = as_chain_class(theta)
+        self._length = as_lengths(length)
         reason = self.supports(self.theta)
         if reason is not None:
             raise NotApplicableError(f"{self.title} does not apply: {reason}")
+
+    @property
+    def theta(self) -> ChainClass:
+        """The class Θ. Read-only, as is ``length``: a bound proves what it was made for."""
+        return self._theta
+
+    @property
+    def length(self) -> tuple[ChainLength, ...]:
+        """Lengths of the independent chains."""
+        return self._length
 
     @classmethod
     @abstractmethod
