@@ -14,7 +14,7 @@ from pufferfish.core.divergence import max_divergence
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.errors import PufferfishError
 from pufferfish.fit import fit_chain
-from pufferfish.mechanisms import EntryDP, GroupDP, MQMApprox, MQMExact, ParticipantDP
+from pufferfish.mechanisms import EntryDP, GroupDP, LeakagePropagation, MQMApprox, MQMExact, ParticipantDP
 from pufferfish.model_file import Model, read_model, write_model
 from pufferfish.models import ChainClass, ChainLength, MarkovChain
 from pufferfish.queries import Count, Frequency, Histogram, Mean, Sum
@@ -29,6 +29,7 @@ __all__ = [
     "Frequency",
     "GroupDP",
     "Histogram",
+    "LeakagePropagation",
     "MQMApprox",
     "MQMExact",
     "MarkovChain",

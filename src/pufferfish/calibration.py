@@ -30,19 +30,24 @@ class Witness:
         The two values of the record that are hardest to tell apart; None where all pairs are alike.
     active_quilt : tuple of int or None
         Nodes of the best quilt of that record, 0-based: () is the trivial quilt; None where quilts play no part.
-    nearby : int
-        Number of records whose loss counts in full, card(X_N).
-    influence : float
-        Max-influence of the record on the quilt, in nats.
+    nearby : int or None
+        Number of records whose loss counts in full, card(X_N); None where quilts play no part.
+    influence : float or None
+        Max-influence of the record on the quilt, in nats; None where quilts play no part.
+    own, past, future : float or None
+        Nats that the record itself, the records before it and those after it tell; None where that is not known.
     """
 
     theta: int
     length: int
     node: int | None
     secret_pair: tuple[str, str] | None
-    active_quilt: tuple[int, ...] | None
-    nearby: int
-    influence: float
+    active_quilt: tuple[int, ...] | None = None
+    nearby: int | None = None
+    influence: float | None = None
+    own: float | None = None
+    past: float | None = None
+    future: float | None = None
 
 
 class Bound(Protocol):

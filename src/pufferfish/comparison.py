@@ -89,8 +89,8 @@ def compare(theta: Any, query: Query, epsilon: float, length: Any) -> Comparison
     --------
     >>> import pufferfish as pf
     >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
-    >>> [(row.title, row.scale and round(row.scale, 1)) for row in compare(chain, pf.Count(1), 1.0, length=100)]
-    [('EntryDP', None), ('GroupDP', 100.0), ('MQMApprox', 23.5), ('MQMExact', 12.8)]
+    >>> [(row.mechanism, row.scale and round(row.scale, 1)) for row in compare(chain, pf.Count(1), 1.0, length=100)]
+    [('entry-dp', None), ('group-dp', 100.0), ('mqm-approx', 23.5), ('mqm-exact', 12.8), ('propagation', 3.3)]
     """
     class_ = as_chain_class(theta)
     epsilon = as_epsilon(epsilon)

@@ -34,9 +34,8 @@ from pufferfish.core.divergence import max_log_ratio
 from pufferfish.core.markov import (
     LogPowers,
     LogVectorPath,
-    bool_matmul,
-    closed_classes,
-    period,
+    closure,
+    mixes,
     stationary_law,
     stationary_log_error,
 )
@@ -107,7 +106,7 @@ class ChainInfluence:
         self._supports: list[Mask] = []  # supports of the marginals of nodes 1, 2, …
         self._reachable = np.ones(self._k, dtype=np.bool_)
         if structural and not isinstance(initial, str):
-            self._reachable = _closure(initial > 0, transition_matrix > 0)
+            self._reachable = closure(initial > 0, transition_matrix > 0)
 
     def right(self, b: int) -> Matrix:
         """Return the right part at distance b for all ordered pairs; shape (k, k)."""
@@ -144,8 +143,8 @@ class ChainInfluence:
 
     def _given(self, initial: Vector, length: int) -> Iterator[NodeGroup]:
         path = LogVectorPath(initial, self._p)
-        reachable = _closure(path.support, self._p > 0)
-        settled = self._log_stationary(reachable) if _mixes(self._p, reachable) else None
+        reachable = closure(path.support, self._p > 0)
+        settled = self._log_stationary(reachable) if mixes(self._p, reachable) else None
         for first, last in _blocks(length):
             self._remember(first, path.support)
             if settled is not None and np.array_equal(path.support, reachable):
@@ -168,7 +167,7 @@ class ChainInfluence:
 
     def _any(self, length: int) -> Iterator[NodeGroup]:
         everywhere = np.ones(self._k, dtype=np.bool_)
-        settled = self._log_stationary(everywhere) if _mixes(self._p, everywhere) else None
+        settled = self._log_stationary(everywhere) if mixes(self._p, everywhere) else None
         for first, last in _blocks(length):
             reached = np.any(self._powers.support(first - 1), axis=0)  # never grows with the node
             self._remember(first, reached)
@@ -227,20 +226,3 @@ def _blocks(length: int) -> Iterator[tuple[int, int]]:
         last = min(length, first + first // (SINGLE_NODES + 1))
         yield first, last
         first = last + 1
-
-
-def _closure(support: Mask, possible: Mask) -> Mask:
-    """States that can ever be reached from a set of states."""
-    while True:
-        grown = support | bool_matmul(support[None, :], possible)[0]
-        if np.array_equal(grown, support):
-            return support
-        support = grown
-
-
-def _mixes(p: Matrix, states: Mask) -> bool:
-    """Whether the chain restricted to a closed set of states is irreducible and aperiodic."""
-    members = np.flatnonzero(states)
-    possible = p[np.ix_(members, members)] > 0
-    classes = closed_classes(possible)
-    return len(classes) == 1 and len(classes[0]) == len(members) and period(possible) == 1

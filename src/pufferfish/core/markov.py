@@ -21,8 +21,12 @@ from pufferfish.errors import ModelError
 __all__ = [
     "LogPowers",
     "LogVectorPath",
+    "bool_matmul",
     "closed_classes",
+    "closure",
     "log_matmul",
+    "log_of",
+    "mixes",
     "period",
     "stationary_law",
     "stationary_log_error",
@@ -210,6 +214,23 @@ def period(support: Mask) -> int:
                 depth[y] = depth[x] + 1
                 queue.append(y)
     return gcd
+
+
+def closure(support: Mask, possible: Mask) -> Mask:
+    """States that can ever be reached from a set of states."""
+    while True:
+        grown = support | bool_matmul(support[None, :], possible)[0]
+        if np.array_equal(grown, support):
+            return support
+        support = grown
+
+
+def mixes(p: Matrix, states: Mask) -> bool:
+    """Whether the chain restricted to a closed set of states is irreducible and aperiodic."""
+    members = np.flatnonzero(states)
+    possible = p[np.ix_(members, members)] > 0
+    classes = closed_classes(possible)
+    return len(classes) == 1 and len(classes[0]) == len(members) and period(possible) == 1
 
 
 def stationary_law(transition_matrix: Matrix) -> Matrix:

@@ -13,8 +13,8 @@ alone. Both directions round towards privacy.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +27,7 @@ from pufferfish.models.chain_class import ChainClass, as_chain_class
 from pufferfish.models.lengths import ChainLength, as_lengths
 from pufferfish.queries import Query
 
-__all__ = ["InfluenceBound", "Losses", "as_epsilon", "as_losses"]
+__all__ = ["InfluenceBound", "Losses", "as_epsilon", "as_losses", "decisive"]
 
 _MOST_NUDGES = 60
 
@@ -57,6 +57,26 @@ class Losses:
     def per_record(self) -> NDArray[np.float64]:
         """Largest loss over pairs of states: shape () where all records have the same loss, else (T,)."""
         return self.values.max(axis=(-2, -1)) if self.values.ndim >= 2 else self.values
+
+
+def decisive(losses: Sequence[Losses]) -> Iterator[Losses]:
+    """Yield the chains that can decide: of those with one loss for all records, those that no other outdoes.
+
+    A chain of no more steps and no more observed records is another one with some of its losses left out, and less
+    loss never leaks more.
+    """
+    uniform: dict[bytes, list[Losses]] = {}
+    for chain in losses:
+        if chain.of_observed:
+            uniform.setdefault(chain.values.tobytes(), []).append(chain)
+        else:
+            yield chain
+    for chains in uniform.values():
+        records = 0
+        for chain in sorted(chains, key=lambda c: (c.length.steps, c.length.records), reverse=True):
+            if chain.length.records > records:
+                records = chain.length.records
+                yield chain
 
 
 class InfluenceBound(ABC):
@@ -179,8 +199,9 @@ class InfluenceBound(ABC):
             found = Calibration(
                 epsilon=epsilon, unit_scale=scale, query=query, linear=linear, witness=witness, bound=self
             )
-            if found.prove_leakage() <= epsilon:
-                return found
+            leakage, decides = self.prove(found.record_loss)
+            if leakage <= epsilon and decides is not None:
+                return replace(found, witness=decides)
             scale *= 1 + UNIT * 2**nudge
         raise NotApplicableError(f"{self.title} does not apply: no finite noise is enough at epsilon={epsilon:g}")
 

@@ -19,7 +19,7 @@ from pufferfish.core.progress import report_progress
 from pufferfish.core.quilts import LeakThrough, Objective, Quilt, Score, worst_node
 from pufferfish.core.rounding import up
 from pufferfish.errors import ParameterError
-from pufferfish.mechanisms.base import InfluenceBound, Losses
+from pufferfish.mechanisms.base import InfluenceBound, Losses, decisive
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
 
@@ -151,7 +151,8 @@ class ChainQuiltBound(InfluenceBound):
     def _worst(self, losses: Sequence[Losses], objective: Objective) -> tuple[float, Witness | None]:
         worst: Quilt | None = None
         witness: Witness | None = None
-        for chain, weights in _decisive(losses):
+        for each in decisive(losses):
+            chain, weights = each.length, Weights(each)
             steps = chain.steps
             longest = steps if self.max_quilt_length is None else self.max_quilt_length
             for nodes in self._visits(steps):
@@ -161,26 +162,6 @@ class ChainQuiltBound(InfluenceBound):
                 if found is not None:
                     worst, witness = found, _witness(found, nodes, chain, self.theta)
         return (0.0, None) if worst is None else (worst.value, witness)
-
-
-def _decisive(losses: Sequence[Losses]) -> Iterator[tuple[ChainLength, Weights]]:
-    """Yield the chains that can decide: of those with one loss for all records, those that no other outdoes.
-
-    A chain of no more steps and no more observed records is another one with some of its losses left out, and less
-    loss never leaks more.
-    """
-    uniform: dict[float, list[Losses]] = {}
-    for chain in losses:
-        if chain.of_observed:
-            uniform.setdefault(float(chain.per_record), []).append(chain)
-        else:
-            yield chain.length, Weights(chain)
-    for chains in uniform.values():
-        records = 0
-        for chain in sorted(chains, key=lambda c: (c.length.steps, c.length.records), reverse=True):
-            if chain.length.records > records:
-                records = chain.length.records
-                yield chain.length, Weights(chain)
 
 
 def _witness(quilt: Quilt, nodes: NodesAlike, chain: ChainLength, theta: ChainClass) -> Witness:

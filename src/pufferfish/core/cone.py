@@ -1,0 +1,242 @@
+r"""Φ: what a bound on pairwise log ratios becomes one step of a chain further, with a proof.
+
+For a kernel K (rows: laws K(x,·) of the next state) and a matrix A of pairwise bounds (A(y,y) = 0)
+
+.. math:: \Phi_K(A)[x,x'] = \log \max_v \Big\{ \frac{K(x,\cdot) v}{K(x',\cdot) v} : v > 0,\;
+          v_y \le e^{A(y,y')} v_{y'} \text{ for all } y, y' \Big\}
+
+**Proof by flows.** For p = K(x,·), q = K(x',·) and *any* f(y,z) ≥ 0 let
+:math:`\mathrm{in}_y = \sum_z f(z,y) e^{A(z,y)}` and :math:`\mathrm{out}_y = \sum_z f(y,z)`. If
+:math:`p_y + \mathrm{in}_y - \mathrm{out}_y \le \lambda q_y` for every y, multiply by v_y, sum, and use
+:math:`v_z \le e^{A(z,y)} v_y`: p·v ≤ λ q·v on the whole cone, so Φ ≤ log λ. Neither optimality nor the triangle
+inequality nor convergence is needed: a search (:mod:`pufferfish.core.cone_search`) proposes f, and what is returned
+here is what f proves, rounded up.
+
+Entries of A that are +∞ are absent constraints; an entry for a state that cannot occur is never 0.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.core.cone_search import climb
+from pufferfish.core.divergence import max_log_ratio
+from pufferfish.core.rounding import UNIT
+
+__all__ = ["Kernel", "LogRatios", "close"]
+
+Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+SMALLEST = 1e-290
+"""Masses below this are taken as this much where more is safer, and as 0 where less is."""
+
+_INTERPRETED = 200_000
+"""Steps of the search (pairs times states squared) that are interpreted before compiling pays."""
+
+
+_DENSE = 200
+"""Linear systems of at most this many unknowns are solved directly, larger ones by their series."""
+
+_MOST_TERMS = 2000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """Laws of the next state, each entry between two bounds; rows that cannot occur have no part.
+
+    Parameters
+    ----------
+    upper, lower : (k, k) ndarray
+        Bounds on K(x, y); ``upper`` is 0 exactly where K is.
+    rows : (k,) ndarray of bool
+        States x that can occur; only pairs of these have a log ratio.
+    """
+
+    upper: Matrix
+    lower: Matrix
+    rows: Mask
+
+    @classmethod
+    def of_logs(cls, logs: Matrix, rows: Mask, error: float) -> "Kernel":
+        """Return the kernel with the given logarithms (−∞ for a zero), each good to ``error``."""
+        largest = float(np.max(np.abs(logs), where=np.isfinite(logs), initial=1.0))
+        slack = error + 8 * UNIT * largest
+        values = np.exp(np.where(rows[:, None], logs, -np.inf))
+        upper = np.where(values > 0, np.maximum(values * np.exp(slack) * (1 + 8 * UNIT), SMALLEST), 0.0)
+        upper[rows[:, None] & np.isfinite(logs) & (values == 0)] = SMALLEST
+        lower = np.where(values > SMALLEST, values * np.exp(-slack) * (1 - 8 * UNIT), 0.0)
+        return cls(upper, lower, rows)
+
+
+@dataclass(slots=True, eq=False)
+class _Trees:
+    """Where the search stands for every pair: trees of tight constraints, and the multipliers of their arcs."""
+
+    x: NDArray[np.int64]
+    x_: NDArray[np.int64]
+    inside: Mask
+    tails: NDArray[np.int64]
+    heads: NDArray[np.int64]
+    flows: Matrix
+    shares: Matrix
+
+
+class LogRatios:
+    """Φ of kernels that change little from call to call: the search goes on from where it was."""
+
+    def __init__(self) -> None:
+        self._trees: _Trees | None = None
+        self._work = 0
+
+    def __call__(self, kernel: Kernel, a: Matrix) -> Matrix:
+        """Return an upper bound on Φ_K(A), tight where the search found the optimum; shape (k, k).
+
+        +∞ for pairs of states of which one cannot occur, 0 on the diagonal.
+        """
+        k = a.shape[0]
+        x, x_ = np.nonzero(kernel.rows[:, None] & kernel.rows[None, :] & ~np.eye(k, dtype=np.bool_))
+        bounds: Matrix = np.full((k, k), np.inf)
+        np.fill_diagonal(bounds, 0.0)
+        if x.size:
+            trees = self._trees_for(kernel, a, x, x_)
+            self._search(x.size * k * k)(
+                kernel.upper, kernel.lower, a, x, x_, trees.tails, trees.heads, trees.flows, trees.shares
+            )
+            proved = certify(kernel, a, x, x_, trees.tails, trees.heads, trees.flows)
+            plain = _without_flows(kernel)
+            bounds[x, x_] = np.minimum(proved, plain[x, x_])
+        return bounds
+
+    def solve(self, residual: Matrix) -> Matrix:
+        """Solve d = residual + Φ'd, with Φ' the derivative at the last call: the step of Newton's method.
+
+        Returns the residual itself where that has no finite solution.
+        """
+        trees = self._trees
+        if trees is None:
+            return residual
+        k = residual.shape[0]
+        if k * k <= _DENSE:
+            matrix = np.eye(k * k)
+            rows, columns = trees.x * k + trees.x_, trees.tails * k + trees.heads
+            np.subtract.at(matrix, (rows[:, None], columns), trees.shares)
+            try:
+                return np.asarray(np.linalg.solve(matrix, residual.ravel()), dtype=np.float64).reshape(k, k)
+            except np.linalg.LinAlgError:
+                return residual
+        change, term = residual.copy(), residual
+        enough = 1e-3 * float(np.max(np.abs(residual)))
+        for _ in range(_MOST_TERMS):
+            passed_on = np.einsum("ie,ie->i", trees.shares, term[trees.tails, trees.heads])
+            term = np.zeros_like(residual)
+            term[trees.x, trees.x_] = passed_on
+            change += term
+            if np.max(np.abs(term)) <= enough:
+                break
+        return change
+
+    def _trees_for(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> _Trees:
+        inside = (kernel.upper > 0)[x] | (kernel.lower > 0)[x_]
+        known = self._trees
+        if known is None or known.inside.shape != inside.shape or not np.array_equal(known.inside, inside):
+            known = _stars(kernel, a, x, x_, inside)
+        known.x, known.x_ = x, x_
+        self._trees = known
+        return known
+
+    def _search(self, work: int) -> Callable[..., None]:
+        self._work += work
+        return climb if self._work <= _INTERPRETED else _compiled()
+
+
+def certify(
+    kernel: Kernel,
+    a: Matrix,
+    x: NDArray[np.int64],
+    x_: NDArray[np.int64],
+    tails: NDArray[np.int64],
+    heads: NDArray[np.int64],
+    flows: Matrix,
+) -> NDArray[np.float64]:
+    """Return what given flows prove: an upper bound on the log ratio of each pair, rounded up; shape (n,).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The laws.
+    a : (k, k) ndarray
+        Bounds A.
+    x, x_ : (n,) ndarray of int
+        The pairs.
+    tails, heads : (n, m) ndarray of int
+        Arcs of each pair.
+    flows : (n, m) ndarray
+        Flow f(tail, head) ≥ 0 of each arc, any numbers whatever.
+    """
+    n, k = x.size, a.shape[0]
+    flows = np.where(np.isfinite(flows) & (flows > 0), flows, 0.0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        carried = np.where(flows > 0, flows * np.exp(a[tails, heads]) * (1 + 16 * UNIT), 0.0)
+    first = np.arange(n)[:, None] * k
+    into, out = (
+        np.bincount((first + ends).ravel(), amounts.ravel(), n * k).reshape(n, k)
+        for ends, amounts in ((heads, carried), (tails, flows))
+    )
+    p, q = kernel.upper[x], kernel.lower[x_]
+    rounding = (tails.shape[1] + 8) * UNIT
+    excess = (p + into) * (1 + rounding) - out * (1 - rounding)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.where(excess <= 0, 0.0, excess / q) * (1 + 8 * UNIT)
+        logs = np.log(np.max(ratio, axis=1))
+    return np.maximum(np.where(np.isnan(logs), np.inf, logs + 8 * UNIT * (1 + np.abs(logs))), 0.0)
+
+
+def close(a: Matrix) -> Matrix:
+    """Return the largest matrix below ``a`` with the triangle inequality: shortest paths; the cone is the same."""
+    closed = a.copy()
+    for z in range(a.shape[0]):
+        np.minimum(closed, closed[:, z, None] + closed[None, z, :], out=closed)
+    return closed
+
+
+def _without_flows(kernel: Kernel) -> Matrix:
+    """Log ratios that hold whatever A is: the max-divergence of the two rows; shape (k, k)."""
+    with np.errstate(divide="ignore"):
+        upper, lower = np.log(kernel.upper), np.log(kernel.lower)
+    rows = np.concatenate([upper, lower])
+    k = upper.shape[0]
+    return np.maximum(max_log_ratio(rows)[:k, k:] + 8 * UNIT * 700, 0.0)
+
+
+def _stars(kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64], inside: Mask) -> _Trees:
+    """Start from the best of the 2k vertices in which one state is below, or above, all others."""
+    n, k = inside.shape
+    bounds = np.where(np.isfinite(a), a, 0.0)
+    above, below = np.exp(bounds - bounds.max(axis=0)), np.exp(-bounds)  # columns: u = A[:, z]; rows: u = -A[z, :]
+    vertices = np.concatenate([above, below.T], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = (kernel.upper @ vertices)[x] / (kernel.lower @ vertices)[x_]
+    ratios = np.where(np.concatenate([inside, inside], axis=1) & ~np.isnan(ratios), ratios, -1.0)
+    best = np.argmax(ratios, axis=1)
+    centre, falling = best % k, best < k
+    leaves = inside.copy()
+    leaves[np.arange(n), centre] = False
+    arc = np.cumsum(leaves, axis=1) - 1
+    pair, state = np.nonzero(leaves)
+    tails, heads = np.zeros((n, max(k - 1, 1)), dtype=np.int64), np.zeros((n, max(k - 1, 1)), dtype=np.int64)
+    tails[pair, arc[pair, state]] = np.where(falling[pair], state, centre[pair])
+    heads[pair, arc[pair, state]] = np.where(falling[pair], centre[pair], state)
+    return _Trees(x, x_, inside, tails, heads, np.zeros(tails.shape), np.zeros(tails.shape))
+
+
+@cache
+def _compiled() -> Callable[..., None]:
+    import numba  # here: it takes long to load, and small problems do without
+
+    compile_: Any = numba.njit(cache=True, nogil=True)
+    return compile_(climb)

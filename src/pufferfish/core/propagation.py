@@ -1,0 +1,247 @@
+r"""Leakage propagation: how far record-level loss travels along a Markov chain.
+
+Let the density of a release change by at most a factor e^{d_t(x,x')} when record t goes from x to x'. With Φ from
+:mod:`pufferfish.core.cone` and R_i(x,y) = P(X_{i−1}=y | X_i=x),
+
+.. math::
+    F_T = 0,\; F_i = \Phi_P(d_{i+1} + F_{i+1}) \qquad
+    G_1 = 0,\; G_i = \Phi_{R_i}(d_{i-1} + G_{i-1}) \qquad
+    \mathrm{leakage} = \max_i \max_{x \ne x'} d_i + F_i + G_i
+
+over pairs x, x' that X_i can take: what the record itself tells, what its future tells, what its past tells. The proof
+is in ``docs/propagation.md``.
+
+Two sweeps compute F and G from the ends of the chain inwards. On a run of records with the same loss a sweep stops as
+soon as it moves no more and is below a certified fixed point (:mod:`pufferfish.core.fixed_point`), which then
+covers the rest of the run: the cost does not depend on T.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.core.cone import close
+from pufferfish.core.progress import report_progress
+from pufferfish.core.rounding import up
+from pufferfish.core.sides import Side, future_of, past_of
+
+__all__ = ["Attained", "ChainPropagation", "Run"]
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+
+_CONVERGED = 1e-7
+"""A sweep moves no more once a step changes it by at most this share of the largest loss."""
+
+_MOST_EVALUATIONS = 60
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """Consecutive records with the same loss.
+
+    Parameters
+    ----------
+    steps : int
+        How many.
+    loss : (k, k) ndarray
+        Record-level loss d of each; zero diagonal.
+    """
+
+    steps: int
+    loss: Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Attained:
+    """Where the leakage is attained, and what it is made of.
+
+    Parameters
+    ----------
+    total : float
+        The leakage in nats, rounded up.
+    node : int
+        The record, 1-based (the middle one of those alike); 0 where no record has two possible states.
+    pair : (int, int)
+        The two states.
+    own, past, future : float
+        What the record itself, its past and its future tell.
+    """
+
+    total: float
+    node: int = 0
+    pair: tuple[int, int] = (0, 0)
+    own: float = 0.0
+    past: float = 0.0
+    future: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Segment:
+    """Places of a sweep, first to last, that share a bound on what arrives there."""
+
+    first: int
+    last: int
+    message: Matrix
+
+
+class ChainPropagation:
+    """Leakage of one chain, for any profile of record-level losses.
+
+    Parameters
+    ----------
+    transition_matrix : (k, k) ndarray
+        P, rows = from.
+    initial : (k,) ndarray, "stationary" or "any"
+        The initial law, or the class of all of them.
+    """
+
+    def __init__(self, transition_matrix: Matrix, initial: Vector | Literal["stationary", "any"]) -> None:
+        self._k: int = transition_matrix.shape[0]
+        self._future = future_of(transition_matrix, initial)
+        self._past = past_of(transition_matrix, initial)
+
+    def leakage(self, runs: Sequence[Run]) -> Attained:
+        """Bound the leakage of a profile, its runs from the first record to the last."""
+        closed = [Run(run.steps, close(run.loss)) for run in runs]
+        length = sum(run.steps for run in closed)
+        future = [
+            _Segment(length + 1 - s.last, length + 1 - s.first, s.message)
+            for s in reversed(_sweep(self._future, closed[::-1]))
+        ]
+        return self._worst(future, _sweep(self._past, closed), closed)
+
+    def least_divisor(self, runs: Sequence[Run], epsilon: float, start: float, tolerance: float = 1e-6) -> float:
+        """Least number by which the losses must be divided to leak at most epsilon, or ``inf``.
+
+        Within the tolerance, on the private side. ``start`` is a guess.
+        """
+        return _least_divisor(
+            lambda divisor: self.leakage([Run(run.steps, run.loss / divisor) for run in runs]).total,
+            epsilon,
+            start,
+            tolerance,
+        )
+
+    def _worst(self, future: Sequence[_Segment], past: Sequence[_Segment], runs: Sequence[Run]) -> Attained:
+        worst = Attained(0.0)
+        for first, last, after, before, own in _overlaps(future, past, runs):
+            secrets = self._past.secrets(first, last)
+            if not secrets.any():
+                continue
+            total = np.where(secrets, own + before + after, -np.inf)
+            x, x_ = (int(v) for v in np.unravel_index(int(np.argmax(total)), total.shape))
+            if worst.node == 0 or total[x, x_] > worst.total:
+                parts = (float(part[x, x_]) for part in (own, before, after))
+                worst = Attained(up(float(total[x, x_])), (first + last) // 2, (x, x_), *parts)
+        return worst
+
+
+def _sweep(side: Side, runs: Sequence[Run]) -> list[_Segment]:
+    """Run from a side's end of the chain inwards; the segments cover all places, in order."""
+    segments: list[_Segment] = []
+    k = runs[0].loss.shape[0]
+    room = max(float(run.loss.max()) for run in runs)
+    exact = _exact_steps(side, runs, k)
+    place, a = 0, None
+    for run in runs:
+        left, still = run.steps, False
+        while left:
+            spent = place >= exact
+            if still or spent:
+                found = side.settled(place, run.loss, room)
+                if found is None and spent:
+                    found = side.at_worst(run.loss, room)
+                if found is not None and (a is None or np.all(a <= found.bound)):
+                    segments.append(_Segment(place + 1, place + left, found.message))
+                    place, a = place + left, found.bound
+                    break
+                if spent:
+                    segments.extend(_adding_up(place, left, a, run.loss))
+                    place, a = place + left, run.loss + segments[-1].message
+                    break
+            message = np.zeros((k, k)) if a is None else side.message(place + 1, a)
+            place, left = place + 1, left - 1
+            segments.append(_Segment(place, place, message))
+            arrived = np.where(message > 0, np.nextafter(run.loss + message, np.inf), run.loss)
+            still = left < run.steps - 1 and a is not None and _moves_little(a, arrived, _CONVERGED * room)
+            a = arrived
+    return segments
+
+
+def _exact_steps(side: Side, runs: Sequence[Run], k: int) -> int:
+    """How many places a sweep visits one by one; a single long run of a settled side needs none."""
+    most = int(np.clip(5e9 / k**4, 64, 4096))
+    if len(runs) == 1 and side.starts_settled and runs[0].steps > most // 2:
+        return 0
+    return most
+
+
+def _moves_little(a: Matrix, b: Matrix, enough: float) -> bool:
+    defined = np.isfinite(a)
+    return bool(np.array_equal(defined, np.isfinite(b)) and np.max(np.abs(a[defined] - b[defined])) <= enough)
+
+
+def _adding_up(place: int, steps: int, a: Matrix | None, loss: Matrix) -> Iterator[_Segment]:
+    """Yield the bound that needs nothing: Φ(A) ≤ max A, so no step adds more than its own largest loss."""
+    enters = 0.0 if a is None else float(np.max(a, where=np.isfinite(a), initial=0.0))
+    each = float(loss.max())
+    block, done = 1, 0
+    while done < steps:
+        block = min(block, steps - done) if each > 0 else steps
+        most = up(enters + (done + block - 1) * each)
+        message = np.full(loss.shape, most)
+        np.fill_diagonal(message, 0.0)
+        yield _Segment(place + done + 1, place + done + block, message)
+        done, block = done + block, 2 * block
+
+
+def _overlaps(
+    future: Sequence[_Segment], past: Sequence[_Segment], runs: Sequence[Run]
+) -> Iterator[tuple[int, int, Matrix, Matrix, Matrix]]:
+    """Yield maximal stretches of records that share all three, in order: first, last, future, past, own loss."""
+    first, f, g, r, run_end = 1, 0, 0, 0, runs[0].steps
+    length = future[-1].last
+    while first <= length:
+        last = min(future[f].last, past[g].last, run_end)
+        yield first, last, future[f].message, past[g].message, runs[r].loss
+        f += future[f].last == last
+        g += past[g].last == last
+        if run_end == last and last < length:
+            r += 1
+            run_end += runs[r].steps
+        first = last + 1
+
+
+def _least_divisor(leakage: Callable[[float], float], epsilon: float, start: float, tolerance: float) -> float:
+    """Invert a falling function by secants in logarithms, inside a bracket that shrinks; see ``least_divisor``."""
+    too_small, enough = 0.0, math.inf
+    goal = epsilon * (1 - tolerance / 2)
+    divisor, last = start, None
+    for step in range(_MOST_EVALUATIONS):
+        report_progress("propagating leakage", 1 - 0.7**step)
+        found = leakage(divisor)
+        if found <= epsilon:
+            enough = divisor
+            if found >= epsilon * (1 - tolerance) or found == 0:
+                break
+        else:
+            too_small = divisor
+        slope = 1.0
+        if last is not None and 0 < found < math.inf and 0 < last[1] < math.inf and last[0] != divisor:
+            slope = math.log(last[1] / found) / math.log(divisor / last[0])
+        last = divisor, found
+        divisor = divisor * (found / goal) ** (1 / min(max(slope, 0.2), 20.0)) if found < math.inf else 4 * divisor
+        if not too_small < divisor < enough:
+            divisor = (
+                math.sqrt(too_small * enough)
+                if 0 < too_small and enough < math.inf
+                else (enough / 4 if enough < math.inf else too_small * 4)
+            )
+        if enough < math.inf and enough - too_small <= tolerance * 0.01 * enough:
+            break
+    return enough
