@@ -1,12 +1,14 @@
 """Calibrated noise: how much a release needs, what it promises, and which secret decides it."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core import discrete_laplace
+from pufferfish.core.tilts import TiltedChain, scale_too_small
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
 from pufferfish.queries import LinearQuery, Query
@@ -72,7 +74,7 @@ class Bound(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Calibration:
     """Noise for one query under one class Θ; made by a mechanism's ``calibrate``, from public things only.
 
@@ -147,6 +149,23 @@ class Calibration:
         """Record-level loss of the release for every pair of states, in nats, rounded up; shape (k, k)."""
         distance = self.linear.unit_distance
         return np.where(distance > 0, np.nextafter(distance / self.unit_scale, np.inf), 0.0)
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """A scale that no mechanism can go below: Laplace noise of less is not ε-Pufferfish for this query and Θ.
+
+        Found by sign tilts (docs/propagation.md, "How near the least possible"); ``scale / lower_bound`` says how much
+        noise any other calibration of Laplace noise could save at most. 0 where no such scale was found. With
+        unobserved records it holds for a chain whose observed records follow each other.
+        """
+        if self.theta.stands_for_more:
+            return 0.0
+        records = max(chain.records for chain in self.length)
+        chains = [
+            TiltedChain(chain.transition_matrix, chain.initial_distribution, self.linear.weights, records)
+            for chain in self.theta.chains
+        ]
+        return scale_too_small(chains, self.epsilon, self.unit_scale) * float(self.linear.unit)
 
     @property
     def records(self) -> int:

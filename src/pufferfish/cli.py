@@ -26,7 +26,7 @@ from pufferfish.data.durations import parse_duration
 from pufferfish.errors import DataError, ParameterError, PufferfishError, QueryError, RecordError, printable
 from pufferfish.files import check_writable
 from pufferfish.fit import fit_chain
-from pufferfish.mechanisms import MECHANISMS
+from pufferfish.mechanisms import MECHANISMS, LeakagePropagation
 from pufferfish.mechanisms.base import as_epsilon
 from pufferfish.model_file import Model, read_model, write_model
 from pufferfish.models.chain_class import ChainClass
@@ -37,7 +37,7 @@ from pufferfish.report.plot import PICTURE_KINDS, require_matplotlib
 
 __all__ = ["main"]
 
-_DEFAULT_MECHANISM = "mqm-exact"
+_DEFAULT_MECHANISM = LeakagePropagation.name
 
 
 class _Group(click.Group):
@@ -394,15 +394,19 @@ def _print_release(found: Release) -> None:
 def _print_comparison(rows: Comparison) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("mechanism")
-    for heading in ("scale", "noise multiplier", "expected L1 error", "seconds"):
+    for heading in ("scale", "noise multiplier", "expected L1 error", "/ lower bound", "seconds"):
         table.add_column(heading, justify="right")
     for row in rows:
         if row.reason is not None:
-            table.add_row(row.title, "N/A", "", "", "")
+            table.add_row(row.title, "N/A", "", "", "", "")
         else:
             numbers = (row.scale, row.noise_multiplier, row.expected_l1_error)
-            table.add_row(row.title, *(_number(v or 0.0) for v in numbers), f"{row.seconds:.2f}")
+            ratio = "" if row.over_lower_bound is None else f"{row.over_lower_bound:.4g}"
+            table.add_row(row.title, *(_number(v or 0.0) for v in numbers), ratio, f"{row.seconds:.2f}")
     _print_table(table)
+    lower = next((row.lower_bound for row in rows if row.lower_bound), None)
+    if lower is not None:
+        click.echo(f"lower bound: Laplace noise of a scale below {_number(lower)} cannot give this guarantee")
     for row in rows:
         if row.reason is not None:
             click.echo(printable(f"{row.title}: N/A, {row.reason}"))

@@ -1,9 +1,10 @@
 """The noise of every mechanism, before anything is spent."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from pufferfish.calibration import Calibration
 from pufferfish.core.progress import report_progress
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms import MECHANISMS
@@ -28,6 +29,8 @@ class ComparisonRow:
         Scale over the query's Lipschitz constant.
     expected_l1_error : float or None
         Expected L1 distance between released and exact vector.
+    lower_bound : float or None
+        A scale below which no Laplace noise gives the guarantee, the same for all rows; None where none was found.
     seconds : float
         Time to compute the scale.
     reason : str or None
@@ -39,8 +42,14 @@ class ComparisonRow:
     scale: float | None = None
     noise_multiplier: float | None = None
     expected_l1_error: float | None = None
+    lower_bound: float | None = None
     seconds: float = 0.0
     reason: str | None = None
+
+    @property
+    def over_lower_bound(self) -> float | None:
+        """Scale over lower bound: how many times the least possible noise it is at most."""
+        return self.scale / self.lower_bound if self.scale and self.lower_bound else None
 
 
 class Comparison(tuple[ComparisonRow, ...]):
@@ -49,16 +58,27 @@ class Comparison(tuple[ComparisonRow, ...]):
     __slots__ = ()
 
     def __str__(self) -> str:
-        lines = [f"{'mechanism':<12}{'scale':>14}{'noise multiplier':>18}{'expected L1 error':>19}{'seconds':>9}"]
+        lines = ["".join(f"{heading:>{width}}" for heading, width in _COLUMNS)]
         for row in self:
             if row.reason is not None:
-                lines.append(f"{row.title:<12}{'N/A':>14}  {row.reason}")
+                lines.append(f"{row.title:<20}{'N/A':>12}  {row.reason}")
             else:
+                ratio = "" if row.over_lower_bound is None else f"{row.over_lower_bound:.4g}"
                 lines.append(
-                    f"{row.title:<12}{row.scale:>14.6g}{row.noise_multiplier:>18.6g}"
-                    f"{row.expected_l1_error:>19.6g}{row.seconds:>9.2f}"
+                    f"{row.title:<20}{row.scale:>12.6g}{row.noise_multiplier:>18.6g}"
+                    f"{row.expected_l1_error:>19.6g}{ratio:>15}{row.seconds:>9.2f}"
                 )
         return "\n".join(lines)
+
+
+_COLUMNS = (
+    ("mechanism           ", 20),
+    ("scale", 12),
+    ("noise multiplier", 18),
+    ("expected L1 error", 19),
+    ("/ lower bound", 15),
+    ("seconds", 9),
+)
 
 
 def compare(theta: Any, query: Query, epsilon: float, length: Any) -> Comparison:
@@ -78,7 +98,7 @@ def compare(theta: Any, query: Query, epsilon: float, length: Any) -> Comparison
     Returns
     -------
     Comparison
-        One row per mechanism, in the order of the paper's tables.
+        One row per mechanism, in the order of the paper's tables, propagation last.
 
     Raises
     ------
@@ -95,6 +115,7 @@ def compare(theta: Any, query: Query, epsilon: float, length: Any) -> Comparison
     class_ = as_chain_class(theta)
     epsilon = as_epsilon(epsilon)
     rows: list[ComparisonRow] = []
+    best: Calibration | None = None
     for i, mechanism in enumerate(MECHANISMS):
         report_progress("comparing mechanisms", i / len(MECHANISMS))
         name, title = mechanism.name, mechanism.title
@@ -105,6 +126,7 @@ def compare(theta: Any, query: Query, epsilon: float, length: Any) -> Comparison
             reason = str(error).removeprefix(f"{title} does not apply: ")
             rows.append(ComparisonRow(mechanism=name, title=title, reason=reason))
             continue
+        best = found if best is None or found.scale < best.scale else best
         rows.append(
             ComparisonRow(
                 mechanism=name,
@@ -115,4 +137,5 @@ def compare(theta: Any, query: Query, epsilon: float, length: Any) -> Comparison
                 seconds=time.perf_counter() - start,
             )
         )
-    return Comparison(rows)
+    lower = None if best is None else best.lower_bound or None
+    return Comparison(row if row.reason else replace(row, lower_bound=lower) for row in rows)

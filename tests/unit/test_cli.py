@@ -75,7 +75,7 @@ def test_the_main_job(tmp_path: Path, private: Path, model: Path) -> None:
     assert found.query.labels == ["active", "rest"]
     assert found.data.records == 900
     assert found.data.subjects == 3
-    assert found.mechanism.name == "mqm-exact"
+    assert found.mechanism.name == "propagation"
     assert found.warnings == []
     assert "public.csv" in found.theta.origin
     assert plot.stat().st_size > 1000

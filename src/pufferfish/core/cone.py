@@ -39,6 +39,9 @@ _INTERPRETED = 200_000
 """Steps of the search (pairs times states squared) that are interpreted before compiling pays."""
 
 
+_SEARCHED = 300.0
+"""With bounds beyond this many nats flows would leave the range of a double, and Φ(A) ≤ max A has to do."""
+
 _DENSE = 200
 """Linear systems of at most this many unknowns are solved directly, larger ones by their series."""
 
@@ -103,13 +106,14 @@ class LogRatios:
         bounds: Matrix = np.full((k, k), np.inf)
         np.fill_diagonal(bounds, 0.0)
         if x.size:
-            trees = self._trees_for(kernel, a, x, x_)
-            self._search(x.size * k * k)(
-                kernel.upper, kernel.lower, a, x, x_, trees.tails, trees.heads, trees.flows, trees.shares
-            )
-            proved = certify(kernel, a, x, x_, trees.tails, trees.heads, trees.flows)
-            plain = _without_flows(kernel)
-            bounds[x, x_] = np.minimum(proved, plain[x, x_])
+            reached = np.any(kernel.upper[kernel.rows] > 0, axis=0)
+            most = float(np.max(a[np.ix_(reached, reached)]))
+            bounds[x, x_] = np.minimum(_without_flows(kernel)[x, x_], most)
+            if most <= _SEARCHED:
+                trees = self._trees_for(kernel, a, x, x_)
+                arcs = trees.tails, trees.heads, trees.flows
+                self._search(x.size * k * k)(kernel.upper, kernel.lower, a, x, x_, *arcs, trees.shares)
+                bounds[x, x_] = np.minimum(bounds[x, x_], certify(kernel, a, x, x_, *arcs))
         return bounds
 
     def solve(self, residual: Matrix) -> Matrix:

@@ -16,8 +16,7 @@ soon as it moves no more and is below a certified fixed point (:mod:`pufferfish.
 covers the rest of the run: the cost does not depend on T.
 """
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.cone import close
-from pufferfish.core.progress import report_progress
+from pufferfish.core.inversion import bracket
 from pufferfish.core.rounding import up
 from pufferfish.core.sides import Side, future_of, past_of
 
@@ -36,8 +35,6 @@ Vector = NDArray[np.float64]
 
 _CONVERGED = 1e-7
 """A sweep moves no more once a step changes it by at most this share of the largest loss."""
-
-_MOST_EVALUATIONS = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,12 +117,11 @@ class ChainPropagation:
 
         Within the tolerance, on the private side. ``start`` is a guess.
         """
-        return _least_divisor(
-            lambda divisor: self.leakage([Run(run.steps, run.loss / divisor) for run in runs]).total,
-            epsilon,
-            start,
-            tolerance,
-        )
+
+        def leakage(divisor: float) -> float:
+            return self.leakage([Run(run.steps, run.loss / divisor) for run in runs]).total
+
+        return bracket(leakage, epsilon, start, tolerance=tolerance, from_above=False).enough
 
     def _worst(self, future: Sequence[_Segment], past: Sequence[_Segment], runs: Sequence[Run]) -> Attained:
         worst = Attained(0.0)
@@ -215,33 +211,3 @@ def _overlaps(
             r += 1
             run_end += runs[r].steps
         first = last + 1
-
-
-def _least_divisor(leakage: Callable[[float], float], epsilon: float, start: float, tolerance: float) -> float:
-    """Invert a falling function by secants in logarithms, inside a bracket that shrinks; see ``least_divisor``."""
-    too_small, enough = 0.0, math.inf
-    goal = epsilon * (1 - tolerance / 2)
-    divisor, last = start, None
-    for step in range(_MOST_EVALUATIONS):
-        report_progress("propagating leakage", 1 - 0.7**step)
-        found = leakage(divisor)
-        if found <= epsilon:
-            enough = divisor
-            if found >= epsilon * (1 - tolerance) or found == 0:
-                break
-        else:
-            too_small = divisor
-        slope = 1.0
-        if last is not None and 0 < found < math.inf and 0 < last[1] < math.inf and last[0] != divisor:
-            slope = math.log(last[1] / found) / math.log(divisor / last[0])
-        last = divisor, found
-        divisor = divisor * (found / goal) ** (1 / min(max(slope, 0.2), 20.0)) if found < math.inf else 4 * divisor
-        if not too_small < divisor < enough:
-            divisor = (
-                math.sqrt(too_small * enough)
-                if 0 < too_small and enough < math.inf
-                else (enough / 4 if enough < math.inf else too_small * 4)
-            )
-        if enough < math.inf and enough - too_small <= tolerance * 0.01 * enough:
-            break
-    return enough
