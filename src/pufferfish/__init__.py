@@ -15,6 +15,7 @@ from pufferfish.data import Sequences, read_sequences
 from pufferfish.errors import PufferfishError
 from pufferfish.fit import fit_chain
 from pufferfish.mechanisms import EntryDP, GroupDP, LeakagePropagation, MQMApprox, MQMExact, ParticipantDP
+from pufferfish.mechanisms.losses import Profile
 from pufferfish.model_file import Model, read_model, write_model
 from pufferfish.models import ChainClass, ChainLength, MarkovChain
 from pufferfish.queries import Count, Frequency, Histogram, Mean, Sum
@@ -36,6 +37,7 @@ __all__ = [
     "Mean",
     "Model",
     "ParticipantDP",
+    "Profile",
     "PufferfishError",
     "Release",
     "Sequences",

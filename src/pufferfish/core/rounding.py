@@ -8,8 +8,9 @@ below :data:`TINY` are never used: they are computed again in logarithms.
 """
 
 import math
+from fractions import Fraction
 
-__all__ = ["TINY", "UNIT", "down", "up"]
+__all__ = ["TINY", "UNIT", "down", "float_up", "up"]
 
 UNIT = 2.0**-52
 """Twice the unit roundoff of double precision: every error bound here is stated with this slack of two."""
@@ -26,3 +27,15 @@ def up(x: float, ulps: int = 4) -> float:
 def down(x: float, ulps: int = 4) -> float:
     """Return ``x`` moved towards −∞ by a few units in the last place (infinities stay, and an exact 0)."""
     return x - ulps * math.ulp(x) if x and math.isfinite(x) else x
+
+
+def float_up(exact: Fraction | int) -> float:
+    """Return the least double that is at least an exact number.
+
+    Examples
+    --------
+    >>> float_up(sum([Fraction("0.1")] * 10)), float_up(Fraction(1, 3)) > 1 / 3
+    (1.0, True)
+    """
+    nearest = float(exact)
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)

@@ -10,6 +10,7 @@ and x'. The exact loss never rises with b (Lap(b') for b' > b is Lap(b) plus ind
 one tilt exceeds ε is too small, and so is every smaller one. Numbers here are rounded *down*.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Literal
 
@@ -87,8 +88,7 @@ class TiltedChain:
         """Return sign vectors worth trying: all of them, or those that are best where noise is large; shape (n, m)."""
         m = self._weights.shape[0]
         if self.all_signs:
-            bits = np.arange(2**m)[:, None] >> np.arange(m)
-            return np.where(bits % 2 == 0, 1.0, -1.0)
+            return np.array(list(itertools.product((1.0, -1.0), repeat=m)))
         told = _visits(self._p, min(self._records, 4 * _HORIZON))
         if len(strong_components(self._p > 0)) == 1:
             pi = stationary_law(self._p)

@@ -13,70 +13,21 @@ alone. Both directions round towards privacy.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration, Witness
 from pufferfish.core.rounding import UNIT
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
+from pufferfish.mechanisms.losses import Losses, as_losses
 from pufferfish.models.chain_class import ChainClass, as_chain_class
 from pufferfish.models.lengths import ChainLength, as_lengths
 from pufferfish.queries import Query
 
-__all__ = ["InfluenceBound", "Losses", "as_epsilon", "as_losses", "decisive"]
+__all__ = ["InfluenceBound", "as_epsilon"]
 
 _MOST_NUDGES = 60
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Losses:
-    """Record-level losses of one chain.
-
-    Parameters
-    ----------
-    length : ChainLength
-        The chain they belong to.
-    values : ndarray
-        Shape () one loss for every observed record; (T,) one per step; (k, k) or (T, k, k) one per pair of
-        states.
-    """
-
-    length: ChainLength
-    values: NDArray[np.float64]
-
-    @property
-    def of_observed(self) -> bool:
-        """Whether it is one loss for every observed record, wherever those are in the chain."""
-        return self.values.ndim in (0, 2)
-
-    @property
-    def per_record(self) -> NDArray[np.float64]:
-        """Largest loss over pairs of states: shape () where all records have the same loss, else (T,)."""
-        return self.values.max(axis=(-2, -1)) if self.values.ndim >= 2 else self.values
-
-
-def decisive(losses: Sequence[Losses]) -> Iterator[Losses]:
-    """Yield the chains that can decide: of those with one loss for all records, those that no other outdoes.
-
-    A chain of no more steps and no more observed records is another one with some of its losses left out, and less
-    loss never leaks more.
-    """
-    uniform: dict[bytes, list[Losses]] = {}
-    for chain in losses:
-        if chain.of_observed:
-            uniform.setdefault(chain.values.tobytes(), []).append(chain)
-        else:
-            yield chain
-    for chains in uniform.values():
-        records = 0
-        for chain in sorted(chains, key=lambda c: (c.length.steps, c.length.records), reverse=True):
-            if chain.length.records > records:
-                records = chain.length.records
-                yield chain
 
 
 class InfluenceBound(ABC):
@@ -139,10 +90,10 @@ class InfluenceBound(ABC):
 
         Parameters
         ----------
-        record_loss : float, array_like, or list of these
+        record_loss : float, array_like, Profile, or list of these
             A number (every observed record), shape (T,) (one per step of the chain, 0 where unobserved), (k, k) or
-            (T, k, k) (one per pair of states). For several chains either one entry for all of them, or a list with
-            one entry per chain.
+            (T, k, k) (one per pair of states), or a :class:`Profile`. For several chains either one entry for all of
+            them, or a list with one entry per chain.
 
         Returns
         -------
@@ -221,40 +172,3 @@ def as_epsilon(epsilon: Any) -> float:
     if not 0 < value < math.inf:
         raise ParameterError(f"epsilon is {value:g}, expected a positive finite number such as 1.0")
     return value
-
-
-def as_losses(record_loss: Any, length: Sequence[ChainLength], k: int) -> tuple[Losses, ...]:
-    """Return the losses of every chain, checked; a list or tuple has one entry per chain where there are several.
-
-    Raises
-    ------
-    ParameterError
-        If a loss is negative or not finite, or a shape does not fit.
-    """
-    if isinstance(record_loss, list | tuple) and len(length) > 1:
-        entries: list[Any] = list(record_loss)  # pyright: ignore[reportUnknownArgumentType]
-        if len(entries) != len(length):
-            raise ParameterError(f"record_loss has {len(entries)} entries, expected {len(length)}: one per chain")
-        return tuple(
-            Losses(chain, _one_loss(entry, chain, k, f"record_loss[{c}]"))
-            for c, (entry, chain) in enumerate(zip(entries, length, strict=True))
-        )
-    if isinstance(record_loss, list) and len(length) == 1 and len(record_loss) == 1:  # pyright: ignore[reportUnknownArgumentType]
-        record_loss = record_loss[0]  # pyright: ignore[reportUnknownVariableType]
-    return tuple(Losses(chain, _one_loss(record_loss, chain, k, "record_loss")) for chain in length)
-
-
-def _one_loss(entry: Any, chain: ChainLength, k: int, name: str) -> NDArray[np.float64]:
-    try:
-        loss = np.asarray(entry, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} is not an array of numbers") from None
-    shapes = {0: (), 1: (chain.steps,), 2: (k, k), 3: (chain.steps, k, k)}
-    if loss.shape != shapes.get(loss.ndim):
-        raise ParameterError(
-            f"{name} has shape {loss.shape}, expected a number, ({chain.steps},), ({k}, {k}) or "
-            f"({chain.steps}, {k}, {k}): records of the chain, then pairs of states"
-        )
-    if not np.all(np.isfinite(loss)) or np.any(loss < 0):
-        raise ParameterError(f"{name} has an entry that is negative or not finite; losses are at least 0")
-    return loss

@@ -19,7 +19,8 @@ from pufferfish.core.progress import report_progress
 from pufferfish.core.quilts import LeakThrough, Objective, Quilt, Score, worst_node
 from pufferfish.core.rounding import up
 from pufferfish.errors import ParameterError
-from pufferfish.mechanisms.base import InfluenceBound, Losses, decisive
+from pufferfish.mechanisms.base import InfluenceBound
+from pufferfish.mechanisms.losses import Losses, decisive
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
 
@@ -54,15 +55,16 @@ class Weights:
     def __call__(self, first: int, last: int) -> float:
         """Sum of the losses of records first..last (1-based), rounded up."""
         if self.uniform:
-            return up(self._each * min(last - first + 1, self._most))
+            records = min(last - first + 1, self._most)
+            return up(self._each * records) if records > 1 else self._each
         return up(int(self._sums[last] - self._sums[first - 1]) * self._quantum)
 
     def many(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> Vector:
         """Return the sums of many runs."""
         if self.uniform:
-            sums = self._each * np.minimum(last - first + 1, self._most).astype(np.float64)
-        else:
-            sums = (self._sums[last] - self._sums[first - 1]).astype(np.float64) * self._quantum
+            records = np.minimum(last - first + 1, self._most).astype(np.float64)
+            return self._each * records * np.where(records > 1, 1 + 2.0**-50, 1.0)
+        sums = (self._sums[last] - self._sums[first - 1]).astype(np.float64) * self._quantum
         return sums * (1 + 2.0**-50)
 
 

@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from pufferfish.calibration import Witness
-from pufferfish.mechanisms.base import InfluenceBound, Losses
+from pufferfish.mechanisms.base import InfluenceBound
+from pufferfish.mechanisms.losses import Losses
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.markov_chain import MarkovChain
 
@@ -57,7 +58,7 @@ class EntryDP(InfluenceBound):
         return None
 
     def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
-        worst = max(losses, key=lambda chain: float(np.max(chain.per_record)))
+        worst = max(losses, key=lambda chain: float(np.max(chain.largest)))
         if not any(_has_secret(chain) for chain in self.theta.chains):
             return 0.0, None
         witness = Witness(
@@ -69,7 +70,7 @@ class EntryDP(InfluenceBound):
             nearby=1,
             influence=0.0,
         )
-        return float(np.max(worst.per_record)), witness
+        return float(np.max(worst.largest)), witness
 
     def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
         total, witness = self._leakage(losses)

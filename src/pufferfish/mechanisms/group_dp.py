@@ -5,17 +5,23 @@ group, of its *observed* records: records that are not in the table cost nothing
 """
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
-from pufferfish.core.rounding import up
-from pufferfish.mechanisms.base import InfluenceBound, Losses
+from pufferfish.core.rounding import float_up, up
+from pufferfish.mechanisms.base import InfluenceBound
+from pufferfish.mechanisms.losses import Losses
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
 
 __all__ = ["GroupDP", "ParticipantDP"]
+
+_MOST_EXACT = 4096
+"""Stretches of a profile up to which losses are added exactly."""
 
 
 class GroupDP(InfluenceBound):
@@ -59,11 +65,12 @@ class GroupDP(InfluenceBound):
 
 
 def _total(losses: Losses) -> tuple[float, Witness]:
-    each = losses.per_record
     if losses.of_observed:
-        total, records = up(float(each) * losses.length.records), losses.length.records
+        times = np.array([losses.length.records])
     else:
-        total, records = up(float(np.sum(each)), 4 * each.size), int(np.count_nonzero(each))
+        times = losses.steps
+    total = _sum_up(losses.largest, times)
+    records = int(times[losses.largest > 0].sum()) if not losses.of_observed else losses.length.records
     witness = Witness(
         theta=0,
         length=losses.length.steps,
@@ -74,6 +81,13 @@ def _total(losses: Losses) -> tuple[float, Witness]:
         influence=0.0,
     )
     return total, witness
+
+
+def _sum_up(each: NDArray[np.float64], times: NDArray[np.int64]) -> float:
+    """Return the sum of losses times their numbers, rounded up: exact where it can be held."""
+    if each.size <= _MOST_EXACT:
+        return float_up(sum(Fraction(float(e)) * int(n) for e, n in zip(each, times, strict=True)))
+    return up(float(np.sum(each * times)), 8 * each.size)
 
 
 class ParticipantDP(GroupDP):

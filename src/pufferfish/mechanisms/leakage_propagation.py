@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
 from pufferfish.core.progress import report_progress
 from pufferfish.core.propagation import Attained, ChainPropagation, Run
-from pufferfish.mechanisms.base import InfluenceBound, Losses, decisive
+from pufferfish.mechanisms.base import InfluenceBound
+from pufferfish.mechanisms.losses import Losses, decisive
 from pufferfish.mechanisms.mqm_exact import MQMExact
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.markov_chain import MarkovChain
@@ -80,7 +80,7 @@ class LeakagePropagation(InfluenceBound):
     def __init__(self, theta: Any, length: Any) -> None:
         super().__init__(theta, length)
         self._members = [_member(chain, self.length) for chain in self.theta.chains]
-        self._known: dict[tuple[tuple[int, bytes], ...], tuple[float, Witness | None]] = {}
+        self._known: dict[tuple[object, ...], tuple[float, Witness | None]] = {}
 
     @classmethod
     def supports(cls, theta: ChainClass) -> str | None:
@@ -88,7 +88,7 @@ class LeakagePropagation(InfluenceBound):
         return None
 
     def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
-        key = tuple((loss.length.steps, loss.values.tobytes()) for loss in losses)
+        key = tuple(chain.key for chain in losses)
         if key not in self._known:
             while len(self._known) >= _KEPT:
                 self._known.pop(next(iter(self._known)))
@@ -119,7 +119,7 @@ class LeakagePropagation(InfluenceBound):
     def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
         least, witness = 0.0, None
         for theta, chain in self._each(losses):
-            if least > 0 and self._one(theta, _divided(chain, least))[0] <= epsilon:
+            if least > 0 and self._one(theta, chain.divided(least))[0] <= epsilon:
                 continue
             member = self._members[theta]
             divisor, found = member.quilts._least_divisor([chain], epsilon)  # pyright: ignore[reportPrivateUsage]
@@ -152,26 +152,13 @@ class LeakagePropagation(InfluenceBound):
 
 def as_runs(losses: Losses, k: int) -> list[Run]:
     """Return a chain's losses as runs of records with the same loss; profiles with very many are rounded up."""
-    values = losses.values
     other = ~np.eye(k, dtype=np.bool_)
-    if losses.of_observed:
-        return [Run(losses.length.steps, values * other)]
-    changes = np.any(values[1:] != values[:-1], axis=tuple(range(1, values.ndim)))
-    starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
-    if starts.size > _MOST_RUNS:
-        starts = starts[:: -(-starts.size // _MOST_RUNS)]
+    values = losses.values if losses.values.ndim == 3 else losses.values[:, None, None]
+    together = -(-len(values) // _MOST_RUNS)
     return [
-        Run(int(end - start), _largest(values[start:end]) * other)
-        for start, end in zip(starts, [*starts[1:], len(values)], strict=True)
+        Run(int(losses.steps[i : i + together].sum()), values[i : i + together].max(axis=0) * other)
+        for i in range(0, len(values), together)
     ]
-
-
-def _largest(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.max(values, axis=0)
-
-
-def _divided(chain: Losses, divisor: float) -> Losses:
-    return Losses(chain.length, np.nextafter(chain.values / divisor, np.inf) * (chain.values > 0))
 
 
 def _member(chain: MarkovChain, length: Any) -> _Member:

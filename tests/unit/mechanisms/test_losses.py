@@ -8,8 +8,8 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.mechanisms.base import Losses, as_losses
 from pufferfish.mechanisms.chain_quilts import Weights
+from pufferfish.mechanisms.losses import Losses, as_losses
 from pufferfish.mechanisms.mqm_approx import mixing_bound
 from pufferfish.models import ChainLength
 
@@ -19,7 +19,7 @@ CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
 def losses(values: Any) -> Losses:
     array = np.asarray(values, dtype=float)
     steps = array.shape[0] if array.ndim in (1, 3) else 10
-    return Losses(ChainLength(steps, steps), array)
+    return as_losses(array, (ChainLength(steps, steps),), 2)[0]
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,37 @@ def test_weights_count_the_largest_change_of_a_matrix() -> None:
 def test_a_list_is_one_entry_per_chain_only_where_there_are_several() -> None:
     one, two = (ChainLength(2, 2),), (ChainLength(2, 2), ChainLength(3, 3))
     assert as_losses([0.1, 0.2], one, 2)[0].values.tolist() == [0.1, 0.2]
-    assert [entry.values.tolist() for entry in as_losses([0.1, 0.2], two, 2)] == [0.1, 0.2]
+    assert [entry.values.tolist() for entry in as_losses([0.1, 0.2], two, 2)] == [[0.1], [0.2]]
     assert as_losses([[0.1, 0.2]], one, 2)[0].values.tolist() == [0.1, 0.2]
+
+
+def test_losses_are_held_as_stretches() -> None:
+    held = losses([0.1, 0.1, 0.2, 0.0, 0.0])
+    assert (held.steps.tolist(), held.values.tolist(), held.of_observed) == ([2, 1, 2], [0.1, 0.2, 0.0], False)
+    assert held.per_record.tolist() == [0.1, 0.1, 0.2, 0.0, 0.0]
+    same = as_losses(pf.Profile([(2, 0.1), (1, 0.2), (2, 0.0)]), (ChainLength(5, 5),), 2)[0]
+    assert same.key == held.key
+    mixed = as_losses(pf.Profile([(4, [[0, 0.1], [0.3, 0]]), (1, 0.2)]), (ChainLength(5, 3),), 2)[0]
+    assert mixed.values.tolist() == [[[0, 0.1], [0.3, 0]], [[0, 0.2], [0.2, 0]]]
+
+
+@pytest.mark.parametrize(
+    ("stretches", "message"),
+    [
+        ([], "stretches of 0 steps, expected 5"),
+        ([(4, 0.1)], "stretches of 4 steps, expected 5"),
+        ([(5, 0.1), (0, 0.1)], "at least 1 in each"),
+        ([(5, -0.1)], "negative or not finite"),
+        ([(5, math.nan)], "negative or not finite"),
+        ([(5, [0.1, 0.2])], "a loss of shape"),
+        ([5], "no profile"),
+        ([("x", 0.1)], "no profile"),
+        ([(5, "x")], "not an array of numbers"),
+    ],
+)
+def test_bad_profiles(stretches: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        pf.MQMExact(CHAIN, 5).leakage(pf.Profile(stretches))
 
 
 def test_group_dp_charges_observed_records_only() -> None:
