@@ -17,7 +17,7 @@ LAYERS = [
     {"files", "noise"},
     {"model_file", "comparison"},
     {"data"},
-    {"fit", "report"},
+    {"fit", "report", "ledger"},
     {"release"},
     {"cli"},
     {"__init__", "__main__"},

@@ -14,6 +14,7 @@ from pufferfish.core.divergence import max_divergence
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.errors import PufferfishError
 from pufferfish.fit import fit_chain
+from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import EntryDP, GroupDP, LeakagePropagation, MQMApprox, MQMExact, ParticipantDP
 from pufferfish.mechanisms.losses import Profile
 from pufferfish.model_file import Model, read_model, write_model
@@ -31,6 +32,7 @@ __all__ = [
     "GroupDP",
     "Histogram",
     "LeakagePropagation",
+    "Ledger",
     "MQMApprox",
     "MQMExact",
     "MarkovChain",

@@ -26,7 +26,8 @@ from pufferfish.data.durations import parse_duration
 from pufferfish.errors import DataError, ParameterError, PufferfishError, QueryError, RecordError, printable
 from pufferfish.files import check_writable
 from pufferfish.fit import fit_chain
-from pufferfish.mechanisms import MECHANISMS, LeakagePropagation
+from pufferfish.ledger import Ledger
+from pufferfish.mechanisms import MECHANISMS, InfluenceBound, LeakagePropagation
 from pufferfish.mechanisms.base import as_epsilon
 from pufferfish.model_file import Model, read_model, write_model
 from pufferfish.models.chain_class import ChainClass
@@ -107,7 +108,8 @@ _QUERY_HELP = "histogram (shares), histogram-counts, count:STATE,…, frequency:
 @_table_options()
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
 @click.option("--query", "query_text", default="histogram", show_default=True, metavar="QUERY", help=_QUERY_HELP)
-@click.option("--epsilon", required=True, type=float, help="Privacy parameter ε, above 0.")
+@click.option("--epsilon", type=float, help="Privacy parameter ε of this release, above 0.")
+@click.option("--up-to", type=float, metavar="E", help="With --ledger instead: what may be spent after it, in all.")
 @click.option(
     "--mechanism",
     "mechanism_name",
@@ -120,16 +122,19 @@ _QUERY_HELP = "histogram (shares), histogram-counts, count:STATE,…, frequency:
 @click.option("--output", required=True, metavar="FILE", help="Where the release is written, as JSON.")
 @click.option("--plot", "plot_path", metavar="FILE", help="Where a picture is drawn (.png, .svg, .pdf).")
 @click.option("--overwrite", is_flag=True, help="Replace the record of an earlier release.")
+@click.option("--ledger", "ledger_path", metavar="FILE", help="Ledger that this release is charged to.")
 def release_command(
     table: Path,
     model_path: str,
     query_text: str,
-    epsilon: float,
+    epsilon: float | None,
+    up_to: float | None,
     mechanism_name: str,
     valid: bool,
     output: str,
     plot_path: str | None,
     overwrite: bool,
+    ledger_path: str | None,
     **reading: Any,
 ) -> None:
     """Release a statistic of TABLE with noise that accounts for correlation.
@@ -139,16 +144,25 @@ def release_command(
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min \\
         --model model.json --query histogram --epsilon 1 --output release.json --plot release.png
     """
-    epsilon = as_epsilon(epsilon)
+    if (epsilon is None) == (up_to is None) or (up_to is not None and ledger_path is None):
+        raise ParameterError("give --epsilon, or --ledger and --up-to: what may be spent in all after this release")
+    as_epsilon(up_to if epsilon is None else epsilon)
     query = _parse_query(query_text)
-    _check_targets(output, plot_path, inputs=(table, model_path), keep="--output", overwrite=overwrite)
+    inputs = (table, model_path, *([ledger_path] if ledger_path else []))
+    _check_targets(output, plot_path, inputs=inputs, keep="--output", overwrite=overwrite)
     model = read_model(model_path)
+    ledger = None if ledger_path is None else Ledger.open(ledger_path)
     sequences = _read(table, model, reading)
     with _progress("calibrating noise"):
-        mechanism = next(m for m in MECHANISMS if m.name == mechanism_name)
-        calibration = mechanism(model.theta, sequences.length).calibrate(query, epsilon)
+        if ledger is None or epsilon is not None:
+            bound = _mechanism(mechanism_name)(model.theta, sequences.length)
+            calibration = bound.calibrate(query, as_epsilon(epsilon))
+        else:
+            calibration = ledger.calibrate(query, up_to=up_to, length=sequences.length)
     warnings = _warnings(table, model)
-    found = release(sequences, query, calibration, postprocess="valid" if valid else None, warnings=warnings)
+    postprocess = "valid" if valid else None
+    with _progress("releasing"):
+        found = release(sequences, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
     found.to_json(output)
     if plot_path is not None:
         found.plot(plot_path)
@@ -157,6 +171,81 @@ def release_command(
         click.echo(f"warning: {text}", err=True)
     written = [output] + ([plot_path] if plot_path else [])
     click.echo(f"written: {', '.join(written)}")
+
+
+@main.group("ledger")
+def ledger_group() -> None:
+    """One budget for many releases of the same table.
+
+    \b
+    The usual way:
+      pufferfish ledger create book.json --model model.json --budget 2 --table steps.csv --state activity --subject id
+      pufferfish release steps.csv … --ledger book.json --epsilon 0.5 --output first.json
+      pufferfish ledger show   book.json
+    """
+
+
+@ledger_group.command("create")
+@click.argument("ledger_path", metavar="FILE")
+@click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
+@click.option("--budget", required=True, type=float, help="The most that all releases may leak together, above 0.")
+@click.option("--table", required=True, type=click.Path(path_type=Path), help="The table whose releases are charged.")
+@_table_options()
+@click.option(
+    "--mechanism",
+    "mechanism_name",
+    type=click.Choice([m.name for m in MECHANISMS]),
+    default=_DEFAULT_MECHANISM,
+    show_default=True,
+    help="What proves how much the releases leak together.",
+)
+def ledger_create_command(
+    ledger_path: str, model_path: str, budget: float, table: Path, mechanism_name: str, **reading: Any
+) -> None:
+    """Make a ledger for TABLE, read in one way: its records, states, filter and bins.
+
+    \b
+    Example:
+      pufferfish ledger create book.json --model model.json --budget 2 \
+        --table steps.csv --state activity --subject id --time minute --max-gap 10min
+    """
+    _check_targets(ledger_path, None, inputs=(table, model_path), keep="--output", overwrite=False)
+    model = read_model(model_path)
+    sequences = _read(table, model, reading)
+    ledger = Ledger(_mechanism(mechanism_name)(model.theta, sequences.length), budget, base=sequences.base)
+    ledger.save(ledger_path)
+    click.echo(f"ledger for {sequences.records:,} records in {len(sequences.length):,} chains, budget {budget:g}")
+    click.echo(f"written: {ledger_path}")
+
+
+@ledger_group.command("show")
+@click.argument("ledger_path", metavar="FILE")
+def ledger_show_command(ledger_path: str) -> None:
+    """Show the releases in a ledger, what they leak together, and what is left.
+
+    \b
+    Example:
+      pufferfish ledger show book.json
+    """
+    ledger = Ledger.open(ledger_path)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("", "when (UTC)", "what"):
+        table.add_column(heading)
+    for heading in ("alone", "together"):
+        table.add_column(heading, justify="right")
+    for entry in ledger.entries:
+        alone = "" if entry.epsilon is None else _number(entry.epsilon)
+        what = Text(printable(entry.what + (", a part" if entry.windows else "")))
+        table.add_row(str(entry.number), entry.created[:19], what, alone, _number(entry.spent))
+    if ledger.entries:
+        _print_table(table)
+    base = ledger.base
+    if base is not None:
+        click.echo(printable(f"table {base.source}, column {base.state}; Θ: {ledger.bound.theta.origin}"))
+    click.echo(
+        f"spent {_number(ledger.spent)} of {_number(ledger.budget)} by {ledger.bound.title}, "
+        f"remaining {_number(ledger.remaining)}"
+    )
 
 
 @main.command("fit")
@@ -269,6 +358,10 @@ def _read(table: Path, model: Model, reading: dict[str, Any]) -> Sequences:
             f"step, or give --step {model.step} if that is what they are"
         )
     return sequences
+
+
+def _mechanism(name: str) -> type[InfluenceBound]:
+    return next(mechanism for mechanism in MECHANISMS if mechanism.name == name)
 
 
 def _time(step: str) -> float:
@@ -384,6 +477,9 @@ def _print_release(found: Release) -> None:
         f"of {len(found.values)} values; all are within {_rounded(found.accuracy(0.05, joint=True), found.scale)} "
         "with 95% probability"
     )
+    if found.ledger is not None:
+        booked = found.ledger
+        click.echo(f"ledger: number {booked.entry}, spent {_number(booked.spent)} of {_number(booked.budget)} in all")
     if found.postprocessing:
         click.echo(f"post-processed: {found.postprocessing}")
     click.echo(found.promise)

@@ -9,13 +9,15 @@
     ├── NotApplicableError   a mechanism whose guarantee does not cover this Θ
     ├── DataError            a table that cannot be read as sequences of states
     ├── RecordError          a model or release file that is damaged, of another version, or cannot be written
-    └── ReleaseRefused       noise and data do not belong together: nothing was released
+    └── ReleaseRefused       noise, data and ledger do not belong together: nothing was released
+        └── BudgetExceeded   a ledger has too little left: nothing was spent
 
-All but ``NotApplicableError`` and ``ReleaseRefused`` are also ``ValueError``. The command line prints the
-message and exits with code 2.
+All but ``NotApplicableError``, ``ReleaseRefused`` and ``BudgetExceeded`` are also ``ValueError``. The command line
+prints the message and exits with code 2.
 """
 
 __all__ = [
+    "BudgetExceeded",
     "DataError",
     "ModelError",
     "NotApplicableError",
@@ -68,4 +70,8 @@ class RecordError(PufferfishError, ValueError):
 
 
 class ReleaseRefused(PufferfishError):
-    """Noise and data do not belong together; nothing was released."""
+    """Noise, data and ledger do not belong together; nothing was released."""
+
+
+class BudgetExceeded(ReleaseRefused):
+    """A ledger has too little left; nothing was spent and nothing released."""

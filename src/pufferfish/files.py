@@ -60,11 +60,22 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
             os.fsync(file.fileno())
         os.chmod(name, _mode_for(target))
         os.replace(name, target)
+        _flush_folder(target.parent)
     except BaseException as error:
         Path(name).unlink(missing_ok=True)
         if not isinstance(error, OSError):
             raise
         raise RecordError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make a new name in a folder survive a loss of power, where the system can."""
+    if hasattr(os, "O_DIRECTORY"):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _mode_for(target: Path) -> int:

@@ -10,7 +10,7 @@ from pufferfish.files import read_record, write_whole
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.markov_chain import MarkovChain
 
-__all__ = ["ChainRecord", "Model", "read_model", "write_model"]
+__all__ = ["ChainRecord", "Model", "ThetaRecord", "read_model", "write_model"]
 
 FORMAT = "pufferfish-model"
 VERSION = 1
@@ -54,6 +54,35 @@ class ChainRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
+class ThetaRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The class Θ under which a promise holds."""
+
+    origin: str
+    states: list[str]
+    chains: list[ChainRecord]
+
+    @classmethod
+    def of(cls, theta: ChainClass) -> "ThetaRecord":
+        """Return the record of a class."""
+        return cls(theta.origin, list(theta.states), [ChainRecord.of(chain) for chain in theta.chains])
+
+    def theta(self) -> ChainClass:
+        """Return the class, every chain checked as if it were made by hand.
+
+        Raises
+        ------
+        ModelError
+            If a chain is none.
+        """
+        chains: list[MarkovChain] = []
+        for i, chain in enumerate(self.chains):
+            start = chain.initial_distribution
+            if isinstance(start, str) and start not in ("stationary", "any"):
+                raise ModelError(f'initial_distribution of chain {i} is {start!r}, expected "stationary" or "any"')
+            chains.append(MarkovChain(chain.transition_matrix, start, states=self.states))  # pyright: ignore[reportArgumentType]
+        return ChainClass(tuple(chains), self.origin)
+
+
 class _ModelRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     format: str
     version: int
@@ -73,12 +102,13 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     RecordError
         If the file cannot be written; nothing is left behind.
     """
+    theta = ThetaRecord.of(model.theta)
     record = _ModelRecord(
         format=FORMAT,
         version=VERSION,
-        origin=model.theta.origin,
-        states=list(model.theta.states),
-        chains=[ChainRecord.of(chain) for chain in model.theta.chains],
+        origin=theta.origin,
+        states=theta.states,
+        chains=theta.chains,
         bins=None if model.bins is None else list(model.bins),
         step=model.step,
         fitted_on=model.fitted_on,
@@ -96,13 +126,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     """
     record = read_record(path, _ModelRecord, format_=FORMAT, version=VERSION)
     try:
-        chains: list[MarkovChain] = []
-        for i, chain in enumerate(record.chains):
-            start = chain.initial_distribution
-            if isinstance(start, str) and start not in ("stationary", "any"):
-                raise ModelError(f'initial_distribution of chain {i} is {start!r}, expected "stationary" or "any"')
-            chains.append(MarkovChain(chain.transition_matrix, start, states=record.states))  # pyright: ignore[reportArgumentType]
-        theta = ChainClass(tuple(chains), record.origin)
+        theta = ThetaRecord(record.origin, record.states, record.chains).theta()
     except ModelError as error:
         raise RecordError(f"{path} holds no valid model: {error}") from error
     bins = None if record.bins is None else tuple(record.bins)

@@ -7,20 +7,22 @@ is checked first, and its own privacy map must confirm the record-level loss tha
 
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pufferfish.errors import ReleaseRefused
 
-__all__ = ["add_discrete_laplace"]
+__all__ = ["discrete_laplace_noise"]
 
 _LARGEST = 2**62
 _MANY_SCALES = 200
 """P(|Z| > 200 b) is below 1e-86: no draw gets there."""
 
 
-def add_discrete_laplace(exact: Sequence[int], scale: float, *, lipschitz: int) -> list[int]:
-    """Return an integer vector plus independent discrete Laplace noise of at least the given scale.
+def discrete_laplace_noise(exact: Sequence[int], scale: float, *, lipschitz: int) -> Callable[[], list[int]]:
+    """Return what draws an integer vector plus independent discrete Laplace noise of at least the given scale.
+
+    Everything that can be refused is refused here; nothing is drawn before the call of what is returned.
 
     Parameters
     ----------
@@ -50,4 +52,4 @@ def add_discrete_laplace(exact: Sequence[int], scale: float, *, lipschitz: int) 
             f"OpenDP gives noise of scale {wider!r} a loss of {measurement.map(lipschitz)!r}, above "
             f"{lipschitz / scale!r}: nothing was released"
         )
-    return [int(v) for v in measurement([int(v) for v in exact])]
+    return lambda: [int(v) for v in measurement([int(v) for v in exact])]

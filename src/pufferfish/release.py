@@ -8,6 +8,7 @@ import importlib.metadata
 import math
 import os
 import platform
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,10 +21,10 @@ from pufferfish.core import discrete_laplace
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import DataError, ParameterError, RecordError, ReleaseRefused
 from pufferfish.files import read_record, write_whole
+from pufferfish.ledger import Ledger
 from pufferfish.mechanisms.base import InfluenceBound
-from pufferfish.model_file import ChainRecord
-from pufferfish.models.chain_class import ChainClass
-from pufferfish.noise import add_discrete_laplace
+from pufferfish.model_file import ThetaRecord
+from pufferfish.noise import discrete_laplace_noise
 from pufferfish.queries import LinearQuery, Query
 
 if TYPE_CHECKING:
@@ -64,14 +65,6 @@ class MechanismRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     witness: Witness
 
 
-class ThetaRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The class Θ under which the promise holds."""
-
-    origin: str
-    states: list[str]
-    chains: list[ChainRecord]
-
-
 class DataRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Public facts of the data: how the table was read, and the lengths that are published."""
 
@@ -80,6 +73,16 @@ class DataRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     chains: int
     records: int
     longest_chain: int
+
+
+class LedgerRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The place of a release in a ledger: what all releases up to it leak together at most, and by which bound."""
+
+    entry: int
+    spent: float
+    budget: float
+    mechanism: str
+    theta_origin: str
 
 
 class AccuracyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,6 +116,8 @@ class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         Time of the release, UTC.
     software : dict of str to str
         Versions.
+    ledger : record or None
+        Its place among other releases of the same records, where a ledger was kept.
     """
 
     format: str = FORMAT
@@ -133,6 +138,7 @@ class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     data: DataRecord
     theta: ThetaRecord
     software: dict[str, str]
+    ledger: LedgerRecord | None = None
 
     @property
     def value(self) -> NDArray[np.float64]:
@@ -226,6 +232,9 @@ def release(
     *,
     postprocess: Literal["valid"] | None = None,
     warnings: tuple[str, ...] = (),
+    ledger: Ledger | None = None,
+    window: Any = None,
+    coarsening: Mapping[Any, Any] | None = None,
 ) -> Release:
     """Release a query's value with calibrated noise.
 
@@ -242,6 +251,10 @@ def release(
         Euclidean distance), other queries inside their range. It costs no privacy, and is recorded.
     warnings : tuple of str
         Sentences to put into the record.
+    ledger : Ledger, optional
+        The budget that this release is written into, after everything was checked and before noise is drawn.
+    window, coarsening : optional
+        Which part of the ledger's base the data are, as for :meth:`Ledger.spend`.
 
     Returns
     -------
@@ -251,7 +264,10 @@ def release(
     Raises
     ------
     ReleaseRefused
-        If the calibration is for another query, other states, or shorter chains than the data's.
+        If the calibration is for another query, other states, or shorter chains than the data's, or the data are not
+        the ledger's.
+    BudgetExceeded
+        If the ledger has too little left; nothing is spent.
     DataError
         If the data holds states the model lacks.
     """
@@ -263,7 +279,9 @@ def release(
     leakage, witness = _prove(calibration)
     counts, unit = _in_model_order(data, calibration.theta.states), linear.unit
     exact = [sum(int(w) * int(c) for w, c in zip(row, counts, strict=True)) for row in linear.weights]
-    drawn = add_discrete_laplace(exact, calibration.unit_scale, lipschitz=linear.unit_lipschitz)
+    draw = discrete_laplace_noise(exact, calibration.unit_scale, lipschitz=linear.unit_lipschitz)
+    booked = None if ledger is None else _book(ledger, data, calibration, window, coarsening)
+    drawn = draw()
     noisy = [float(v * unit) for v in drawn]
     values, done = (noisy, None) if postprocess is None else _valid(noisy, query, calibration)
     return Release(
@@ -275,7 +293,7 @@ def release(
         epsilon=calibration.epsilon,
         promise=_promise(calibration),
         warnings=[*warnings, *_warnings(calibration)],
-        not_promised=_not_promised(),
+        not_promised=_not_promised(booked),
         assumptions=[
             f"The distribution of the records is one of the {len(calibration.theta.chains)} of Θ "
             f"({calibration.theta.origin}).",
@@ -292,9 +310,18 @@ def release(
         data=DataRecord(
             data.base, data.subjects, len(data.length), data.records, max(chain.steps for chain in data.length)
         ),
-        theta=_theta_record(calibration.theta),
+        theta=ThetaRecord.of(calibration.theta),
         software=_versions(),
+        ledger=booked,
     )
+
+
+def _book(
+    ledger: Ledger, data: Sequences, calibration: Calibration, window: Any, coarsening: Mapping[Any, Any] | None
+) -> LedgerRecord:
+    entry = ledger.spend(calibration, data=data, window=window, coarsening=coarsening)
+    bound = ledger.bound
+    return LedgerRecord(entry.number, entry.spent, ledger.budget, bound.name, bound.theta.origin)
 
 
 def _check_query(data: Sequences, query: Query, calibration: Calibration) -> LinearQuery:
@@ -425,17 +452,19 @@ def _promise(calibration: Calibration) -> str:
     )
 
 
-def _not_promised() -> list[str]:
+def _not_promised(booked: LedgerRecord | None) -> list[str]:
+    others = "Other releases of the same records add up with this one; their epsilons alone do not say to how much."
+    if booked is not None:
+        others = (
+            f"Together with the releases before it in its ledger (it is number {booked.entry}) this one leaks at most "
+            f"{booked.spent:.6g}; releases that are not in the ledger add to that."
+        )
     return [
         "Distributions outside Θ: if the records follow another law, more can leak.",
         "Facts about many records at once, such as a subject's average over a month, are not hidden.",
         "Who is in the data, how many records each subject has and when, is taken as public.",
-        "Other releases of the same records add up with this one; their epsilons alone do not say to how much.",
+        others,
     ]
-
-
-def _theta_record(theta: ChainClass) -> ThetaRecord:
-    return ThetaRecord(theta.origin, list(theta.states), [ChainRecord.of(chain) for chain in theta.chains])
 
 
 def _versions() -> dict[str, str]:

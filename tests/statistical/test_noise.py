@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from pufferfish.errors import ReleaseRefused
-from pufferfish.noise import add_discrete_laplace
+from pufferfish.noise import discrete_laplace_noise
 
 DRAWS = 40_000
 
@@ -24,7 +24,7 @@ def chi_square(values: np.ndarray, scale: float) -> float:
 
 @pytest.mark.parametrize("scale", [0.7, 3.0, 12.5])
 def test_noise_is_discrete_laplace_of_its_scale(scale: float) -> None:
-    values = np.array(add_discrete_laplace([5] * DRAWS, scale, lipschitz=1)) - 5
+    values = np.array(discrete_laplace_noise([5] * DRAWS, scale, lipschitz=1)()) - 5
     # A true law fails this once in a million runs; a scale off by 10% has a p-value far below.
     assert chi_square(values, scale) > 1e-6
     assert chi_square(values, 1.1 * scale) < 1e-6
@@ -32,7 +32,7 @@ def test_noise_is_discrete_laplace_of_its_scale(scale: float) -> None:
 
 
 def test_coordinates_are_independent() -> None:
-    values = np.array(add_discrete_laplace([0] * DRAWS, 4.0, lipschitz=1)).reshape(-1, 2)
+    values = np.array(discrete_laplace_noise([0] * DRAWS, 4.0, lipschitz=1)()).reshape(-1, 2)
     assert abs(np.corrcoef(values.T)[0, 1]) < 0.05
     assert abs(np.corrcoef(np.stack([values[:, 0], values[:, 0] + values[:, 1]]))[0, 1]) > 0.5  # control
 
@@ -40,12 +40,12 @@ def test_coordinates_are_independent() -> None:
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
 def test_a_scale_that_protects_nothing_is_refused(scale: float) -> None:
     with pytest.raises(ReleaseRefused, match="no protection"):
-        add_discrete_laplace([1, 2], scale, lipschitz=1)
+        discrete_laplace_noise([1, 2], scale, lipschitz=1)()
 
 
 def test_what_does_not_fit_64_bits_is_refused() -> None:
     with pytest.raises(ReleaseRefused, match="64-bit"):
-        add_discrete_laplace([2**61], 1e17, lipschitz=1)
+        discrete_laplace_noise([2**61], 1e17, lipschitz=1)()
 
 
 def test_opendp_must_confirm_the_loss(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,10 +58,10 @@ def test_opendp_must_confirm_the_loss(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(dp.m, "make_laplace", too_little)
     with pytest.raises(ReleaseRefused, match="OpenDP gives"):
-        add_discrete_laplace([1], 3.0, lipschitz=2)
+        discrete_laplace_noise([1], 3.0, lipschitz=2)()
 
 
 @pytest.mark.parametrize("scale", np.geomspace(1e-3, 1e12, 60))
 @pytest.mark.parametrize("lipschitz", [1, 2, 7919])
 def test_every_scale_passes_opendps_own_map(scale: float, lipschitz: int) -> None:
-    assert len(add_discrete_laplace([0, 1], float(scale), lipschitz=lipschitz)) == 2
+    assert len(discrete_laplace_noise([0, 1], float(scale), lipschitz=lipschitz)()) == 2

@@ -15,7 +15,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from pufferfish.calibration import Calibration, Witness
 from pufferfish.core.rounding import UNIT
@@ -61,6 +61,16 @@ class InfluenceBound(ABC):
         reason = self.supports(self.theta)
         if reason is not None:
             raise NotApplicableError(f"{self.title} does not apply: {reason}")
+
+    @classmethod
+    def of(cls, theta: Any, length: Any, **settings: Any) -> Self:
+        """Return the bound from Θ, the lengths, and its :attr:`settings`."""
+        return cls(theta, length, **settings)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What else it takes to make this bound again, as plain values."""
+        return {}
 
     @property
     def theta(self) -> ChainClass:

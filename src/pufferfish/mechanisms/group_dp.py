@@ -120,3 +120,8 @@ class ParticipantDP(GroupDP):
 
     def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:
         super().__init__(theta, length_per_subject)
+
+    @classmethod
+    def of(cls, theta: Any, length: Any, **settings: Any) -> "ParticipantDP":
+        """Return the bound from Θ and the records of each participant."""
+        return cls(length, theta=theta, **settings)

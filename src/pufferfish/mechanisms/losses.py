@@ -37,7 +37,7 @@ class Profile:
     >>> chain = pf.MarkovChain([[0.99, 0.01], [0.02, 0.98]])
     >>> day = pf.Profile([(1440, 0.0), (1440, 0.01), (1440, 0.0)])
     >>> round(pf.LeakagePropagation(chain, length=3 * 1440).leakage(day), 3)
-    0.664
+    0.683
     """
 
     stretches: Sequence[tuple[int, Any]]

@@ -75,6 +75,11 @@ class MQMApprox(ChainQuiltBound):
         self.pi_min = _at_most("pi_min", pi_min, least_pi(self.theta) if known else 0.5)
         self.eigengap = _at_most("eigengap", eigengap, class_eigengap(self.theta) if known else 2.0)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The longest quilt."""
+        return {"max_quilt_length": self.max_quilt_length}
+
     @classmethod
     def supports(cls, theta: ChainClass) -> str | None:
         """Say which member of Θ is reducible, periodic, or has no eigengap."""

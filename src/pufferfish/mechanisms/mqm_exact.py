@@ -63,6 +63,11 @@ class MQMExact(ChainQuiltBound):
             for chain in self.theta.chains
         ]
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The longest quilt and the reading of the support."""
+        return {"max_quilt_length": self.max_quilt_length, "support": self.support}
+
     @classmethod
     def supports(cls, theta: ChainClass) -> str | None:
         """Every class of Markov chains is covered; where quilts do not help, the trivial quilt is GroupDP."""
