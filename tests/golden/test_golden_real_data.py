@@ -45,3 +45,27 @@ def test_electricity(epsilon: float, multiplier: float, ends: tuple[int, int]) -
     assert quilt == (node - ends[0], node + ends[1])
     assert chain.pi_min == pytest.approx(2.85e-6, rel=1e-2)
     assert chain.eigengap == pytest.approx(0.0366, rel=1e-2)
+
+
+FITTED = {
+    "Fitbit": ("activity_fitbit_minute.parquet", "state", "awake", {0.2: 135.38, 1.0: 30.98, 5.0: 8.848}),
+    "activPAL": ("activity_activpal_12s.parquet", "state", "awake and worn", {0.2: 319.2, 1.0: 62.08, 5.0: 5.891}),
+}
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
+@pytest.mark.parametrize("data", list(FITTED))
+def test_propagation_on_activity(data: str, epsilon: float) -> None:
+    name, state, where, multipliers = FITTED[data]
+    chain, length = chain_of(name, state, subject="subject", time="timestamp", max_gap="10min", where=where)
+    found = pf.LeakagePropagation(chain, length).calibrate(HISTOGRAM, epsilon)
+    assert found.noise_multiplier == pytest.approx(multipliers[epsilon], rel=5e-3)
+    assert found.lower_bound <= found.scale <= 1.05 * found.lower_bound
+
+
+@pytest.mark.parametrize(("epsilon", "multiplier"), [(0.2, 726.7), (1.0, 143.7), (5.0, 23.2)])
+def test_propagation_on_electricity(epsilon: float, multiplier: float) -> None:
+    chain, length = chain_of("electricity_uci_2y_2006-12-17_1051200min.csv.gz", "watts", bins="0,200,...,10200")
+    found = pf.LeakagePropagation(chain, length).calibrate(HISTOGRAM, epsilon)
+    assert found.noise_multiplier == pytest.approx(multiplier, rel=3e-3)
+    assert found.lower_bound <= found.scale <= 1.05 * found.lower_bound
