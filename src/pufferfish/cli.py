@@ -34,11 +34,14 @@ from pufferfish.models.chain_class import ChainClass
 from pufferfish.queries import Count, Frequency, Histogram, Mean, Query, Sum
 from pufferfish.release import FORMAT as RELEASE_FORMAT
 from pufferfish.release import Release, release
-from pufferfish.report.plot import PICTURE_KINDS, require_matplotlib
+from pufferfish.report.plot import PICTURE_KINDS, draw_noise, require_matplotlib, save_figure
 
 __all__ = ["main"]
 
 _DEFAULT_MECHANISM = LeakagePropagation.name
+
+_FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
+"""At which multiples of ε ``compare --plot`` looks too."""
 
 
 class _Group(click.Group):
@@ -314,12 +317,14 @@ def fit_command(
 @_table_options(required=False)
 @click.option("--query", "query_text", default="histogram", show_default=True, metavar="QUERY", help=_QUERY_HELP)
 @click.option("--epsilon", required=True, type=float, help="Privacy parameter ε, above 0.")
+@click.option("--plot", "plot_path", metavar="FILE", help="Draw the noise from ε/10 to 10 ε (.png, .svg, .pdf).")
 def compare_command(
     model_path: str,
     lengths: tuple[str, ...],
     table: Path | None,
     query_text: str,
     epsilon: float,
+    plot_path: str | None,
     **reading: Any,
 ) -> None:
     """Noise of every mechanism under MODEL, before anything is spent.
@@ -330,6 +335,9 @@ def compare_command(
     """
     epsilon = as_epsilon(epsilon)
     query = _parse_query(query_text)
+    if plot_path is not None:
+        _check_picture(plot_path)
+        check_writable(plot_path)
     model = read_model(model_path)
     if (table is None) == (not lengths):
         raise ParameterError("give the chains' lengths by --length N, or a --table to take them from")
@@ -343,6 +351,11 @@ def compare_command(
         rows = compare(model.theta, query, epsilon, length)
     click.echo(printable(f"{query_text} at ε = {epsilon:g}; Θ: {model.theta.origin}"))
     _print_comparison(rows)
+    if plot_path is not None:
+        with _progress("comparing at other ε"):
+            others = {e: compare(model.theta, query, e, length) for e in (epsilon * f for f in _FACTORS)}
+        save_figure(draw_noise({epsilon: rows} | others), plot_path)
+        click.echo(f"written: {plot_path}")
 
 
 def _read(table: Path, model: Model, reading: dict[str, Any]) -> Sequences:
@@ -422,11 +435,15 @@ def _check_targets(
                 "file, or give --overwrite"
             )
     if plot_path is not None:
-        if Path(plot_path).suffix.lower() not in PICTURE_KINDS:
-            raise ParameterError(f"--plot is {plot_path!r}, expected a name that ends in {', '.join(PICTURE_KINDS)}")
+        _check_picture(plot_path)
         if Path(plot_path).resolve() == Path(output).resolve():
             raise ParameterError("--plot and --output name the same file")
-        require_matplotlib()
+
+
+def _check_picture(path: str) -> None:
+    if Path(path).suffix.lower() not in PICTURE_KINDS:
+        raise ParameterError(f"--plot is {path!r}, expected a name that ends in {', '.join(PICTURE_KINDS)}")
+    require_matplotlib()
 
 
 def _is_release(path: Path) -> bool:

@@ -35,17 +35,18 @@ Mask = NDArray[np.bool_]
 SMALLEST = 1e-290
 """Masses below this are taken as this much where more is safer, and as 0 where less is."""
 
-_INTERPRETED = 200_000
-"""Steps of the search (pairs times states squared) that are interpreted before compiling pays."""
+_INTERPRETED = 20_000
+"""Work of the search (pairs times states squared) that is interpreted before loading the compiled one pays."""
 
 
 _SEARCHED = 300.0
 """With bounds beyond this many nats flows would leave the range of a double, and Φ(A) ≤ max A has to do."""
 
-_DENSE = 200
+_DENSE = 36
 """Linear systems of at most this many unknowns are solved directly, larger ones by their series."""
 
-_MOST_TERMS = 2000
+_MOST_TERMS, _ENOUGH = 2000, 3e-3
+"""The series ends after so many terms, or when its terms are this small a share of the residual."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,16 +134,24 @@ class LogRatios:
                 return np.asarray(np.linalg.solve(matrix, residual.ravel()), dtype=np.float64).reshape(k, k)
             except np.linalg.LinAlgError:
                 return residual
-        change, term = residual.copy(), residual
-        enough = 1e-3 * float(np.max(np.abs(residual)))
+        # the series r + Φ'r + Φ'Φ'r + …, over the arcs that carry something
+        pair, arc = np.nonzero(trees.shares)
+        if not pair.size:
+            return residual
+        ends = (trees.tails * k + trees.heads)[pair, arc]
+        shares = trees.shares[pair, arc]
+        firsts = np.flatnonzero(np.diff(pair, prepend=-1))
+        rows = (trees.x * k + trees.x_)[pair[firsts]]
+        change, term = residual.ravel().copy(), residual.ravel()
+        enough = _ENOUGH * float(np.max(np.abs(residual)))
         for _ in range(_MOST_TERMS):
-            passed_on = np.einsum("ie,ie->i", trees.shares, term[trees.tails, trees.heads])
-            term = np.zeros_like(residual)
-            term[trees.x, trees.x_] = passed_on
-            change += term
-            if np.max(np.abs(term)) <= enough:
+            passed_on = np.add.reduceat(shares * term.take(ends), firsts)
+            change[rows] += passed_on
+            if np.max(np.abs(passed_on)) <= enough:
                 break
-        return change
+            term = np.zeros(k * k)
+            term[rows] = passed_on
+        return change.reshape(k, k)
 
     def _trees_for(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> _Trees:
         inside = (kernel.upper > 0)[x] | (kernel.lower > 0)[x_]
@@ -155,7 +164,8 @@ class LogRatios:
 
     def _search(self, work: int) -> Callable[..., None]:
         self._work += work
-        return climb if self._work <= _INTERPRETED else _compiled()
+        loaded = _compiled.cache_info().currsize > 0
+        return _compiled() if loaded or self._work > _INTERPRETED else climb
 
 
 def certify(
@@ -242,5 +252,8 @@ def _stars(kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64
 def _compiled() -> Callable[..., None]:
     import numba  # here: it takes long to load, and small problems do without
 
-    compile_: Any = numba.njit(cache=True, nogil=True)
-    return compile_(climb)
+    jit: Any = numba.njit
+    try:
+        return jit(cache=True)(climb)
+    except RuntimeError:  # no folder to keep the machine code in: compile anew in every process
+        return jit()(climb)

@@ -1,12 +1,14 @@
-"""Pictures of a release: bars with the error bars of the noise."""
+"""Pictures: a release with the error bars of its noise, and the noise of every mechanism against ε."""
 
 import io
 import os
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pufferfish.comparison import Comparison
 from pufferfish.errors import ParameterError, RecordError, printable
 from pufferfish.files import check_writable, write_whole
 
@@ -15,11 +17,19 @@ if TYPE_CHECKING:
 
     from pufferfish.release import Release
 
-__all__ = ["PICTURE_KINDS", "draw_release", "require_matplotlib", "save_figure"]
+__all__ = ["PICTURE_KINDS", "draw_noise", "draw_release", "require_matplotlib", "save_figure"]
 
 PICTURE_KINDS = (".png", ".svg", ".pdf")
 
 _BLUE, _INK, _PALE = "#0072B2", "#1a1a1a", "#9ecae1"  # Okabe and Ito's blue: told apart by all eyes
+_CURVES = (
+    ("#999999", "x"),
+    ("#D55E00", "s"),
+    ("#E69F00", "^"),
+    ("#009E73", "D"),
+    (_BLUE, "o"),
+    ("#CC79A7", "v"),
+)
 _MOST_LABELS = 26
 _LONGEST_LABEL = 24
 
@@ -78,6 +88,50 @@ def draw_release(release: "Release") -> "Figure":
         frameon=False,
         fontsize=9,
     )
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return figure
+
+
+def draw_noise(comparisons: Mapping[float, Comparison]) -> "Figure":
+    """Draw the noise multiplier of every mechanism against ε, with the lower bound that none can go below.
+
+    Parameters
+    ----------
+    comparisons : mapping from float to Comparison
+        What :func:`pufferfish.compare` returned for each ε, all for one query.
+    """
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure: Any = Figure(figsize=(7.2, 4.6), layout="constrained")
+    axes: Any = figure.add_subplot()
+    epsilons = sorted(comparisons)
+    for i, row in enumerate(comparisons[epsilons[0]]):
+        curve = [(e, comparisons[e][i].noise_multiplier) for e in epsilons if comparisons[e][i].noise_multiplier]
+        if curve:
+            at, noise = zip(*curve, strict=True)
+            colour, marker = _CURVES[i % len(_CURVES)]
+            axes.plot(at, noise, color=colour, marker=marker, markersize=4.5, linewidth=1.6, label=row.title)
+    floor = [
+        (e, row.noise_multiplier / row.over_lower_bound)
+        for e in epsilons
+        for row in comparisons[e][-1:]
+        if row.noise_multiplier and row.over_lower_bound
+    ]
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    if floor:
+        at, noise = zip(*floor, strict=True)
+        axes.plot(at, noise, color=_INK, linestyle=(0, (4, 2)), linewidth=1.0, label="lower bound")
+        axes.autoscale(False)
+        axes.fill_between(at, noise, axes.get_ylim()[0], color="0.92", linewidth=0, zorder=0)
+    axes.set_xticks(epsilons, [f"{e:.3g}" for e in epsilons])
+    axes.minorticks_off()
+    axes.set_xlabel("ε")
+    axes.set_ylabel("noise multiplier (scale / Lipschitz constant)")
+    axes.grid(which="major", color="0.92", linewidth=0.6)
+    axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     return figure
