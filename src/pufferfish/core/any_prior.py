@@ -19,7 +19,7 @@ a contraction that does not mention the initial law.
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.rounding import UNIT
+from pufferfish.core.rounding import TINY, UNIT
 
 __all__ = ["AnyPrior"]
 
@@ -27,6 +27,9 @@ Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _DOUBLINGS = 14
+
+_LARGEST = 600.0
+"""Beyond this many nats, or with probabilities too small to multiply, the contraction is left out."""
 
 
 class AnyPrior:
@@ -40,6 +43,7 @@ class AnyPrior:
 
     def __init__(self, transition_matrix: Matrix) -> None:
         self._root = np.sqrt(transition_matrix)
+        self._coarse = bool(np.any((transition_matrix > 0) & (transition_matrix < TINY)))
         self._k: int = transition_matrix.shape[0]
         self._slope = np.zeros((self._k, self._k))
         self._at = np.zeros((self._k, self._k), dtype=np.intp)
@@ -65,9 +69,13 @@ class AnyPrior:
         follows = np.any(root > 0, axis=0)
         bounds = b[np.ix_(states, states)]
         sigma = np.exp(bounds / 2)
-        if not np.all(np.isfinite(sigma)):
-            return np.where(np.eye(k, dtype=np.bool_), 0.0, np.inf)
         result = np.full((k, k), np.inf)
+        if self._coarse or not np.max(bounds) < _LARGEST:
+            result[np.ix_(follows, follows)] = np.max(bounds)  # what is told never grows on the way
+            np.fill_diagonal(result, 0.0)
+            self._slope[:], self._at[:] = 1.0, np.argmax(np.where(np.isfinite(b), b, -np.inf))
+            np.fill_diagonal(self._slope, 0.0)
+            return result
         for x in range(k):
             if not follows[x]:
                 continue
@@ -81,7 +89,7 @@ class AnyPrior:
             best = np.argmax(flat, axis=1)
             value = flat[np.arange(k), best]
             with np.errstate(divide="ignore"):
-                result[x] = np.where(follows, np.maximum(2 * np.log(value) + 16 * UNIT, 0.0), np.inf)
+                result[x] = np.where(follows, np.maximum(2 * np.log(value) * (1 + 4 * UNIT) + 32 * UNIT, 0.0), np.inf)
             y, y_ = best // states.size, best % states.size
             g_, h_, s_ = g[y, np.arange(k), y_], h[y, np.arange(k), y_], sigma[y, y_]
             with np.errstate(invalid="ignore", divide="ignore"):

@@ -145,7 +145,8 @@ class LogRatios:
         change, term = residual.ravel().copy(), residual.ravel()
         enough = _ENOUGH * float(np.max(np.abs(residual)))
         for _ in range(_MOST_TERMS):
-            passed_on = np.add.reduceat(shares * term.take(ends), firsts)
+            weighted: Matrix = np.multiply(shares, term[ends])
+            passed_on = np.add.reduceat(weighted, firsts)
             change[rows] += passed_on
             if np.max(np.abs(passed_on)) <= enough:
                 break
@@ -193,7 +194,7 @@ def certify(
         Flow f(tail, head) ≥ 0 of each arc, any numbers whatever.
     """
     n, k = x.size, a.shape[0]
-    flows = np.where(np.isfinite(flows) & (flows > 0), flows, 0.0)
+    flows = np.where(np.isfinite(flows) & (flows > SMALLEST), flows, 0.0)
     with np.errstate(invalid="ignore", over="ignore"):
         carried = np.where(flows > 0, flows * np.exp(a[tails, heads]) * (1 + 16 * UNIT), 0.0)
     first = np.arange(n)[:, None] * k

@@ -20,8 +20,8 @@ __all__ = ["climb"]
 TIGHT = 1e-12
 """A constraint with less slack than this counts as tight."""
 
-OPTIMAL = 1e-14
-"""A flow that is less negative than this share of the whole counts as none."""
+OPTIMAL = 1e-13
+"""A flow that is less negative than this share of the mass behind its arc counts as none."""
 
 MARGIN = 1e-15
 """A state passes on more than it takes in, by this share times the number of states: the proof must survive its own
@@ -50,7 +50,7 @@ def climb(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows
     k = a.shape[0]
     margin = MARGIN * (k + 16)
     states = np.empty(k, dtype=np.int64)
-    u, v, sums, into = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
+    u, v, sums, into, mass = np.empty(k), np.empty(k), np.empty(k), np.empty(k), np.empty(k)
     degree, link = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     order, parent, arc_up = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     rises = np.empty(k, dtype=np.bool_)
@@ -62,6 +62,11 @@ def climb(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows
             if row[y] > 0 or other[y] > 0:
                 states[s] = y
                 s += 1
+        # sums run towards the heaviest state, so that what lies behind an arc is never a small difference
+        root = states[0]
+        for j in range(s):
+            if row[states[j]] + other[states[j]] > row[root] + other[root]:
+                root = states[j]
         for e in range(k - 1):
             flow[e] = 0.0
             share[e] = 0.0
@@ -78,7 +83,7 @@ def climb(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows
                 link[head[e]] ^= e
             n = 0
             for j in range(s):
-                if degree[states[j]] == 1:
+                if degree[states[j]] == 1 and states[j] != root:
                     order[n] = states[j]
                     n += 1
             for m in range(s - 1):
@@ -88,10 +93,9 @@ def climb(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows
                 parent[m], arc_up[m] = z, e
                 link[z] ^= e
                 degree[z] -= 1
-                if degree[z] == 1:
+                if degree[z] == 1 and z != root:
                     order[n] = z
                     n += 1
-            root = states[0] if s == 1 else order[s - 1]
             if pivot == 0:
                 u[root] = 0.0
                 for n in range(s - 2, -1, -1):
@@ -124,13 +128,15 @@ def climb(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows
             for j in range(s):
                 y = states[j]
                 sums[y] = row[y] * v[y] / total - other[y] * v[y] / against
-            worst, leaving = OPTIMAL, -1
+                mass[y] = row[y] * v[y] / total + other[y] * v[y] / against
+            worst, leaving = 0.0, -1
             for n in range(s - 1):
                 y, e = order[n], arc_up[n]
                 share[e] = sums[y] if tail[e] == y else -sums[y]
                 sums[parent[n]] += sums[y]
+                mass[parent[n]] += mass[y]
                 wrong = abs(share[e]) if loose[e] else -share[e]
-                if wrong > worst:
+                if wrong > worst and wrong > OPTIMAL * mass[y]:
                     leaving = e
                     if idle <= s:
                         worst = wrong

@@ -56,11 +56,16 @@ class FixedPoint:
         A ↦ an upper bound on Φ(A).
     solve : callable
         r ↦ the solution of δ = r + Φ'δ, for the derivative Φ' at the last call of ``phi``.
+    closed : bool, default True
+        Whether to close bounds by shortest paths, which loses nothing where they are bounds on one cone.
     """
 
-    def __init__(self, phi: Callable[[Matrix], Matrix], solve: Callable[[Matrix], Matrix]) -> None:
+    def __init__(
+        self, phi: Callable[[Matrix], Matrix], solve: Callable[[Matrix], Matrix], *, closed: bool = True
+    ) -> None:
         self._phi = phi
         self._solve = solve
+        self._close: Callable[[Matrix], Matrix] = close if closed else np.copy
         self._last: tuple[Matrix, Matrix] | None = None
         self._known: dict[tuple[bytes, float], Settled | None] = {}
 
@@ -116,13 +121,13 @@ class FixedPoint:
                 moved = np.where(defined, a + residual, np.inf)
             if np.max(moved[defined]) > LARGEST:
                 raise _Unbounded
-            a = close(np.maximum(moved, target))
+            a = self._close(np.maximum(moved, target))
         return None
 
     def _guess(self, target: Matrix) -> Matrix:
         if self._last is None:
-            return close(target)
+            return self._close(target)
         loss, bound = self._last
         largest = float(loss.max())
         ratio = float(target.max()) / largest if largest > 0 else 1.0
-        return close(np.maximum(np.where(np.isfinite(bound), bound * min(ratio, 4.0), target), target))
+        return self._close(np.maximum(np.where(np.isfinite(bound), bound * min(ratio, 4.0), target), target))

@@ -143,25 +143,29 @@ class ChainInfluence:
 
     def _given(self, initial: Vector, length: int) -> Iterator[NodeGroup]:
         path = LogVectorPath(initial, self._p)
-        reachable = closure(path.support, self._p > 0)
-        settled = self._log_stationary(reachable) if mixes(self._p, reachable) else None
+        settled: dict[bytes, tuple[Vector, float] | None] = {}
         for first, last in _blocks(length):
             self._remember(first, path.support)
-            if settled is not None and np.array_equal(path.support, reachable):
-                log_pi, error = settled
-                ratio = path.log[reachable] - log_pi[reachable]
+            here = path.support
+            if here.tobytes() not in settled:
+                stays = not np.any(self._p[here][:, ~here]) and mixes(self._p, here)
+                settled[here.tobytes()] = self._log_stationary(here) if stays else None
+            stationary = settled[here.tobytes()]
+            if stationary is not None:
+                log_pi, error = stationary
+                ratio = path.log[here] - log_pi[here]
                 drift = float(ratio.max() - ratio.min())
                 if drift <= SETTLED:
                     # once for the stationary law in the prior, once for it in the drift
                     rounding = 2 * error + 2 * path.log_error
-                    yield _group(first, length, _difference(log_pi) + drift + rounding, _both(reachable))
+                    yield _group(first, length, _difference(log_pi) + drift + rounding, _both(here))
                     return
             prior, pairs = np.full((self._k, self._k), -np.inf), np.zeros((self._k, self._k), dtype=np.bool_)
             for _ in range(first, last + 1):
-                here = _both(path.support)
+                both = _both(path.support)
                 now = _difference(path.log) + 2 * path.log_error
-                prior = np.where(here, np.maximum(prior, now), prior)
-                pairs |= here
+                prior = np.where(both, np.maximum(prior, now), prior)
+                pairs |= both
                 path.advance()
             yield _group(first, last, prior, pairs)
 

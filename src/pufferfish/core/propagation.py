@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.cone import close
+from pufferfish.core.fixed_point import Settled
 from pufferfish.core.inversion import bracket
 from pufferfish.core.rounding import up
 from pufferfish.core.sides import Side, future_of, past_of
@@ -142,6 +143,7 @@ def _sweep(side: Side, runs: Sequence[Run]) -> list[_Segment]:
     segments: list[_Segment] = []
     k = runs[0].loss.shape[0]
     room = max(float(run.loss.max()) for run in runs)
+    heaviest = close(np.max([run.loss for run in runs], axis=0))
     exact = _exact_steps(side, runs, k)
     place, a = 0, None
     for run in runs:
@@ -149,10 +151,8 @@ def _sweep(side: Side, runs: Sequence[Run]) -> list[_Segment]:
         while left:
             spent = place >= exact
             if still or spent:
-                found = side.settled(place, run.loss, room)
-                if found is None and spent:
-                    found = side.at_worst(run.loss, room)
-                if found is not None and (a is None or np.all(a <= found.bound)):
+                found = _covering(side, place, a, run, heaviest if spent else None, room)
+                if found is not None:
                     segments.append(_Segment(place + 1, place + left, found.message))
                     place, a = place + left, found.bound
                     break
@@ -167,6 +167,29 @@ def _sweep(side: Side, runs: Sequence[Run]) -> list[_Segment]:
             still = left < run.steps - 1 and a is not None and _moves_little(a, arrived, _CONVERGED * room)
             a = arrived
     return segments
+
+
+def _covering(
+    side: Side, place: int, a: Matrix | None, run: Run, heaviest: Matrix | None, room: float
+) -> Settled | None:
+    """Return a bound that covers all places after this one, if there is one that ``a`` is below.
+
+    With ``heaviest``, the largest losses of all runs, bounds that cover more than they need to are tried too.
+    """
+    entering = side.secrets(max(place, 1), max(place, 1))
+
+    def covers(found: Settled | None) -> bool:
+        return found is not None and (a is None or bool(np.all(a[entering] <= found.bound[entering])))
+
+    found = side.settled(place, run.loss, room)
+    if heaviest is None or covers(found):
+        return found if covers(found) else None
+    wider = (
+        lambda: side.at_worst(run.loss, room),
+        lambda: side.settled(place, heaviest, room),
+        lambda: side.at_worst(heaviest, room),
+    )
+    return next((bound for bound in (find() for find in wider) if covers(bound)), None)
 
 
 def _exact_steps(side: Side, runs: Sequence[Run], k: int) -> int:

@@ -116,7 +116,7 @@ class _AnyPast(Side):
         """Bound with laws on these states for the record before: more states, more laws."""
         key = states.tobytes()
         if key not in self._fixed:
-            self._fixed[key] = FixedPoint(lambda b: self._prior(b, states), self._prior.solve)
+            self._fixed[key] = _under_any_prior(self._prior, states)
         return self._fixed[key](loss, room)
 
 
@@ -129,12 +129,10 @@ class _GivenPast(Side):
         self._p = transition_matrix
         self._log_p = log_of(transition_matrix, transition_matrix > 0)
         self._reachable = closure(initial > 0, transition_matrix > 0)
-        self._mixes = mixes(transition_matrix, self._reachable)
         self._path = LogVectorPath(initial, transition_matrix)
         self._marginals = [(self._path.log, self._path.support, self._path.log_error)]
         self._ratios = LogRatios()
-        self._prior = AnyPrior(transition_matrix)
-        self._always = FixedPoint(lambda b: self._prior(b, self._reachable), self._prior.solve)
+        self._always = _under_any_prior(AnyPrior(transition_matrix), self._reachable)
         self._later: tuple[int, _Homogeneous] | None = None
 
     def message(self, place: int, a: Matrix) -> Matrix:
@@ -156,8 +154,11 @@ class _GivenPast(Side):
         return self._always(loss, room)
 
     def secrets(self, first: int, last: int) -> Mask:
-        known = first == last <= len(self._marginals)
-        return _pairs(self._marginals[first - 1][1] if known else self._reachable)
+        if first == last <= len(self._marginals):
+            return _pairs(self._marginals[first - 1][1])
+        if self._later is not None and first > self._later[0]:
+            return self._later[1].secrets(first, last)
+        return _pairs(self._reachable)
 
     def _marginal(self, place: int) -> tuple[Vector, Mask, float]:
         while len(self._marginals) < place:
@@ -168,16 +169,18 @@ class _GivenPast(Side):
     def _settle(self, place: int) -> "_Homogeneous | None":
         """Return the stationary kernel, widened to hold all kernels after a place, where that is little."""
         logs, support, error = self._marginal(place)
-        if not (self._mixes and np.array_equal(support, self._reachable)):
+        if np.any(self._p[support][:, ~support]) or not mixes(self._p, support):
             return None
         members = np.flatnonzero(support)
         inner = self._p[np.ix_(members, members)]
-        ratio = logs[members] - np.log(stationary_law(inner))
+        log_pi = np.log(stationary_law(inner))
+        ratio = logs[members] - log_pi
         # π_i between c·π and C·π entrywise holds for all later marginals too
         drift = float(ratio.max() - ratio.min())
         if drift > _SETTLED:
             return None
-        return _Homogeneous(_reversed(self._p, support, drift + 2 * error))
+        rounding = 2 * stationary_log_error(len(members)) + 8 * UNIT * float(np.max(np.abs(log_pi), initial=1.0))
+        return _Homogeneous(_reversed(self._p, support, drift + 2 * error + rounding))
 
 
 def future_of(transition_matrix: Matrix, initial: Vector | Literal["stationary", "any"]) -> Side:
@@ -208,6 +211,20 @@ def _reversed(p: Matrix, states: Mask, error: float) -> Kernel:
     k = len(members)
     rounding = 2 * stationary_log_error(k) + UNIT * (k + 2) + 4 * UNIT * float(np.max(np.abs(log_pi[members])))
     return Kernel.of_logs(logs, states, error + rounding)
+
+
+def _under_any_prior(prior: AnyPrior, states: Mask) -> FixedPoint:
+    """Return the fixed point of the past under any law on some states and what they lead to.
+
+    A state that follows none of them is a state of the first record only, whose past says nothing; its bounds are no
+    link between the bounds of other states.
+    """
+
+    def message(b: Matrix) -> Matrix:
+        arrives = prior(b, states)
+        return np.where(np.isfinite(arrives), arrives, 0.0)
+
+    return FixedPoint(message, prior.solve, closed=False)
 
 
 def _pairs(states: Mask) -> Mask:
