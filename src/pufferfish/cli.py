@@ -183,7 +183,8 @@ def ledger_group() -> None:
     \b
     The usual way:
       pufferfish ledger create book.json --model model.json --budget 2 --table steps.csv --state activity --subject id
-      pufferfish release steps.csv … --ledger book.json --epsilon 0.5 --output first.json
+      pufferfish release steps.csv --state activity --subject id --model model.json --epsilon 0.5
+                                   --ledger book.json --output first.json
       pufferfish ledger show   book.json
     """
 

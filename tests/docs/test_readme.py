@@ -41,7 +41,10 @@ def test_python_of_every_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def command_lines() -> list[tuple[str, str]]:
     texts = [(name, text) for name, text in blocks("sh")]
-    texts += [(name, command.help or "") for name, command in [("main", main), *main.commands.items()]]
+    for name, command in [("main", main), *main.commands.items()]:
+        texts.append((name, command.help or ""))
+        if isinstance(command, click.Group):
+            texts += [(f"{name} {inner}", nested.help or "") for inner, nested in command.commands.items()]
     found: list[tuple[str, str]] = []
     for name, text in texts:
         joined = re.sub(r"\\?\n\s*(--|\\)", r" \1", text)
@@ -52,9 +55,10 @@ def command_lines() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("name", "line"), command_lines())
 def test_every_command_line_shown_is_accepted(name: str, line: str) -> None:
     words = [w for w in shlex.split(line, comments=True) if w != "\\"]
-    command = main.commands[words[1]]
-    context = click.Context(command, info_name=words[1])
-    command.parse_args(context, words[2:])
+    command, arguments = main.commands[words[1]], words[2:]
+    if isinstance(command, click.Group):
+        command, arguments = command.commands[arguments[0]], arguments[1:]
+    command.parse_args(click.Context(command, info_name=words[1]), arguments)
 
 
 def test_make_targets_named_in_the_readme_exist() -> None:
