@@ -422,3 +422,24 @@ def test_no_command_replaces_a_release_unasked(tmp_path: Path, private: Path, pu
 def test_a_broken_list_is_one_line(tmp_path: Path, private: Path, model: Path, text: str) -> None:
     release = ["release", private, *READING, "--model", model, "--epsilon", 1, "--output", tmp_path / "r.json"]
     refused(*release, "--query", text, says=[])
+
+
+def test_compare_says_how_near_the_least_possible_each_mechanism_is(model: Path) -> None:
+    result = run("compare", model, "--length", 300, "--epsilon", 1)
+    assert result.exit_code == 0, result.output
+    assert "/ lower bound" in result.stdout
+    rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line[:3] in ("Gro", "MQM", "Lea")}
+    assert float(rows["LeakagePropagation"][4]) < 1.05 < float(rows["MQMExact"][4]) < float(rows["GroupDP"][4])
+    assert "lower bound: Laplace noise of a scale below" in result.stdout
+
+
+def test_compare_draws_the_noise(tmp_path: Path, model: Path) -> None:
+    picture = tmp_path / "noise.svg"
+    result = run("compare", model, "--length", 300, "--epsilon", 1, "--plot", picture)
+    assert result.exit_code == 0, result.output
+    drawn = picture.read_text()
+    assert "<svg" in drawn
+    assert len(drawn) > 10_000
+    bad = run("compare", model, "--length", 300, "--epsilon", 1, "--plot", tmp_path / "noise.doc")
+    assert (bad.exit_code, bad.stderr.count("\n")) == (2, 1)
+    assert "expected a name that ends in" in bad.stderr

@@ -8,6 +8,9 @@ __all__ = ["Bracket", "bracket"]
 
 _MOST_EVALUATIONS = 60
 
+_FARTHEST = 64.0
+"""No step goes farther than by this factor."""
+
 
 class Bracket(NamedTuple):
     """Two noises between which a level is crossed: at ``too_small`` it is exceeded, at ``enough`` it is kept.
@@ -55,7 +58,8 @@ def bracket(
         if last is not None and last[0] != at and 0 < value < math.inf and 0 < last[1] < math.inf:
             slope = math.log(last[1] / value) / math.log(at / last[0])
         last = at, value
-        at = at * (value / goal) ** (1 / min(max(slope, 0.2), 20.0)) if 0 < value < math.inf else at
+        if 0 < value < math.inf:
+            at *= min(max((value / goal) ** (1 / min(max(slope, 0.2), 20.0)), 1 / _FARTHEST), _FARTHEST)
         if not too_small < at < enough:
             at = _between(too_small, enough)
         if enough < math.inf and enough - too_small <= 0.01 * tolerance * enough:
