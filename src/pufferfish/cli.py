@@ -181,7 +181,7 @@ def ledger_group() -> None:
     """One budget for many releases of the same table.
 
     \b
-    The usual way:
+    Example:
       pufferfish ledger create book.json --model model.json --budget 2 --table steps.csv --state activity --subject id
       pufferfish release steps.csv --state activity --subject id --model model.json --epsilon 0.5
                                    --ledger book.json --output first.json
