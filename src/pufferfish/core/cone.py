@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from pufferfish.core.cone_search import climb
 from pufferfish.core.divergence import max_log_ratio
-from pufferfish.core.rounding import UNIT
+from pufferfish.core.rounding import UNIT, up
 
 __all__ = ["Kernel", "LogRatios", "close"]
 
@@ -108,7 +108,7 @@ class LogRatios:
         np.fill_diagonal(bounds, 0.0)
         if x.size:
             reached = np.any(kernel.upper[kernel.rows] > 0, axis=0)
-            most = float(np.max(a[np.ix_(reached, reached)]))
+            most = up(float(np.max(a[np.ix_(reached, reached)])) + UNIT * (k + 4))  # rows sum to 1 up to rounding
             bounds[x, x_] = np.minimum(_without_flows(kernel)[x, x_], most)
             if most <= _SEARCHED:
                 trees = self._trees_for(kernel, a, x, x_)
