@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
 from pufferfish.core.progress import report_progress
-from pufferfish.core.quilts import LeakThrough, Objective, Quilt, Score, worst_node
+from pufferfish.core.quilts import LeakThrough, Objective, Quilt, Score, best_quilt, worst_node
 from pufferfish.core.rounding import up
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
@@ -149,6 +149,23 @@ class ChainQuiltBound(InfluenceBound):
 
     def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
         return self._worst(losses, Score(epsilon))
+
+    def best_at(self, chain: Losses, node: int, objective: Objective, enough: float = -math.inf) -> float | None:
+        """Return what the best quilts of one record prove, the worst member of Θ deciding; None if it has no secret.
+
+        The record is 1-based. A search stops once it found ``enough``. A lower bound on what all records need.
+        """
+        worst: float | None = None
+        weights, steps = Weights(chain), chain.length.steps
+        longest = steps if self.max_quilt_length is None else self.max_quilt_length
+        for nodes in self._groups(steps):
+            if nodes.first <= node <= nodes.last:
+                problem = _Problem(nodes, weights, steps, longest)
+                found = best_quilt(problem, objective, node, enough=enough).value
+                worst = found if worst is None else max(worst, found)
+                if len(self.theta.chains) == 1:
+                    break
+        return worst
 
     def _worst(self, losses: Sequence[Losses], objective: Objective) -> tuple[float, Witness | None]:
         worst: Quilt | None = None

@@ -1,5 +1,6 @@
 """Leakage propagation: the least noise known for Markov chains; beyond the paper, proof in docs/propagation.md."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -9,6 +10,7 @@ import numpy as np
 from pufferfish.calibration import Witness
 from pufferfish.core.progress import report_progress
 from pufferfish.core.propagation import Attained, ChainPropagation, Run
+from pufferfish.core.quilts import LeakThrough, Objective, Score
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.losses import Losses, decisive
 from pufferfish.mechanisms.mqm_exact import MQMExact
@@ -106,30 +108,45 @@ class LeakagePropagation(InfluenceBound):
     def _one(self, theta: int, chain: Losses) -> tuple[float, Witness | None]:
         """Leakage of one chain under one θ: the least of the bounds at hand."""
         member = self._members[theta]
+        if member.propagation is not None:
+            found = member.propagation.leakage(as_runs(chain, self.theta.k))
+            if found.node == 0:
+                return 0.0, None
+            if _quilts_prove_no_less(member.quilts, chain, found.node, LeakThrough(), found.total):
+                return found.total, self._witness(found, theta, chain)
+        else:
+            found = Attained(math.inf)
         by_quilts, witness = member.quilts._leakage([chain])  # pyright: ignore[reportPrivateUsage]
-        if witness is not None:
-            witness = replace(witness, theta=theta)
-        if member.propagation is None or witness is None:
-            return by_quilts, witness
-        found = member.propagation.leakage(as_runs(chain, self.theta.k))
-        if found.total > by_quilts:
-            return by_quilts, witness
-        return found.total, self._witness(found, theta, chain)
+        if found.total < by_quilts:
+            return found.total, self._witness(found, theta, chain)
+        return by_quilts, None if witness is None else replace(witness, theta=theta)
 
     def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
         least, witness = 0.0, None
         for theta, chain in self._each(losses):
             if least > 0 and self._one(theta, chain.divided(least))[0] <= epsilon:
                 continue
-            member = self._members[theta]
-            divisor, found = member.quilts._least_divisor([chain], epsilon)  # pyright: ignore[reportPrivateUsage]
-            if found is None:
-                continue
-            if member.propagation is not None:
-                runs = as_runs(chain, self.theta.k)
-                divisor = min(divisor, member.propagation.least_divisor(runs, epsilon, divisor / _USUAL_GAIN))
-            least, witness = max(least, divisor), replace(found, theta=theta)
+            divisor = self._one_divisor(theta, chain, epsilon)
+            if divisor > 0:
+                witness = self._one(theta, chain.divided(divisor))[1] or witness
+            least = max(least, divisor)
         return least, witness
+
+    def _one_divisor(self, theta: int, chain: Losses, epsilon: float) -> float:
+        """Least divisor of one chain under one θ; 0 where there is no secret."""
+        member, score = self._members[theta], Score(epsilon)
+        divisor = math.inf
+        if member.propagation is not None:
+            guess = member.quilts.best_at(chain, _middle_of_the_heaviest(chain), score)
+            if guess is not None and 0 < guess < math.inf:
+                runs = as_runs(chain, self.theta.k)
+                divisor = member.propagation.least_divisor(runs, epsilon, guess / _USUAL_GAIN)
+                if divisor < math.inf:
+                    node = member.propagation.leakage([Run(run.steps, run.loss / divisor) for run in runs]).node
+                    if _quilts_prove_no_less(member.quilts, chain, node, score, divisor):
+                        return divisor
+        by_quilts, witness = member.quilts._least_divisor([chain], epsilon)  # pyright: ignore[reportPrivateUsage]
+        return 0.0 if witness is None else min(divisor, by_quilts)
 
     def _each(self, losses: Sequence[Losses]) -> Iterator[tuple[int, Losses]]:
         chains = list(decisive(losses))
@@ -148,6 +165,18 @@ class LeakagePropagation(InfluenceBound):
             past=found.past,
             future=found.future,
         )
+
+
+def _quilts_prove_no_less(quilts: MQMExact, chain: Losses, node: int, objective: Objective, value: float) -> bool:
+    """Whether one record already needs as much by quilts: then they need not be searched for all records."""
+    needs = quilts.best_at(chain, node, objective, enough=value)
+    return needs is not None and needs >= value
+
+
+def _middle_of_the_heaviest(chain: Losses) -> int:
+    """Return a record, 1-based, in the middle of the stretch with the largest loss."""
+    heaviest = int(np.argmax(chain.largest))
+    return int(chain.steps[:heaviest].sum() + (chain.steps[heaviest] + 1) // 2)
 
 
 def as_runs(losses: Losses, k: int) -> list[Run]:
