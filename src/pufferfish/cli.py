@@ -112,7 +112,7 @@ _QUERY_HELP = "histogram (shares), histogram-counts, count:STATE,…, frequency:
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
 @click.option("--query", "query_text", default="histogram", show_default=True, metavar="QUERY", help=_QUERY_HELP)
 @click.option("--epsilon", type=float, help="Privacy parameter ε of this release, above 0.")
-@click.option("--up-to", type=float, metavar="E", help="With --ledger instead: what may be spent after it, in all.")
+@click.option("--up-to", type=float, metavar="E", help="With --ledger, instead: what may be spent in all after it.")
 @click.option(
     "--mechanism",
     "mechanism_name",
@@ -149,7 +149,8 @@ def release_command(
     """
     if (epsilon is None) == (up_to is None) or (up_to is not None and ledger_path is None):
         raise ParameterError("give --epsilon, or --ledger and --up-to: what may be spent in all after this release")
-    as_epsilon(up_to if epsilon is None else epsilon)
+    if epsilon is not None:
+        as_epsilon(epsilon)
     query = _parse_query(query_text)
     inputs = (table, model_path, *([ledger_path] if ledger_path else []))
     _check_targets(output, plot_path, inputs=inputs, keep="--output", overwrite=overwrite)
@@ -213,7 +214,10 @@ def ledger_create_command(
       pufferfish ledger create book.json --model model.json --budget 2 \
         --table steps.csv --state activity --subject id --time minute --max-gap 10min
     """
-    _check_targets(ledger_path, None, inputs=(table, model_path), keep="--output", overwrite=False)
+    if check_writable(ledger_path).exists():
+        if any(Path(source).exists() and Path(ledger_path).samefile(source) for source in (table, model_path)):
+            raise ParameterError(f"{ledger_path} is the file to be read: it would be lost; name another")
+        raise RecordError(f"{ledger_path} exists, and a ledger is never replaced: name another file")
     model = read_model(model_path)
     sequences = _read(table, model, reading)
     ledger = Ledger(_mechanism(mechanism_name)(model.theta, sequences.length), budget, base=sequences.base)

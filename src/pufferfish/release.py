@@ -22,6 +22,8 @@ from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import DataError, ParameterError, RecordError, ReleaseRefused
 from pufferfish.files import read_record, write_whole
 from pufferfish.ledger import Ledger
+from pufferfish.ledger.charges import as_windows
+from pufferfish.ledger.ties import check_start
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.model_file import ThetaRecord
 from pufferfish.noise import discrete_laplace_noise
@@ -271,6 +273,8 @@ def release(
     DataError
         If the data holds states the model lacks.
     """
+    if ledger is None and not (window is None and coarsening is None):
+        raise ParameterError("window and coarsening say which part of a ledger's base the data are: give ledger too")
     if postprocess not in (None, "valid"):
         raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
     linear = _check_query(data, query, calibration)
@@ -319,6 +323,8 @@ def release(
 def _book(
     ledger: Ledger, data: Sequences, calibration: Calibration, window: Any, coarsening: Mapping[Any, Any] | None
 ) -> LedgerRecord:
+    if tuple(calibration.length) != tuple(ledger.bound.length):
+        check_start(calibration.theta, as_windows(window, ledger.bound.length))
     entry = ledger.spend(calibration, data=data, window=window, coarsening=coarsening)
     bound = ledger.bound
     return LedgerRecord(entry.number, entry.spent, ledger.budget, bound.name, bound.theta.origin)

@@ -100,6 +100,7 @@ class ChainInfluence:
         self._k: int = transition_matrix.shape[0]
         self._initial: Vector | Literal["stationary", "any"] = initial
         self._structural = structural
+        self._independent = bool(np.all(transition_matrix == transition_matrix[0]))  # then nothing is told, exactly
         self._powers = LogPowers(transition_matrix)
         self._right: dict[int, Matrix] = {}
         self._reach_back: dict[tuple[int, bytes], Matrix] = {}
@@ -110,12 +111,16 @@ class ChainInfluence:
 
     def right(self, b: int) -> Matrix:
         """Return the right part at distance b for all ordered pairs; shape (k, k)."""
+        if self._independent:
+            return np.zeros((self._k, self._k))
         if b not in self._right:
             self._right[b] = max_log_ratio(self._powers.log(b)) + 2 * self._powers.log_error(b)
         return self._right[b]
 
     def left(self, group: NodeGroup, a: int) -> Vector:
         """Return the left part at distance a of the group's nodes, for its pairs; shape (n,)."""
+        if self._independent:
+            return np.zeros(group.prior.shape)
         end = group.first - a
         exact = self._structural and group.first == group.last and end <= len(self._supports)
         support = self._supports[end - 1] if exact else self._reachable

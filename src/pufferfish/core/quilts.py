@@ -53,11 +53,13 @@ class LeakThrough:
     """Loss that leaks through a quilt: weight + influence."""
 
     def __call__(self, weight: float, influence: float) -> float:
-        """Return weight + influence, rounded up."""
-        return up(weight + influence)
+        """Return weight + influence, rounded up; exact where the quilt tells nothing."""
+        return up(weight + influence) if influence else weight
 
     def heaviest(self, value: float, influence: float) -> float:
         """Return value − influence, rounded down."""
+        if not influence:
+            return value
         return down(value - influence, 8) if influence < value else -math.inf
 
 

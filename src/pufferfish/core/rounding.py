@@ -30,12 +30,15 @@ def down(x: float, ulps: int = 4) -> float:
 
 
 def float_up(exact: Fraction | int) -> float:
-    """Return the least double that is at least an exact number.
+    """Return the least double that is at least an exact number; ``inf`` where there is none.
 
     Examples
     --------
     >>> float_up(sum([Fraction("0.1")] * 10)), float_up(Fraction(1, 3)) > 1 / 3
     (1.0, True)
     """
-    nearest = float(exact)
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)

@@ -19,7 +19,7 @@ import narwhals as nw
 
 from pufferfish.errors import ParameterError
 
-__all__ = ["MAX_STATES", "bin_index", "bin_labels", "parse_bins"]
+__all__ = ["MAX_STATES", "bin_index", "bin_labels", "inner_edges_of", "parse_bins"]
 
 MAX_STATES = 2_000
 _REMEDY = "give increasing edges such as '0,200,400' or '0,200,...,10200'"
@@ -64,6 +64,24 @@ def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
     inner = [_number(edge) for edge in edges[1:-1]]
     middle = (f"{low}-{high}" for low, high in pairwise(inner))
     return (f"<{inner[0]}", *middle, f">={inner[-1]}")
+
+
+def inner_edges_of(labels: Sequence[str], candidates: Sequence[float]) -> tuple[float, ...] | None:
+    """Inner edges, out of some candidates, whose bins have these labels; None where there are none.
+
+    Examples
+    --------
+    >>> inner_edges_of(("<200", "200-600", ">=600"), (200.0, 400.0, 600.0))
+    (200.0, 600.0)
+    """
+    named = {_number(edge): edge for edge in candidates}
+    names = [labels[0].removeprefix("<")]
+    for label in labels[1:-1]:
+        names.append(label.removeprefix(f"{names[-1]}-"))
+    if not all(name in named for name in names):
+        return None
+    inner = tuple(named[name] for name in names)
+    return inner if bin_labels((-math.inf, *inner, math.inf)) == tuple(labels) else None
 
 
 def bin_index(value: nw.Expr, edges: Sequence[float]) -> nw.Expr:

@@ -11,7 +11,7 @@ import msgspec
 
 from pufferfish.data.sequences import Base
 from pufferfish.errors import RecordError
-from pufferfish.files import read_record, write_whole
+from pufferfish.files import check_writable, read_record, write_whole
 from pufferfish.ledger.charges import Charge
 from pufferfish.model_file import ThetaRecord
 
@@ -88,7 +88,8 @@ class BookFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self._given = path
+        self.path = Path(path).resolve()  # whatever folder the program moves to
 
     @contextmanager
     def alone(self) -> Generator[None]:
@@ -101,14 +102,14 @@ class BookFile:
         """
         from filelock import FileLock, Timeout
 
-        target = self.path.resolve()
+        check_writable(self.path)
         try:
-            with FileLock(f"{target}.lock", timeout=_WAIT):
+            with FileLock(f"{self.path}.lock", timeout=_WAIT):
                 yield
         except Timeout:
-            raise RecordError(f"another program has kept the ledger {self.path} for {_WAIT:g} s: try again") from None
+            raise RecordError(f"another program has kept the ledger {self._given} for {_WAIT:g} s: try again") from None
         except OSError as error:
-            raise RecordError(f"cannot lock the ledger {self.path}: {error.strerror or error}") from error
+            raise RecordError(f"cannot lock the ledger {self._given}: {error.strerror or error}") from error
 
     def read(self) -> Book:
         """Read the book, validated.
@@ -116,10 +117,29 @@ class BookFile:
         Raises
         ------
         RecordError
-            If it is missing, damaged, or of another version.
+            If it is missing, damaged, of another version, or has a second name: then a write would leave two books.
         """
+        try:
+            names = self.path.stat().st_nlink if self.path.is_file() else 1
+        except OSError:
+            names = 1
+        if names > 1:
+            raise RecordError(f"the ledger {self._given} has {names} names (hard links), which would become two books")
         return read_record(self.path, Book, format_=FORMAT, version=VERSION)
 
     def write(self, book: Book) -> None:
-        """Write the book in one step; when this returns, it is on the disk."""
-        write_whole(self.path, msgspec.json.format(msgspec.json.encode(book), indent=1) + b"\n")
+        """Write the book in one step; when this returns, it is on the disk.
+
+        Raises
+        ------
+        RecordError
+            If it cannot be written, or could not be read again.
+        """
+        try:
+            content = msgspec.json.format(msgspec.json.encode(book), indent=1) + b"\n"
+            again = msgspec.json.decode(content, type=Book)
+        except (msgspec.MsgspecError, UnicodeError, TypeError) as error:
+            raise RecordError(f"the entry could not be read again, and was not written: {error}") from error
+        if again != book:
+            raise RecordError("the entry could not be read again as it is, and was not written")
+        write_whole(self.path, content)

@@ -3,11 +3,13 @@
 Ten releases of loss 0.1 have loss 1, not 1.0000000000000002: sums are rounded once, upwards, when leakage is asked.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import lcm
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -66,9 +68,14 @@ def charge_of(what: Any, k: int, windows: Windows | None, groups: Sequence[int] 
         If a loss is not a number, not positive or not finite, or its shape does not fit.
     """
     if isinstance(what, Calibration):
+        if not (0 < what.unit_scale < math.inf and 0 < what.epsilon < math.inf):
+            raise ParameterError(
+                f"the calibration has scale {what.unit_scale}, epsilon {what.epsilon}: expected positive finite numbers"
+            )
         coarse = _whole(what.linear.unit_distance)
         states = range(k) if groups is None else groups
-        return Charge(tuple(tuple(coarse[x][x_] for x_ in states) for x in states), Fraction(what.unit_scale), windows)
+        distance = tuple(tuple(coarse[x][x_] for x_ in states) for x in states)
+        return _checked(Charge(distance, Fraction(what.unit_scale), windows))
     try:
         loss = np.asarray(what, dtype=np.float64)
     except (TypeError, ValueError):
@@ -77,14 +84,21 @@ def charge_of(what: Any, k: int, windows: Windows | None, groups: Sequence[int] 
         ) from None
     if loss.shape not in ((), (k, k)):
         raise ParameterError(f"a loss has shape {loss.shape}, expected a number or ({k}, {k}): pairs of states")
-    if not np.all(np.isfinite(loss)) or np.any(loss < 0) or not np.any(loss > 0):
-        raise ParameterError("a loss is negative, not finite, or 0 throughout; expected nats, such as 0.1")
+    if not np.all(np.isfinite(loss)) or np.any(loss < 0):
+        raise ParameterError("a loss is negative or not finite; expected nats, such as 0.1")
     written = [
         [Fraction(repr(float(v))) if x != x_ else Fraction(0) for x_, v in enumerate(row)]
         for x, row in enumerate(np.broadcast_to(loss, (k, k)))
     ]
     parts = lcm(*(v.denominator for row in written for v in row))
-    return Charge(tuple(tuple(int(v * parts) for v in row) for row in written), Fraction(parts), windows)
+    return _checked(Charge(tuple(tuple(int(v * parts) for v in row) for row in written), Fraction(parts), windows))
+
+
+def _checked(charge: Charge) -> Charge:
+    """Refuse a charge of nothing: no release is free."""
+    if not any(any(row) for row in charge.distance):
+        raise ParameterError("the loss is 0 between all states: a release that tells nothing is none")
+    return charge
 
 
 def as_windows(window: Any, length: Sequence[ChainLength]) -> Windows | None:
@@ -105,13 +119,16 @@ def as_windows(window: Any, length: Sequence[ChainLength]) -> Windows | None:
     """
     if window is None:
         return None
-    one = len(length) == 1 and not isinstance(window, list)
-    entries: list[Any] = [window] if one else list(window)  # pyright: ignore[reportUnknownArgumentType]
-    if len(entries) != len(length):
+    if len(length) == 1 and not isinstance(window, list):
+        window = [window]
+    try:
+        pairs = list(zip(window, length, strict=True))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    except (TypeError, ValueError):
         raise ParameterError(
-            f"window has {len(entries)} entries, expected {len(length)}: one per chain, None to leave it out"
-        )
-    found = tuple(_window(entry, chain.steps) for entry, chain in zip(entries, length, strict=True))
+            f"window is {window!r}, expected a list of {len(length)}: (first step, one past the last) per chain, "
+            "None to leave it out"
+        ) from None
+    found = tuple(_window(entry, chain.steps) for entry, chain in pairs)
     if not any(found):
         raise ParameterError("window leaves out every chain: nothing would be read")
     return found
@@ -167,10 +184,9 @@ def _window(entry: Any, steps: int) -> tuple[int, int] | None:
     if entry is None:
         return None
     try:
-        start, stop = entry
-        if isinstance(start, bool) or int(start) != start or int(stop) != stop:
+        start, stop = (index(edge) for edge in entry)
+        if any(isinstance(edge, bool) for edge in entry):
             raise ValueError
-        start, stop = int(start), int(stop)
     except (TypeError, ValueError):
         raise ParameterError(
             f"window is {entry!r}, expected (first step, one past the last), such as (0, 1440)"

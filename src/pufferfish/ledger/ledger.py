@@ -12,20 +12,25 @@ Anything else is refused.
 
 import math
 import os
+import re
+import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
+from fractions import Fraction
 from typing import Any
+
+import msgspec
 
 from pufferfish.calibration import Calibration
 from pufferfish.core.inversion import bracket
-from pufferfish.data.bins import bin_labels
+from pufferfish.core.rounding import float_up
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, ReleaseRefused
 from pufferfish.ledger.book import Book, BookFile, Entry
-from pufferfish.ledger.charges import Charge, Windows, as_windows, charge_of, total_loss
+from pufferfish.ledger.charges import Charge, as_windows, charge_of, total_loss
+from pufferfish.ledger.ties import check_base, check_lengths, check_start, groups_of
 from pufferfish.mechanisms import bound_of
 from pufferfish.mechanisms.base import InfluenceBound, as_epsilon
 from pufferfish.model_file import ThetaRecord
@@ -33,6 +38,9 @@ from pufferfish.models.lengths import ChainLength
 from pufferfish.queries import Query
 
 __all__ = ["Ledger"]
+
+_SAME = 1e-6
+"""Leakage computed twice may differ by this share: a search that starts elsewhere ends elsewhere, a little."""
 
 
 class Ledger:
@@ -69,12 +77,10 @@ class Ledger:
 
     def __init__(self, bound: InfluenceBound, budget: float, *, base: Base | None = None) -> None:
         _check_bound(bound)
-        try:
-            budget = as_epsilon(budget)
-        except ParameterError:
-            raise ParameterError(f"budget is {budget!r}, expected a positive finite number such as 1.0") from None
+        budget = _positive(budget, "budget")
         self._bound = bound
         self._file: BookFile | None = None
+        self._lock = threading.RLock()
         self._book = Book(
             created=_now(),
             budget=budget,
@@ -101,12 +107,16 @@ class Ledger:
             length = [ChainLength(steps, records) for steps, records in book.length]
             bound = bound_of(book.mechanism, book.theta.theta(), length, book.settings)
             ledger = cls(bound, book.budget, base=book.base)
-            for entry in book.entries:
-                _check_entry(entry, bound)
-        except (PufferfishError, ValueError, TypeError, ZeroDivisionError) as error:
+            ledger._check(book)
+        except (PufferfishError, ValueError, TypeError) as error:
             raise RecordError(f"{path} holds no valid ledger: {error}") from error
         ledger._file, ledger._book = file, book
         return ledger
+
+    def __reduce__(self) -> Any:
+        if self._file is None:
+            raise TypeError("a copy of a ledger would spend the same budget twice: save it, and open the file")
+        return Ledger.open, (self._file.path,)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ledger to a new file; from now on everything spent is on the disk before ``spend`` returns.
@@ -116,14 +126,21 @@ class Ledger:
         RecordError
             If the file exists (a ledger is never replaced) or cannot be written, or the ledger has a file already.
         """
-        if self._file is not None:
-            raise RecordError(f"this ledger is kept in {self._file.path}: a copy would spend the same budget twice")
-        file = BookFile(path)
-        with file.alone():
-            if Path(path).exists():
-                raise RecordError(f"{path} exists, and a ledger is never replaced: open it, or name another file")
-            file.write(self._book)
-        self._file = file
+        with self._lock:
+            if self._file is not None:
+                raise RecordError(f"this ledger is kept in {self._file.path}: a copy would spend the same budget twice")
+            book = self._book
+            again = bound_of(book.mechanism, self._bound.theta, self._bound.length, book.settings)
+            if type(again) is not type(self._bound):
+                raise RecordError(
+                    f"a ledger's file names its mechanism, and {type(self._bound).__name__} is none of this package's"
+                )
+            file = BookFile(path)
+            with file.alone():
+                if file.path.exists():
+                    raise RecordError(f"{path} exists, and a ledger is never replaced: open it, or name another file")
+                file.write(book)
+            self._file = file
 
     @property
     def bound(self) -> InfluenceBound:
@@ -154,12 +171,13 @@ class Ledger:
     @property
     def remaining(self) -> float:
         """Budget less what is spent. The next release costs less or more than its own ε: ask :meth:`leakage_with`."""
-        return self.budget - self.spent
+        return max(0.0, self.budget - self.spent)
 
     def leakage_with(self, what: Any, *, window: Any = None, coarsening: Mapping[Any, Any] | None = None) -> float:
         """Return what would be spent after one more release; spends nothing. Parameters as for :meth:`spend`."""
-        charge = self._charge(what, None, window, coarsening)
-        return self._leakage([*(entry.charge for entry in self.entries), charge])
+        book = self._now_in_file()
+        charge = self._charge(book, what, None, window, coarsening)
+        return self._leakage([*(entry.charge for entry in book.entries), charge])
 
     def calibrate(
         self, query: Query, *, up_to: float | None = None, length: Any = None, window: Any = None
@@ -187,7 +205,7 @@ class Ledger:
         BudgetExceeded
             If no noise is enough.
         """
-        level = self.budget if up_to is None else as_epsilon(up_to)
+        level = self.budget if up_to is None else _positive(up_to, "up_to")
         if level > self.budget:
             raise BudgetExceeded(f"up_to is {level:g}, above the budget of {self.budget:g}")
         spent = self.spent
@@ -195,17 +213,21 @@ class Ledger:
             raise BudgetExceeded(f"{spent:.6g} are spent already, and no noise makes a release cost nothing")
         bound = self._bound
         part = bound if length is None else bound.of(bound.theta, length, **bound.settings)
-        alone = part.calibrate(query, level)
+        if length is not None:
+            check_start(bound.theta, as_windows(window, bound.length))
+        left = level - spent
+        alone = part.calibrate(query, left)
 
-        def leakage(scale: float) -> float:
-            return self.leakage_with(replace(alone, unit_scale=scale), window=window)
+        def added(scale: float) -> float:
+            return self.leakage_with(replace(alone, unit_scale=scale), window=window) - spent
 
-        # what is left over counts: near the level a share of the level itself would be too coarse
-        tolerance = max(1e-6 * (level - spent) / level, 1e-12)
-        scale = bracket(leakage, level, alone.unit_scale, tolerance=tolerance, from_above=False).enough
-        if not scale < math.inf:
+        found = replace(
+            alone, unit_scale=bracket(added, left, alone.unit_scale, tolerance=1e-5, from_above=False).enough
+        )
+        if not found.unit_scale < math.inf:
             raise BudgetExceeded(f"{spent:.6g} of {level:g} are spent, and what is left is too little for any noise")
-        return _with_noise(alone, scale)
+        leakage, witness = part.prove(found.record_loss)
+        return found if witness is None else replace(found, epsilon=leakage, witness=witness)
 
     def spend(
         self,
@@ -244,96 +266,108 @@ class Ledger:
         ReleaseRefused
             If the release does not compose, or belongs to another base; nothing is spent.
         """
+        if note is not None and not isinstance(note, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ParameterError(f"note is {note!r}, expected text")
         with self._alone():
-            charge = self._charge(what, data, window, coarsening)
-            after = self._leakage([*(entry.charge for entry in self._book.entries), charge])
-            if not after <= self.budget:
+            book = self._book
+            charge = self._charge(book, what, data, window, coarsening)
+            after = self._leakage([*(entry.charge for entry in book.entries), charge])
+            if not after <= float_up(Fraction(repr(book.budget))):
+                spent = book.entries[-1].spent if book.entries else 0.0
                 raise BudgetExceeded(
-                    f"this release would raise what is spent from {self.spent:.6g} to {after:.6g}, above the budget "
-                    f"of {self.budget:g}; ledger.calibrate(query), or --up-to, finds the least noise that fits"
+                    f"this release would raise what is spent from {spent:.6g} to {after:.6g}, above the budget "
+                    f"of {book.budget:g}; ledger.calibrate(query), or --up-to, finds the least noise that fits"
                 )
             entry = Entry(
-                number=len(self._book.entries) + 1,
+                number=len(book.entries) + 1,
                 created=_now(),
                 what=note or _in_words(what),
                 epsilon=what.epsilon if isinstance(what, Calibration) else None,
                 distance=[list(row) for row in charge.distance],
                 scale=str(charge.scale),
                 windows=None if charge.windows is None else list(charge.windows),
-                spent=after,
+                spent=min(after, book.budget),
             )
-            base = self._book.base if data is None or self._book.base is not None else data.base
-            self._commit([*self._book.entries, entry], base)
+            base = data.base if data is not None and book.base is None else book.base
+            changed = msgspec.structs.replace(book, base=base, entries=[*book.entries, entry])
+            if self._file is not None:
+                self._file.write(changed)
+            self._book = changed
             return entry
 
     def _leakage(self, charges: Sequence[Charge]) -> float:
         return self._bound.leakage(total_loss(charges, self._bound.length, self._bound.theta.k))
 
-    def _charge(self, what: Any, data: Sequences | None, window: Any, coarsening: Mapping[Any, Any] | None) -> Charge:
-        windows = as_windows(window, self._bound.length)
-        states = self._bound.theta.states
-        groups: list[int] | None = None
+    def _charge(
+        self, book: Book, what: Any, data: Sequences | None, window: Any, coarsening: Mapping[Any, Any] | None
+    ) -> Charge:
+        theta, length = self._bound.theta, self._bound.length
+        windows = as_windows(window, length)
         if isinstance(what, Calibration):
             if not what.composes:
                 raise ReleaseRefused(
                     f"{what.title} calibrates noise to one query, and its epsilon does not add to others; charge the "
                     "same release at its record-level loss, which adds: ledger.spend(calibration.record_loss)"
                 )
-            groups = _groups(states, self._book.base, what.theta.states, data, coarsening)
-            _check_lengths(what.length, self._bound.length, None, "the calibration")
+            check_lengths(what.length, length, None, "the calibration")
+            found = what.theta.states
+        else:
+            found = theta.states
+            strange = [] if data is None or data.base.bins else [s for s in data.states if s not in found]
+            if strange:
+                raise ReleaseRefused(
+                    f"the data have the state {strange[0]!r}, and the ledger's states are {', '.join(found)}"
+                )
+        groups = groups_of(theta.states, book.base, found, data, coarsening)
         if data is not None:
-            if self._book.base is None and (groups or windows or sorted(data.length) != sorted(self._bound.length)):
+            if book.base is None and (groups or windows or sorted(data.length) != sorted(length)):
                 raise ReleaseRefused(
                     "the ledger does not know its base yet, and these data are not all of it: make the ledger with "
                     "base=sequences.base of the whole table"
                 )
-            _check_base(data.base, self._book.base)
-            _check_lengths(data.length, self._bound.length, windows, "the data")
-        return charge_of(what, len(states), windows, groups)
+            check_base(data.base, book.base)
+            check_lengths(data.length, length, windows, "the data")
+        return charge_of(what, theta.k, windows, groups)
 
     def _now_in_file(self) -> Book:
         """Return the book as it is now; a file may have grown by other programs' releases."""
-        if self._file is not None:
-            self._take(self._file.read())
-        return self._book
+        with self._lock:
+            if self._file is not None:
+                self._take(self._file.read())
+            return self._book
 
     @contextmanager
     def _alone(self) -> Generator[None]:
-        """Hold the book, up to date, with every other program kept out."""
-        if self._file is None:
-            yield
-            return
-        with self._file.alone():
-            self._take(self._file.read())
-            yield
+        """Hold the book, up to date, with every other thread and program kept out."""
+        with self._lock:
+            if self._file is None:
+                yield
+                return
+            with self._file.alone():
+                self._take(self._file.read())
+                yield
+
+    def _check(self, book: Book) -> None:
+        """Refuse a book whose entries no ledger wrote, or whose last one does not say what they leak."""
+        check_entries(book, self._bound)
+        if book.entries:
+            spent, stated = self._leakage([entry.charge for entry in book.entries]), book.entries[-1].spent
+            if abs(spent - stated) > _SAME * stated:
+                raise ParameterError(f"its last entry says {stated:.6g} are spent, its entries leak {spent:.6g}")
 
     def _take(self, book: Book) -> None:
         known = self._book
-        same = all(
-            getattr(book, name) == getattr(known, name)
-            for name in ("budget", "mechanism", "settings", "theta", "length")
-        )
-        if not same or book.entries[: len(known.entries)] != known.entries:
+        fixed = ("budget", "mechanism", "settings", "theta", "length")
+        same = all(getattr(book, name) == getattr(known, name) for name in fixed)
+        grown = book.entries[: len(known.entries)] == known.entries and known.base in (None, book.base)
+        if not (same and grown):
             raise RecordError("the ledger's file was changed by hand or replaced by another: open it anew")
-        for entry in book.entries[len(known.entries) :]:
-            _check_entry(entry, self._bound)
+        try:
+            if len(book.entries) > len(known.entries):
+                self._check(book)
+        except (PufferfishError, ValueError, TypeError) as error:
+            raise RecordError(f"the ledger's file was changed by hand: {error}") from error
         self._book = book
-
-    def _commit(self, entries: list[Entry], base: Base | None) -> None:
-        book = self._book
-        changed = Book(
-            created=book.created,
-            budget=book.budget,
-            mechanism=book.mechanism,
-            settings=book.settings,
-            theta=book.theta,
-            length=book.length,
-            base=base,
-            entries=entries,
-        )
-        if self._file is not None:
-            self._file.write(changed)
-        self._book = changed
 
 
 def _check_bound(bound: Any) -> None:
@@ -347,99 +381,35 @@ def _check_bound(bound: Any) -> None:
         raise ReleaseRefused("a ledger needs theta, whose states are known, not pi_min and eigengap alone")
 
 
-def _check_entry(entry: Entry, bound: InfluenceBound) -> None:
-    """Refuse an entry that no ledger wrote."""
-    k, charge = bound.theta.k, entry.charge
-    square = len(charge.distance) == k and all(len(row) == k for row in charge.distance)
-    if not square or min(min(row) for row in charge.distance) < 0 or not charge.scale > 0 or not entry.spent >= 0:
-        raise ParameterError("an entry's distances or scale are out of range")
-    if charge.windows is not None:
-        as_windows(list(charge.windows), bound.length)
+def check_entries(book: Book, bound: InfluenceBound) -> None:
+    """Refuse entries that no ledger wrote.
+
+    Raises
+    ------
+    ParameterError, ValueError
+        If a number is out of order or out of range.
+    """
+    k = bound.theta.k
+    for place, entry in enumerate(book.entries, start=1):
+        distance = entry.distance
+        square = len(distance) == k and all(len(row) == k for row in distance)
+        if entry.number != place or not square or min(map(min, distance)) < 0 or not max(map(max, distance)) > 0:
+            raise ParameterError(f"entry {place} has another number, or distances that are none")
+        if any(distance[x][x] for x in range(k)):
+            raise ParameterError(f"entry {place} has a distance from a state to itself")
+        if re.fullmatch(r"[0-9]+(/[1-9][0-9]*)?", entry.scale) is None or not entry.charge.scale > 0:
+            raise ParameterError(f"entry {place} has the scale {entry.scale!r}, expected a positive fraction")
+        if not 0 < entry.spent <= float_up(Fraction(repr(book.budget))):
+            raise ParameterError(f"entry {place} says that {entry.spent} are spent, of {book.budget:g}")
+        if entry.windows is not None:
+            as_windows(list(entry.windows), bound.length)
 
 
-def _check_base(found: Base, base: Base | None) -> None:
-    """Refuse data that were not read from the same table in the same way; a filter on an unfiltered base is a part."""
-    if base is None:
-        return
-    for name, remedy in _TIED.items():
-        here, there = getattr(found, name), getattr(base, name)
-        if here == there or (name == "where" and there is None):
-            continue
-        raise ReleaseRefused(
-            f"the ledger is tied to another base: its {name} is {there!r}, and that of the data is {here!r}; {remedy}"
-        )
-
-
-_TIED = {
-    "source": "losses add over the same records only: another table needs a ledger of its own",
-    "state": "another column needs a ledger of its own",
-    "subject": "read the table as the ledger's was",
-    "time": "read the table as the ledger's was",
-    "max_gap": "read the table as the ledger's was",
-    "step": "read the table as the ledger's was",
-    "where": "a part of a filtered base is known only for a base without a filter: make the ledger for the whole table",
-    "missing": "read the table as the ledger's was",
-    "gaps": "read the table as the ledger's was",
-}
-
-
-def _check_lengths(
-    found: Sequence[ChainLength], base: Sequence[ChainLength], windows: Windows | None, whose: str
-) -> None:
-    """Refuse chains that are no part of the base's chains: longer ones, or more of them."""
-    steps = [chain.steps for chain in base] if windows is None else [w[1] - w[0] for w in windows if w is not None]
-    here, there = (sorted(values, reverse=True) for values in ([chain.steps for chain in found], steps))
-    records = [sorted((chain.records for chain in chains), reverse=True) for chains in (found, base)]
-    fits = len(here) <= len(there) and all(a <= b for a, b in zip(here, there, strict=False))
-    if not fits or any(a > b for a, b in zip(*records, strict=False)):
-        part = "a window" if windows is not None else "the base"
-        raise ReleaseRefused(
-            f"{whose} has {len(here)} chains, the longest of {here[0]} steps and {records[0][0]} records, and {part} "
-            f"of the ledger {len(there)}, the longest of {there[0]}: other records need a ledger of their own"
-        )
-
-
-def _groups(
-    states: tuple[str, ...],
-    base: Base | None,
-    found: tuple[str, ...],
-    data: Sequences | None,
-    coarsening: Mapping[Any, Any] | None,
-) -> list[int] | None:
-    """Return for each state of the base the release's state that it counts as; None where they are the same."""
-    bins = None if data is None else data.base.bins
-    if coarsening is not None:
-        named = {str(state): str(group) for state, group in coarsening.items()}
-        for state in states:
-            if named.get(state) not in found:
-                raise ReleaseRefused(
-                    f"coarsening says {named.get(state)!r} of state {state!r}, expected one of the release's states: "
-                    f"{', '.join(found)}"
-                )
-        return [found.index(named[state]) for state in states]
-    if found == states:
-        if base is not None and bins != base.bins and data is not None:
-            raise ReleaseRefused(f"the ledger is tied to another base: its bins are {base.bins}, the data's {bins}")
-        return None
-    if base is not None and base.bins is not None and bins is not None and set(bins[1:-1]) <= set(base.bins[1:-1]):
-        fine, coarse = base.bins, bins
-        if states == bin_labels(fine) and found == bin_labels(coarse):
-            return [sum(edge <= low for edge in coarse[1:-1]) for low in (-math.inf, *fine[1:-1])]
-    raise ReleaseRefused(
-        f"the release has the states {_shown(found)} and the ledger {_shown(states)}: if the first are groups of the "
-        "second, say which by coarsening={state of the ledger: state of the release, …}"
-    )
-
-
-def _shown(states: Sequence[str]) -> str:
-    return ", ".join(states[:6]) + (", …" if len(states) > 6 else "")
-
-
-def _with_noise(calibration: Calibration, unit_scale: float) -> Calibration:
-    """Return a calibration of the same query with other noise, and what that alone leaks."""
-    found = replace(calibration, unit_scale=unit_scale)
-    leakage, witness = calibration.bound.prove(found.record_loss)
-    return found if witness is None else replace(found, epsilon=leakage, witness=witness)
+def _positive(value: Any, name: str) -> float:
+    try:
+        return as_epsilon(value)
+    except ParameterError:
+        raise ParameterError(f"{name} is {value!r}, expected a positive finite number such as 1.0") from None
 
 
 def _in_words(what: Any) -> str:

@@ -65,12 +65,12 @@ class GroupDP(InfluenceBound):
 
 
 def _total(losses: Losses) -> tuple[float, Witness]:
-    if losses.of_observed:
-        times = np.array([losses.length.records])
-    else:
-        times = losses.steps
-    total = _sum_up(losses.largest, times)
-    records = int(times[losses.largest > 0].sum()) if not losses.of_observed else losses.length.records
+    heaviest = np.argsort(-losses.largest, kind="stable")
+    each, left = losses.largest[heaviest], losses.length.records
+    # no more records than were observed cost anything, wherever they are
+    before = np.concatenate([[0], np.cumsum(losses.steps[heaviest])[:-1]])
+    times = np.clip(left - before, 0, losses.steps[heaviest])
+    total, records = _sum_up(each, times), int(times[each > 0].sum())
     witness = Witness(
         theta=0,
         length=losses.length.steps,

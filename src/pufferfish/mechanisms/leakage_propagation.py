@@ -12,6 +12,7 @@ from pufferfish.core.progress import report_progress
 from pufferfish.core.propagation import Attained, ChainPropagation, Run
 from pufferfish.core.quilts import LeakThrough, Objective, Score
 from pufferfish.mechanisms.base import InfluenceBound
+from pufferfish.mechanisms.entry_dp import EntryDP
 from pufferfish.mechanisms.losses import Losses, decisive
 from pufferfish.mechanisms.mqm_exact import MQMExact
 from pufferfish.models.chain_class import ChainClass
@@ -33,10 +34,11 @@ _USUAL_GAIN = 3.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Member:
-    """A member of Θ with its two bounds; no propagation where there are too many states."""
+    """A member of Θ with its bounds: propagation if its states are few, entry DP if its records are independent."""
 
     propagation: ChainPropagation | None
     quilts: MQMExact
+    alone: EntryDP | None
 
 
 class LeakagePropagation(InfluenceBound):
@@ -108,6 +110,8 @@ class LeakagePropagation(InfluenceBound):
     def _one(self, theta: int, chain: Losses) -> tuple[float, Witness | None]:
         """Leakage of one chain under one θ: the least of the bounds at hand."""
         member = self._members[theta]
+        if member.alone is not None:
+            return _of(theta, *member.alone._leakage([chain]))  # pyright: ignore[reportPrivateUsage]
         if member.propagation is not None:
             found = member.propagation.leakage(as_runs(chain, self.theta.k))
             if found.node == 0:
@@ -119,7 +123,7 @@ class LeakagePropagation(InfluenceBound):
         by_quilts, witness = member.quilts._leakage([chain])  # pyright: ignore[reportPrivateUsage]
         if found.total < by_quilts:
             return found.total, self._witness(found, theta, chain)
-        return by_quilts, None if witness is None else replace(witness, theta=theta)
+        return _of(theta, by_quilts, witness)
 
     def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
         least, witness = 0.0, None
@@ -135,6 +139,9 @@ class LeakagePropagation(InfluenceBound):
     def _one_divisor(self, theta: int, chain: Losses, epsilon: float) -> float:
         """Least divisor of one chain under one θ; 0 where there is no secret."""
         member, score = self._members[theta], Score(epsilon)
+        if member.alone is not None:
+            largest, witness = member.alone._leakage([chain])  # pyright: ignore[reportPrivateUsage]
+            return 0.0 if witness is None else largest / epsilon
         divisor = math.inf
         if member.propagation is not None:
             guess = member.quilts.best_at(chain, _middle_of_the_heaviest(chain), score)
@@ -179,6 +186,10 @@ def _middle_of_the_heaviest(chain: Losses) -> int:
     return int(chain.steps[:heaviest].sum() + (chain.steps[heaviest] + 1) // 2)
 
 
+def _of(theta: int, leakage: float, witness: Witness | None) -> tuple[float, Witness | None]:
+    return leakage, None if witness is None else replace(witness, theta=theta)
+
+
 def as_runs(losses: Losses, k: int) -> list[Run]:
     """Return a chain's losses as runs of records with the same loss; profiles with very many are rounded up."""
     other = ~np.eye(k, dtype=np.bool_)
@@ -195,4 +206,5 @@ def _member(chain: MarkovChain, length: Any) -> _Member:
     return _Member(
         ChainPropagation(chain.transition_matrix, chain.initial_distribution) if small else None,
         MQMExact(chain, length),
+        EntryDP(chain, length) if EntryDP.supports(ChainClass((chain,))) is None else None,
     )

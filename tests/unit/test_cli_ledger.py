@@ -1,0 +1,290 @@
+"""The ledger on the command line: the usual way, and one clear line for every bad input."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import pufferfish as pf
+from pufferfish.cli import main
+from pufferfish.ledger import Ledger
+
+READING = ["--state", "activity", "--subject", "id", "--time", "minute", "--max-gap", "10min"]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file() and p.suffix != ".lock"}
+
+
+def refused(folder: Path, *arguments: object, says: Sequence[str]) -> None:
+    """Exit code 2, one line on standard error, no traceback, and every file as before."""
+    before = contents(folder)
+    result = run(*arguments)
+    assert result.exit_code == 2, (result.output, result.exception)
+    assert isinstance(result.exception, SystemExit)
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("error: ")
+    for words in says:
+        assert words in lines[0]
+    assert contents(folder) == before
+
+
+def write_table(path: Path, seed: int, subjects: int = 2, minutes: int = 100) -> Path:
+    rng = np.random.default_rng(seed)
+    lines = ["id,minute,activity,awake"]
+    for s in range(subjects):
+        state = 0
+        for minute in range(minutes):
+            state = int(rng.random() < (0.9 if state else 0.2))
+            hour, rest = divmod(minute, 60)
+            lines.append(f"S{s},2024-05-01 {8 + hour:02d}:{rest:02d}:00,{['rest', 'active'][state]},{minute < 60}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return write_table(tmp_path / "table.csv", 2)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.json"
+    record = {
+        "format": "pufferfish-model",
+        "version": 1,
+        "origin": "a survey",
+        "states": ["active", "rest"],
+        "chains": [{"transition_matrix": [[0.9, 0.1], [0.2, 0.8]], "initial_distribution": "stationary"}],
+    }
+    path.write_text(json.dumps(record))
+    return path
+
+
+@pytest.fixture
+def book(tmp_path: Path, table: Path, model: Path) -> Path:
+    path = tmp_path / "book.json"
+    result = run("ledger", "create", path, "--model", model, "--budget", 1, "--table", table, *READING)
+    assert result.exit_code == 0, result.output
+    return path
+
+
+def test_the_usual_way(tmp_path: Path, table: Path, model: Path, book: Path) -> None:
+    empty = run("ledger", "show", book)
+    assert empty.exit_code == 0
+    assert "spent 0 of 1 by LeakagePropagation, remaining 1" in empty.stdout
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    base = ["release", table, *READING, "--model", model, "--ledger", book]
+    result = run(*base, "--epsilon", 0.4, "--output", first)
+    assert result.exit_code == 0, result.output
+    assert "ledger: number 1, spent 0.4 of 1 in all" in result.stdout
+    result = run(*base, "--query", "count:active", "--up-to", 0.9, "--output", second)
+    assert result.exit_code == 0, result.output
+    assert "ledger: number 2, spent 0.9" in result.stdout or "spent 0.89999" in result.stdout
+    releases = [pf.Release.from_json(path) for path in (first, second)]
+    ledger = Ledger.open(book)
+    assert [r.ledger.entry for r in releases] == [e.number for e in ledger.entries] == [1, 2]
+    assert [r.ledger.spent for r in releases] == [e.spent for e in ledger.entries]
+    assert [r.epsilon for r in releases] == [e.epsilon for e in ledger.entries]
+    assert 0.99 * 0.9 <= ledger.spent <= 0.9
+    assert releases[1].epsilon < 0.6
+    shown = run("ledger", "show", book)
+    for words in ("histogram", "count", "table.csv", "a survey", f"spent {ledger.spent:.6g} of 1"):
+        assert words in shown.stdout
+
+
+def test_create_says_what_it_is_for(tmp_path: Path, book: Path) -> None:
+    ledger = Ledger.open(book)
+    assert ledger.base.source == "table.csv"
+    assert ledger.base.max_gap == "10min"
+    assert sum(chain.records for chain in ledger.bound.length) == 200
+    assert ledger.entries == ()
+
+
+@pytest.mark.parametrize("mechanism", ["group-dp", "mqm-exact", "mqm-approx"])
+def test_every_bound(tmp_path: Path, table: Path, model: Path, mechanism: str) -> None:
+    book, output = tmp_path / "book.json", tmp_path / "release.json"
+    create = ["ledger", "create", book, "--model", model, "--budget", 2, "--table", table, *READING]
+    assert run(*create, "--mechanism", mechanism).exit_code == 0
+    base = ["release", table, *READING, "--model", model, "--ledger", book]
+    result = run(*base, "--epsilon", 0.3, "--mechanism", mechanism, "--output", output)
+    assert result.exit_code == 0, result.output
+    assert pf.Release.from_json(output).ledger.mechanism == mechanism
+    assert Ledger.open(book).spent == pytest.approx(0.3, rel=1e-5)
+
+
+def test_a_part_by_a_filter_is_charged_to_the_whole(tmp_path: Path, table: Path, model: Path, book: Path) -> None:
+    output = tmp_path / "release.json"
+    base = ["release", table, *READING, "--model", model, "--ledger", book, "--where", "awake"]
+    result = run(*base, "--epsilon", 0.2, "--output", output)
+    assert result.exit_code == 0, result.output
+    result = run(*base, "--up-to", 0.8, "--output", tmp_path / "other.json")
+    assert result.exit_code == 0, result.output
+    assert 0.792 <= Ledger.open(book).spent <= 0.8
+
+
+def test_too_much_is_refused_and_nothing_is_spent(tmp_path: Path, table: Path, model: Path, book: Path) -> None:
+    base = ["release", table, *READING, "--model", model, "--ledger", book]
+    assert run(*base, "--epsilon", 0.7, "--output", tmp_path / "first.json").exit_code == 0
+    second = tmp_path / "second.json"
+    refused(tmp_path, *base, "--epsilon", 0.7, "--output", second, says=["above the budget of 1", "--up-to"])
+    refused(tmp_path, *base, "--up-to", 0.5, "--output", second, says=["spent already"])
+    refused(tmp_path, *base, "--up-to", 1.5, "--output", second, says=["above the budget of 1"])
+    refused(tmp_path, *base, "--epsilon", 0.1, "--output", tmp_path / "first.json", says=["exists"])
+    assert len(Ledger.open(book).entries) == 1
+
+
+BAD_RELEASES = {
+    "neither": ([], ["--epsilon"]),
+    "both": (["--epsilon", 0.1, "--up-to", 0.5], ["--epsilon"]),
+    "up to 0": (["--up-to", 0], ["up"]),
+    "up to nan": (["--up-to", "nan"], ["up"]),
+    "epsilon 0": (["--epsilon", 0], ["epsilon is 0"]),
+    "absent ledger": (["--epsilon", 0.1, "--ledger", "absent.json"], ["cannot read", "absent.json"]),
+    "a model as a ledger": (["--epsilon", 0.1, "--ledger", "model.json"], ["no pufferfish-ledger file"]),
+    "a table as a ledger": (["--epsilon", 0.1, "--ledger", "table.csv"], ["not JSON"]),
+    "a folder as a ledger": (["--epsilon", 0.1, "--ledger", "."], ["cannot read"]),
+    "output on the ledger": (["--epsilon", 0.1, "--output", "book.json"], ["to be read"]),
+    "output on the ledger, overwrite": (["--epsilon", 0.1, "--output", "book.json", "--overwrite"], ["to be read"]),
+    "output in no folder": (["--epsilon", 0.1, "--output", "absent/release.json"], ["there is no folder"]),
+    "plot on the ledger": (["--epsilon", 0.1, "--plot", "book.json"], ["to be read"]),
+    "other gap": (["--epsilon", 0.1, "--max-gap", "5min"], ["its max_gap is '10min'"]),
+    "other gaps": (["--epsilon", 0.1, "--gaps", "independent"], ["another base"]),
+    "other missing": (["--epsilon", 0.1, "--missing", "split"], ["its missing is 'unobserved'"]),
+    "other subject": (["--epsilon", 0.1, "--where", "id == 'none'"], []),
+    "unknown state": (["--epsilon", 0.1, "--query", "count:asleep"], ["asleep"]),
+    "noise too large": (["--epsilon", 1e-18], ["64-bit"]),
+    "mechanism that does not apply": (["--epsilon", 0.1, "--mechanism", "entry-dp"], ["EntryDP does not apply"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD_RELEASES, ids=str)
+def test_bad_releases_spend_nothing(
+    tmp_path: Path, table: Path, model: Path, book: Path, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options, says = BAD_RELEASES[case]
+    base = ["release", "table.csv", *READING, "--model", "model.json", "--ledger", "book.json"]
+    refused(tmp_path, *base, "--output", "release.json", *options, says=says)
+    assert Ledger.open(book).entries == ()
+
+
+def test_up_to_needs_a_ledger(tmp_path: Path, table: Path, model: Path) -> None:
+    base = ["release", table, *READING, "--model", model, "--output", tmp_path / "release.json"]
+    refused(tmp_path, *base, "--up-to", 0.5, says=["--ledger and --up-to"])
+
+
+def test_another_table_is_refused(tmp_path: Path, model: Path, book: Path) -> None:
+    other = write_table(tmp_path / "other.csv", 5)
+    base = ["release", other, *READING, "--model", model, "--ledger", book, "--output", tmp_path / "release.json"]
+    refused(tmp_path, *base, "--epsilon", 0.1, says=["its source is 'table.csv'", "'other.csv'", "ledger of its own"])
+
+
+def test_a_table_that_grew_is_refused(tmp_path: Path, model: Path, book: Path) -> None:
+    table = write_table(tmp_path / "table.csv", 2, minutes=101)
+    base = ["release", table, *READING, "--model", model, "--ledger", book, "--output", tmp_path / "release.json"]
+    refused(tmp_path, *base, "--epsilon", 0.1, says=["ledger of their own"])
+
+
+def test_a_release_over_the_lock_of_the_ledger_is_not_lost(
+    tmp_path: Path, table: Path, model: Path, book: Path
+) -> None:
+    output = tmp_path / "book.json.lock"
+    base = ["release", table, *READING, "--model", model, "--ledger", book, "--epsilon", 0.1]
+    run(*base, "--output", output)
+    if len(Ledger.open(book).entries) == 1:  # else it was refused
+        assert run(*base, "--output", tmp_path / "second.json").exit_code == 0
+        assert pf.Release.from_json(output).ledger.entry == 1
+
+
+BAD_LEDGERS = {
+    "budget 0": (["--budget", 0], ["budget is 0"]),
+    "budget negative": (["--budget", -1], ["budget is -1"]),
+    "budget nan": (["--budget", "nan"], ["budget is nan"]),
+    "budget inf": (["--budget", "inf"], ["budget is inf"]),
+    "absent table": (["--table", "absent.csv"], ["absent.csv"]),
+    "absent model": (["--model", "absent.json"], ["cannot read absent.json"]),
+    "unknown column": (["--state", "activty"], ["Did you mean 'activity'"]),
+    "bound that does not apply": (["--mechanism", "entry-dp"], ["EntryDP does not apply"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD_LEDGERS, ids=str)
+def test_bad_ledgers_are_not_made(
+    tmp_path: Path, table: Path, model: Path, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options, says = BAD_LEDGERS[case]
+    create = ["ledger", "create", "book.json", "--model", "model.json", "--table", "table.csv", "--budget", 1, *READING]
+    refused(tmp_path, *create, *options, says=says)
+    assert not (tmp_path / "book.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        ("book.json", ["book.json exists"]),
+        ("table.csv", ["to be read"]),
+        ("model.json", ["to be read"]),
+        ("absent/book.json", ["there is no folder"]),
+        (".", ["it is a folder"]),
+    ],
+)
+def test_a_ledger_is_not_made_over_a_file(
+    tmp_path: Path, table: Path, model: Path, book: Path, target: str, says: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    create = ["ledger", "create", target, "--model", "model.json", "--table", "table.csv", "--budget", 9, *READING]
+    refused(tmp_path, *create, says=says)
+    assert not (tmp_path / "absent").exists()
+
+
+def test_the_refusal_to_replace_a_ledger_names_no_option_that_is_not_there(
+    tmp_path: Path, table: Path, model: Path, book: Path
+) -> None:
+    result = run("ledger", "create", book, "--model", model, "--table", table, "--budget", 9, *READING)
+    assert "--output" not in result.stderr
+    assert "--overwrite" not in result.stderr
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": "pufferfish-ledger", "version": 99}'])
+def test_showing_what_is_no_ledger(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "book.json"
+    path.write_text(content)
+    refused(tmp_path, "ledger", "show", path, says=["book.json"])
+    refused(tmp_path, "ledger", "show", tmp_path / "absent.json", says=["cannot read"])
+
+
+def test_showing_a_ledger_that_was_edited(tmp_path: Path, table: Path, model: Path, book: Path) -> None:
+    base = ["release", table, *READING, "--model", model, "--ledger", book]
+    assert run(*base, "--epsilon", 0.3, "--output", tmp_path / "release.json").exit_code == 0
+    record = json.loads(book.read_text())
+    record["entries"][0]["scale"] = "1/0"
+    book.write_text(json.dumps(record))
+    refused(tmp_path, "ledger", "show", book, says=["no valid ledger"])
+    refused(tmp_path, *base, "--epsilon", 0.3, "--output", tmp_path / "other.json", says=["no valid ledger"])
+    record["entries"][0].update(scale="1", spent=0.0)
+    book.write_text(json.dumps(record))
+    refused(tmp_path, "ledger", "show", book, says=["no valid ledger"])
+
+
+def test_what_a_ledger_shows_cannot_move_the_cursor(tmp_path: Path, book: Path) -> None:
+    Ledger.open(book).spend(0.01, note="a\x1b[2Jb\nc")
+    shown = run("ledger", "show", book)
+    assert shown.exit_code == 0
+    assert "\x1b" not in shown.stdout
+
+
+def test_without_a_ledger_all_is_as_before(tmp_path: Path, table: Path, model: Path, book: Path) -> None:
+    output = tmp_path / "release.json"
+    assert run("release", table, *READING, "--model", model, "--epsilon", 1, "--output", output).exit_code == 0
+    assert pf.Release.from_json(output).ledger is None
+    assert Ledger.open(book).entries == ()
