@@ -122,7 +122,7 @@ def as_windows(window: Any, length: Sequence[ChainLength]) -> Windows | None:
     if len(length) == 1 and not isinstance(window, list):
         window = [window]
     try:
-        pairs = list(zip(window, length, strict=True))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        pairs: list[tuple[Any, ChainLength]] = list(zip(window, length, strict=True))  # pyright: ignore[reportUnknownArgumentType]
     except (TypeError, ValueError):
         raise ParameterError(
             f"window is {window!r}, expected a list of {len(length)}: (first step, one past the last) per chain, "
