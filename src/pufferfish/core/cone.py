@@ -84,6 +84,7 @@ class _Trees:
     x: NDArray[np.int64]
     x_: NDArray[np.int64]
     inside: Mask
+    follows: Mask
     tails: NDArray[np.int64]
     heads: NDArray[np.int64]
     flows: Matrix
@@ -113,7 +114,9 @@ class LogRatios:
             if most <= _SEARCHED:
                 trees = self._trees_for(kernel, a, x, x_)
                 arcs = trees.tails, trees.heads, trees.flows
-                self._search(x.size * k * k)(kernel.upper, kernel.lower, a, x, x_, *arcs, trees.shares)
+                search = self._search(x.size * k * k)
+                search(kernel.upper, kernel.lower, a, x, x_, trees.follows, *arcs, trees.shares)
+                trees.follows[:] = False
                 bounds[x, x_] = np.minimum(bounds[x, x_], certify(kernel, a, x, x_, *arcs))
         return bounds
 
@@ -246,7 +249,9 @@ def _stars(kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64
     tails, heads = np.zeros((n, max(k - 1, 1)), dtype=np.int64), np.zeros((n, max(k - 1, 1)), dtype=np.int64)
     tails[pair, arc[pair, state]] = np.where(falling[pair], state, centre[pair])
     heads[pair, arc[pair, state]] = np.where(falling[pair], centre[pair], state)
-    return _Trees(x, x_, inside, tails, heads, np.zeros(tails.shape), np.zeros(tails.shape))
+    follows = np.zeros(n, dtype=np.bool_)
+    follows[1:] = np.all(inside[1:] == inside[:-1], axis=1)
+    return _Trees(x, x_, inside, follows, tails, heads, np.zeros(tails.shape), np.zeros(tails.shape))
 
 
 @cache

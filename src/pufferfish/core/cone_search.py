@@ -28,7 +28,9 @@ MARGIN = 1e-15
 rounding."""
 
 
-def climb(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows: Any, shares: Any) -> None:
+def climb(
+    p: Any, q: Any, a: Any, x: Any, x_: Any, follows: Any, tails: Any, heads: Any, flows: Any, shares: Any
+) -> None:
     """Find the best vertex of the cone for many pairs of laws, starting from given trees.
 
     Plain loops over numbers, so that numba can compile it as it stands.
@@ -41,6 +43,8 @@ def climb(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows
         Bounds A.
     x, x_ : (n,) ndarray of int
         Pair i compares row x[i] of p with row x_[i] of q.
+    follows : (n,) ndarray of bool
+        Whether to start pair i from where pair i - 1 ended rather than from its own tree; both have the same states.
     tails, heads : (n, k - 1) ndarray of int, changed in place
         The arcs of each pair's tree; only the first s - 1 count where s states are in the problem.
     flows, shares : (n, k - 1) ndarray, written
@@ -70,6 +74,9 @@ def climb(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows
         for e in range(k - 1):
             flow[e] = 0.0
             share[e] = 0.0
+            if follows[i]:
+                tail[e] = tails[i - 1, e]
+                head[e] = heads[i - 1, e]
         ratio, total, top, idle = 0.0, 0.0, 0.0, 0
         for pivot in range(60 * s + 100):
             # strip leaves: an order in which each state comes before its parent in the tree
