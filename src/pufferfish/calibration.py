@@ -152,7 +152,7 @@ class Calibration:
 
     @cached_property
     def lower_bound(self) -> float:
-        """A scale that no mechanism can go below: Laplace noise of less is not ε-Pufferfish for this query and Θ.
+        """A scale that is too small: independent Laplace noise of less on every output is not ε-Pufferfish here.
 
         Found by sign tilts (docs/propagation.md, "How near the least possible"); ``scale / lower_bound`` says how much
         noise any other calibration of Laplace noise could save at most. 0 where no such scale was found. With

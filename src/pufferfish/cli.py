@@ -117,9 +117,7 @@ _QUERY_HELP = "histogram (shares), histogram-counts, count:STATE,…, frequency:
     "--mechanism",
     "mechanism_name",
     type=click.Choice([m.name for m in MECHANISMS]),
-    default=_DEFAULT_MECHANISM,
-    show_default=True,
-    help="How the noise is calibrated.",
+    help=f"How the noise is calibrated [default: {_DEFAULT_MECHANISM}]; with --up-to by the ledger's own.",
 )
 @click.option("--valid", is_flag=True, help="Post-process to a possible value (a histogram that sums to its total).")
 @click.option("--output", required=True, metavar="FILE", help="Where the release is written, as JSON.")
@@ -132,7 +130,7 @@ def release_command(
     query_text: str,
     epsilon: float | None,
     up_to: float | None,
-    mechanism_name: str,
+    mechanism_name: str | None,
     valid: bool,
     output: str,
     plot_path: str | None,
@@ -147,19 +145,21 @@ def release_command(
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min \\
         --model model.json --query histogram --epsilon 1 --output release.json --plot release.png
     """
-    if (epsilon is None) == (up_to is None) or (up_to is not None and ledger_path is None):
-        raise ParameterError("give --epsilon, or --ledger and --up-to: what may be spent in all after this release")
+    if (epsilon is None) == (up_to is None):
+        raise ParameterError("give --epsilon, or with --ledger instead --up-to: what may be spent in all after this")
+    if up_to is not None and (ledger_path is None or mechanism_name is not None):
+        raise ParameterError("--up-to needs --ledger, whose mechanism calibrates: leave out --mechanism")
     if epsilon is not None:
         as_epsilon(epsilon)
     query = _parse_query(query_text)
-    inputs = (table, model_path, *([ledger_path] if ledger_path else []))
+    inputs = (table, model_path, *([ledger_path, f"{ledger_path}.lock"] if ledger_path else []))
     _check_targets(output, plot_path, inputs=inputs, keep="--output", overwrite=overwrite)
     model = read_model(model_path)
     ledger = None if ledger_path is None else Ledger.open(ledger_path)
     sequences = _read(table, model, reading)
     with _progress("calibrating noise"):
         if ledger is None or epsilon is not None:
-            bound = _mechanism(mechanism_name)(model.theta, sequences.length)
+            bound = _mechanism(mechanism_name or _DEFAULT_MECHANISM)(model.theta, sequences.length)
             calibration = bound.calibrate(query, as_epsilon(epsilon))
         else:
             calibration = ledger.calibrate(query, up_to=up_to, length=sequences.length)

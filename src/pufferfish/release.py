@@ -273,6 +273,8 @@ def release(
     DataError
         If the data holds states the model lacks.
     """
+    if not isinstance(data, Sequences) or not isinstance(calibration, Calibration):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ParameterError("release takes data from read_sequences, a query, and a calibration of a mechanism")
     if ledger is None and not (window is None and coarsening is None):
         raise ParameterError("window and coarsening say which part of a ledger's base the data are: give ledger too")
     if postprocess not in (None, "valid"):

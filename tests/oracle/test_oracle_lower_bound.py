@@ -114,3 +114,18 @@ def test_laplace_loss_at_a_scale_is_at_least_any_tilt() -> None:
     atoms, laws = np.array([[0], [1], [2]]), [np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])]
     tilted = np.log((laws[1] @ np.exp(atoms[:, 0] / 2)) / (laws[0] @ np.exp(atoms[:, 0] / 2)))
     assert laplace_loss(atoms, laws, 2.0) >= tilted - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "length", "epsilon"),
+    [
+        ([[0, 1, 0], [0, 0, 1], [1, 0, 0]], [0.31, 0.036, 0.654], 3, 9.85e-6),
+        ([[0, 1], [1, 0]], [0.264, 0.736], 6, 0.00124),
+    ],
+)
+def test_a_histogram_that_is_always_the_same_has_no_lower_bound(
+    p: list[list[float]], q: list[float], length: int, epsilon: float
+) -> None:
+    """Its true loss is 0 at every scale: rounding must not be taken for leakage."""
+    found = pf.GroupDP(pf.MarkovChain(p, q), length).calibrate(pf.Histogram(), epsilon)
+    assert found.lower_bound == 0.0

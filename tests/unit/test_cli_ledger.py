@@ -179,7 +179,7 @@ def test_bad_releases_spend_nothing(
 
 def test_up_to_needs_a_ledger(tmp_path: Path, table: Path, model: Path) -> None:
     base = ["release", table, *READING, "--model", model, "--output", tmp_path / "release.json"]
-    refused(tmp_path, *base, "--up-to", 0.5, says=["--ledger and --up-to"])
+    refused(tmp_path, *base, "--up-to", 0.5, says=["--up-to needs --ledger"])
 
 
 def test_another_table_is_refused(tmp_path: Path, model: Path, book: Path) -> None:

@@ -28,6 +28,10 @@ MARGIN = 1e-15
 rounding."""
 
 
+ROOM = 1e-11
+"""A state whose q is large keeps this share more than it should, rather than push its rounding into a tiny one."""
+
+
 def climb(
     p: Any, q: Any, a: Any, x: Any, x_: Any, follows: Any, tails: Any, heads: Any, flows: Any, shares: Any
 ) -> None:
@@ -207,7 +211,11 @@ def climb(
                 if tail[e] == y and (most < 0 or flow[e] > flow[most]):
                     most = e
             if most >= 0:
-                lacking = (row[y] + into[y]) * (1 + margin) - ratio * other[y] * (1 - margin) - sums[y]
+                holds = row[y] + into[y]
+                if margin * holds <= ROOM * ratio * other[y]:  # its own q takes up the rounding
+                    lacking = holds - ratio * other[y] * (1 + ROOM) - sums[y]
+                else:
+                    lacking = holds * (1 + margin) - ratio * other[y] * (1 - margin) - sums[y]
                 if lacking > 0:
                     flow[most] += lacking
                 for e in range(s - 1):

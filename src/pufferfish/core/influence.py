@@ -39,6 +39,7 @@ from pufferfish.core.markov import (
     stationary_law,
     stationary_log_error,
 )
+from pufferfish.errors import ModelError
 
 __all__ = ["ChainInfluence", "NodeGroup"]
 
@@ -154,7 +155,10 @@ class ChainInfluence:
             here = path.support
             if here.tobytes() not in settled:
                 stays = not np.any(self._p[here][:, ~here]) and mixes(self._p, here)
-                settled[here.tobytes()] = self._log_stationary(here) if stays else None
+                try:
+                    settled[here.tobytes()] = self._log_stationary(here) if stays else None
+                except ModelError:
+                    settled[here.tobytes()] = None  # too small to compute: searched node by node
             stationary = settled[here.tobytes()]
             if stationary is not None:
                 log_pi, error = stationary

@@ -34,6 +34,8 @@ __all__ = ["Attained", "ChainPropagation", "Run"]
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
+_ROOMIER = 1e-5
+
 _CONVERGED = 1e-7
 """A sweep moves no more once a step changes it by at most this share of the largest loss."""
 
@@ -184,10 +186,13 @@ def _covering(
     found = side.settled(place, run.loss, room)
     if heaviest is None or covers(found):
         return found if covers(found) else None
+    roomier = heaviest * (1 + _ROOMIER)  # above what an earlier run may have settled at, its slack included
     wider = (
         lambda: side.at_worst(run.loss, room),
         lambda: side.settled(place, heaviest, room),
+        lambda: side.settled(place, roomier, room),
         lambda: side.at_worst(heaviest, room),
+        lambda: side.at_worst(roomier, room),
     )
     return next((bound for bound in (find() for find in wider) if covers(bound)), None)
 

@@ -24,6 +24,7 @@ from pufferfish.core.markov import (
     stationary_log_error,
 )
 from pufferfish.core.rounding import UNIT
+from pufferfish.errors import ModelError
 
 __all__ = ["Side", "future_of", "past_of"]
 
@@ -172,8 +173,10 @@ class _GivenPast(Side):
         if np.any(self._p[support][:, ~support]) or not mixes(self._p, support):
             return None
         members = np.flatnonzero(support)
-        inner = self._p[np.ix_(members, members)]
-        log_pi = np.log(stationary_law(inner))
+        try:
+            log_pi = np.log(stationary_law(self._p[np.ix_(members, members)]))
+        except ModelError:
+            return None  # too small to compute: this side never counts as settled
         ratio = logs[members] - log_pi
         # π_i between c·π and C·π entrywise holds for all later marginals too
         drift = float(ratio.max() - ratio.min())

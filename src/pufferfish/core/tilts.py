@@ -1,6 +1,6 @@
 r"""How much a Laplace release certainly leaks: sign tilts, and the least noise that they allow.
 
-Far out in the direction of a sign vector s ∈ {±1}^m, where output j goes to −s_j·∞, the density of Lap(b) noise on
+Far out in the direction of a sign vector s ∈ {±1}^m, where output j goes to s_j·∞, the density of Lap(b) noise on
 W·counts is proportional to the product over records of :math:`g(x_t) = e^{(s^T W)_{x_t}/b}`. So
 
 .. math:: \log \frac{E[\prod_t g(X_t) \mid X_i = x]}{E[\prod_t g(X_t) \mid X_i = x']}
@@ -104,7 +104,8 @@ class TiltedChain:
             self._losses(np.repeat(some, laws, axis=0), np.tile(self._starts, (len(some), 1)))
             for some in (tilts[i : i + each] for i in range(0, len(tilts), each))
         ]
-        return np.concatenate(found).reshape(len(signs), laws).max(axis=1) - self._error
+        rounding = self._error + 16 * UNIT * (self._records + 8) * np.max(np.abs(tilts), axis=1)
+        return np.concatenate(found).reshape(len(signs), laws).max(axis=1) - rounding
 
     def search(self, signs: Signs, scale: float) -> Signs:
         """Return the best few of many sign vectors, each improved by single flips; as seen from a middle record."""

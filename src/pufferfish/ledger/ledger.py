@@ -113,6 +113,10 @@ class Ledger:
         ledger._file, ledger._book = file, book
         return ledger
 
+    def __repr__(self) -> str:
+        where = "" if self._file is None else f", {str(self._file.path)!r}"
+        return f"Ledger({self._bound.title}, spent {self.spent:.6g} of {self.budget:g}{where})"
+
     def __reduce__(self) -> Any:
         if self._file is None:
             raise TypeError("a copy of a ledger would spend the same budget twice: save it, and open the file")
@@ -210,7 +214,9 @@ class Ledger:
             raise BudgetExceeded(f"up_to is {level:g}, above the budget of {self.budget:g}")
         spent = self.spent
         if spent >= level:
-            raise BudgetExceeded(f"{spent:.6g} are spent already, and no noise makes a release cost nothing")
+            raise BudgetExceeded(
+                f"{spent:.6g} of the budget of {self.budget:g} are spent already: up_to has to be above that"
+            )
         bound = self._bound
         part = bound if length is None else bound.of(bound.theta, length, **bound.settings)
         if length is not None:
@@ -225,7 +231,7 @@ class Ledger:
             alone, unit_scale=bracket(added, left, alone.unit_scale, tolerance=1e-5, from_above=False).enough
         )
         if not found.unit_scale < math.inf:
-            raise BudgetExceeded(f"{spent:.6g} of {level:g} are spent, and what is left is too little for any noise")
+            raise BudgetExceeded(f"{spent:.6g} are spent, and what is left to {level:g} is too little for any noise")
         leakage, witness = part.prove(found.record_loss)
         return found if witness is None else replace(found, epsilon=leakage, witness=witness)
 
@@ -312,6 +318,8 @@ class Ledger:
             check_lengths(what.length, length, None, "the calibration")
             found = what.theta.states
         else:
+            if coarsening is not None:
+                raise ParameterError("coarsening goes with a calibration: a loss is given on the ledger's own states")
             found = theta.states
             strange = [] if data is None or data.base.bins else [s for s in data.states if s not in found]
             if strange:

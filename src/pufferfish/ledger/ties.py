@@ -119,7 +119,12 @@ def groups_of(
 
 
 def _given(states: tuple[str, ...], found: tuple[str, ...], coarsening: Mapping[Any, Any]) -> list[int]:
+    if not isinstance(coarsening, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ReleaseRefused("coarsening is no mapping: give {state of the ledger: state of the release, …}")
     named = {str(state): str(group) for state, group in coarsening.items()}
+    for state in named:
+        if state not in states:
+            raise ReleaseRefused(f"coarsening names {state!r}, which is no state of the ledger: {_shown(states)}")
     for state in states:
         if named.get(state) not in found:
             raise ReleaseRefused(

@@ -12,6 +12,7 @@ alone. Both directions round towards privacy.
 """
 
 import math
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ from typing import Any, ClassVar, Self
 
 from pufferfish.calibration import Calibration, Witness
 from pufferfish.core.rounding import UNIT
-from pufferfish.errors import ModelError, NotApplicableError, ParameterError
+from pufferfish.errors import ModelError, NotApplicableError, ParameterError, QueryError
 from pufferfish.mechanisms.losses import Losses, as_losses
 from pufferfish.models.chain_class import ChainClass, as_chain_class
 from pufferfish.models.lengths import ChainLength, as_lengths
@@ -56,6 +57,7 @@ class InfluenceBound(ABC):
     """Whether losses of several releases may be added before leakage is asked."""
 
     def __init__(self, theta: Any, length: Any) -> None:
+        self._lock = threading.RLock()  # bounds keep what they computed, and are asked by one thread at a time
         self._theta = as_chain_class(theta)
         self._length = as_lengths(length)
         reason = self.supports(self.theta)
@@ -119,7 +121,12 @@ class InfluenceBound(ABC):
 
     def prove(self, record_loss: Any) -> tuple[float, Witness | None]:
         """Return :meth:`leakage` and where it is attained (None: there is no secret to protect)."""
-        return self._leakage(as_losses(record_loss, self.length, self.theta.k))
+        losses = as_losses(record_loss, self.length, self.theta.k)
+        with self._lock:
+            return self._leakage(losses)
+
+    def __reduce__(self) -> Any:
+        return _again, (type(self), self.theta, self.length, self.settings)
 
     def calibrate(self, query: Query, epsilon: float) -> Calibration:
         """Least Laplace noise for which this bound proves that the query's release is ε-Pufferfish private.
@@ -146,9 +153,12 @@ class InfluenceBound(ABC):
             If no record has two possible states under any θ: there is no secret to protect.
         """
         epsilon = as_epsilon(epsilon)
+        if not isinstance(query, Query):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise QueryError(f"query is {query!r}, expected one such as Histogram() or Count(state)")
         linear = query.bind(self.theta.states, sum(chain.records for chain in self.length))
         losses = as_losses(linear.unit_distance, self.length, self.theta.k)
-        scale, witness = self._least_divisor(losses, epsilon)
+        with self._lock:
+            scale, witness = self._least_divisor(losses, epsilon)
         if witness is None:
             raise ModelError(
                 "under every θ each record has one possible state only: there is no secret to protect "
@@ -165,6 +175,11 @@ class InfluenceBound(ABC):
                 return replace(found, witness=decides)
             scale *= 1 + UNIT * 2**nudge
         raise NotApplicableError(f"{self.title} does not apply: no finite noise is enough at epsilon={epsilon:g}")
+
+
+def _again(kind: type[InfluenceBound], theta: Any, length: Any, settings: dict[str, Any]) -> InfluenceBound:
+    """Return a copy of a bound."""
+    return kind.of(theta, length, **settings)
 
 
 def as_epsilon(epsilon: Any) -> float:

@@ -20,7 +20,7 @@ from pufferfish.models.markov_chain import MarkovChain
 
 __all__ = ["LeakagePropagation"]
 
-MOST_STATES = 100
+MOST_STATES = 80
 """Chains with more states are left to quilts: a step of propagation grows like the fourth power of their number."""
 
 _MOST_RUNS = 4096
@@ -58,7 +58,7 @@ class LeakagePropagation(InfluenceBound):
     Notes
     -----
     Every number is certified by flows that anybody can check (docs/propagation.md, "The proof of a number"), and
-    rounded up. For chains of more than 100 states the bound is that of quilts.
+    rounded up. For chains of more than 80 states the bound is that of quilts.
 
     References
     ----------

@@ -92,16 +92,18 @@ class Losses:
 
 
 def decisive(losses: Sequence[Losses]) -> Iterator[Losses]:
-    """Yield the chains that can decide: of those with one loss for all records, those that no other outdoes.
+    """Yield the chains that can decide: of equal ones one, of those with one loss for all records the longest.
 
     A chain of no more steps and no more observed records is another one with some of its losses left out, and less
     loss never leaks more.
     """
     uniform: dict[bytes, list[Losses]] = {}
+    seen: set[tuple[object, ...]] = set()
     for chain in losses:
         if chain.of_observed:
             uniform.setdefault(chain.values.tobytes(), []).append(chain)
-        else:
+        elif chain.key not in seen:
+            seen.add(chain.key)
             yield chain
     for chains in uniform.values():
         records = 0
