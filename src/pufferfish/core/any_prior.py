@@ -68,7 +68,6 @@ class AnyPrior:
         root = self._root[states]
         follows = np.any(root > 0, axis=0)
         bounds = b[np.ix_(states, states)]
-        sigma = np.exp(bounds / 2)
         result = np.full((k, k), np.inf)
         if self._coarse or not np.max(bounds) < _LARGEST:
             result[np.ix_(follows, follows)] = np.max(bounds)  # what is told never grows on the way
@@ -76,6 +75,7 @@ class AnyPrior:
             self._slope[:], self._at[:] = 1.0, np.argmax(np.where(np.isfinite(b), b, -np.inf))
             np.fill_diagonal(self._slope, 0.0)
             return result
+        sigma = np.exp(bounds / 2)
         for x in range(k):
             if not follows[x]:
                 continue

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pufferfish.core.cone import close
 from pufferfish.core.fixed_point import Settled
 from pufferfish.core.inversion import bracket
-from pufferfish.core.rounding import up
+from pufferfish.core.rounding import UNIT, up
 from pufferfish.core.sides import Side, future_of, past_of
 
 __all__ = ["Attained", "ChainPropagation", "Run"]
@@ -35,6 +35,7 @@ Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
 _ROOMIER = 1e-5
+"""A bound for losses that are larger by this share is above any that another run may have settled at."""
 
 _CONVERGED = 1e-7
 """A sweep moves no more once a step changes it by at most this share of the largest loss."""
@@ -133,6 +134,7 @@ class ChainPropagation:
             if not secrets.any():
                 continue
             total = np.where(secrets, own + before + after, -np.inf)
+            total[np.isnan(total)] = np.inf  # no number is no proof
             x, x_ = (int(v) for v in np.unravel_index(int(np.argmax(total)), total.shape))
             if worst.node == 0 or total[x, x_] > worst.total:
                 parts = (float(part[x, x_]) for part in (own, before, after))
@@ -160,12 +162,12 @@ def _sweep(side: Side, runs: Sequence[Run]) -> list[_Segment]:
                     break
                 if spent:
                     segments.extend(_adding_up(place, left, a, run.loss))
-                    place, a = place + left, run.loss + segments[-1].message
+                    place, a = place + left, np.nextafter(run.loss + segments[-1].message, np.inf)
                     break
             message = np.zeros((k, k)) if a is None else side.message(place + 1, a)
             place, left = place + 1, left - 1
             segments.append(_Segment(place, place, message))
-            arrived = np.where(message > 0, np.nextafter(run.loss + message, np.inf), run.loss)
+            arrived = np.where(message == 0, run.loss, np.nextafter(run.loss + message, np.inf))
             still = left < run.steps - 1 and a is not None and _moves_little(a, arrived, _CONVERGED * room)
             a = arrived
     return segments
@@ -213,11 +215,11 @@ def _moves_little(a: Matrix, b: Matrix, enough: float) -> bool:
 def _adding_up(place: int, steps: int, a: Matrix | None, loss: Matrix) -> Iterator[_Segment]:
     """Yield the bound that needs nothing: Φ(A) ≤ max A, so no step adds more than its own largest loss."""
     enters = 0.0 if a is None else float(np.max(a, where=np.isfinite(a), initial=0.0))
-    each = float(loss.max())
+    each, rounding = float(loss.max()), UNIT * (len(loss) + 4)  # rows sum to 1 up to rounding, at every step
     block, done = 1, 0
     while done < steps:
         block = min(block, steps - done) if each > 0 else steps
-        most = up(enters + (done + block - 1) * each)
+        most = up(enters + (done + block - 1) * each + (done + block) * rounding)
         message = np.full(loss.shape, most)
         np.fill_diagonal(message, 0.0)
         yield _Segment(place + done + 1, place + done + block, message)

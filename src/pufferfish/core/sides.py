@@ -117,7 +117,7 @@ class _AnyPast(Side):
         """Bound with laws on these states for the record before: more states, more laws."""
         key = states.tobytes()
         if key not in self._fixed:
-            self._fixed[key] = _under_any_prior(self._prior, states)
+            self._fixed[key] = _under_any_prior(self._prior, self._possible, states)
         return self._fixed[key](loss, room)
 
 
@@ -133,7 +133,7 @@ class _GivenPast(Side):
         self._path = LogVectorPath(initial, transition_matrix)
         self._marginals = [(self._path.log, self._path.support, self._path.log_error)]
         self._ratios = LogRatios()
-        self._always = _under_any_prior(AnyPrior(transition_matrix), self._reachable)
+        self._always = _under_any_prior(AnyPrior(transition_matrix), transition_matrix > 0, self._reachable)
         self._later: tuple[int, _Homogeneous] | None = None
 
     def message(self, place: int, a: Matrix) -> Matrix:
@@ -216,16 +216,17 @@ def _reversed(p: Matrix, states: Mask, error: float) -> Kernel:
     return Kernel.of_logs(logs, states, error + rounding)
 
 
-def _under_any_prior(prior: AnyPrior, states: Mask) -> FixedPoint:
+def _under_any_prior(prior: AnyPrior, possible: Mask, states: Mask) -> FixedPoint:
     """Return the fixed point of the past under any law on some states and what they lead to.
 
     A state that follows none of them is a state of the first record only, whose past says nothing; its bounds are no
     link between the bounds of other states.
     """
+    follows = np.any(possible[states], axis=0)
+    later = follows[:, None] & follows[None, :]
 
     def message(b: Matrix) -> Matrix:
-        arrives = prior(b, states)
-        return np.where(np.isfinite(arrives), arrives, 0.0)
+        return np.where(later, prior(b, states), 0.0)
 
     return FixedPoint(message, prior.solve, closed=False)
 

@@ -28,7 +28,7 @@ from pufferfish.queries import Query
 
 __all__ = ["InfluenceBound", "as_epsilon"]
 
-_MOST_NUDGES = 60
+_MOST_NUDGES = 30
 
 
 class InfluenceBound(ABC):
@@ -173,7 +173,7 @@ class InfluenceBound(ABC):
             leakage, decides = self.prove(found.record_loss)
             if leakage <= epsilon and decides is not None:
                 return replace(found, witness=decides)
-            scale *= 1 + UNIT * 2**nudge
+            scale *= 1 + UNIT * 4**nudge
         raise NotApplicableError(f"{self.title} does not apply: no finite noise is enough at epsilon={epsilon:g}")
 
 

@@ -36,9 +36,15 @@ _USUAL_GAIN = 3.0
 class _Member:
     """A member of Θ with its bounds: propagation if its states are few, entry DP if its records are independent."""
 
-    propagation: ChainPropagation | None
+    chain: MarkovChain
     quilts: MQMExact
     alone: EntryDP | None
+
+    def propagation(self) -> ChainPropagation | None:
+        """Return a new search, so that what it proves does not depend on what was asked before."""
+        if self.chain.k > MOST_STATES:
+            return None
+        return ChainPropagation(self.chain.transition_matrix, self.chain.initial_distribution)
 
 
 class LeakagePropagation(InfluenceBound):
@@ -101,25 +107,24 @@ class LeakagePropagation(InfluenceBound):
 
     def _worst(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
         worst: tuple[float, Witness | None] = 0.0, None
-        for theta, chain in self._each(losses):
-            found = self._one(theta, chain)
+        for theta, propagation, chain in self._each(losses):
+            found = self._one(theta, propagation, chain)
             if found[1] is not None and (worst[1] is None or found[0] > worst[0]):
                 worst = found
         return worst
 
-    def _one(self, theta: int, chain: Losses) -> tuple[float, Witness | None]:
+    def _one(self, theta: int, propagation: ChainPropagation | None, chain: Losses) -> tuple[float, Witness | None]:
         """Leakage of one chain under one θ: the least of the bounds at hand."""
         member = self._members[theta]
         if member.alone is not None:
             return _of(theta, *member.alone._leakage([chain]))  # pyright: ignore[reportPrivateUsage]
-        if member.propagation is not None:
-            found = member.propagation.leakage(as_runs(chain, self.theta.k))
+        found = Attained(math.inf)
+        if propagation is not None:
+            found = propagation.leakage(as_runs(chain, self.theta.k))
             if found.node == 0:
                 return 0.0, None
             if _quilts_prove_no_less(member.quilts, chain, found.node, LeakThrough(), found.total):
                 return found.total, self._witness(found, theta, chain)
-        else:
-            found = Attained(math.inf)
         by_quilts, witness = member.quilts._leakage([chain])  # pyright: ignore[reportPrivateUsage]
         if found.total < by_quilts:
             return found.total, self._witness(found, theta, chain)
@@ -127,40 +132,42 @@ class LeakagePropagation(InfluenceBound):
 
     def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
         least, witness = 0.0, None
-        for theta, chain in self._each(losses):
-            if least > 0 and self._one(theta, chain.divided(least))[0] <= epsilon:
+        for theta, propagation, chain in self._each(losses):
+            if least > 0 and self._one(theta, propagation, chain.divided(least))[0] <= epsilon:
                 continue
-            divisor = self._one_divisor(theta, chain, epsilon)
+            divisor = self._one_divisor(theta, propagation, chain, epsilon)
             if divisor > 0:
-                witness = self._one(theta, chain.divided(divisor))[1] or witness
+                witness = self._one(theta, propagation, chain.divided(divisor))[1] or witness
             least = max(least, divisor)
         return least, witness
 
-    def _one_divisor(self, theta: int, chain: Losses, epsilon: float) -> float:
+    def _one_divisor(self, theta: int, propagation: ChainPropagation | None, chain: Losses, epsilon: float) -> float:
         """Least divisor of one chain under one θ; 0 where there is no secret."""
         member, score = self._members[theta], Score(epsilon)
         if member.alone is not None:
             largest, witness = member.alone._leakage([chain])  # pyright: ignore[reportPrivateUsage]
             return 0.0 if witness is None else largest / epsilon
         divisor = math.inf
-        if member.propagation is not None:
+        if propagation is not None:
             guess = member.quilts.best_at(chain, _middle_of_the_heaviest(chain), score)
             if guess is not None and 0 < guess < math.inf:
                 runs = as_runs(chain, self.theta.k)
-                divisor = member.propagation.least_divisor(runs, epsilon, guess / _USUAL_GAIN)
+                divisor = propagation.least_divisor(runs, epsilon, guess / _USUAL_GAIN)
                 if divisor < math.inf:
-                    node = member.propagation.leakage([Run(run.steps, run.loss / divisor) for run in runs]).node
+                    node = propagation.leakage([Run(run.steps, run.loss / divisor) for run in runs]).node
                     if _quilts_prove_no_less(member.quilts, chain, node, score, divisor):
                         return divisor
         by_quilts, witness = member.quilts._least_divisor([chain], epsilon)  # pyright: ignore[reportPrivateUsage]
         return 0.0 if witness is None else min(divisor, by_quilts)
 
-    def _each(self, losses: Sequence[Losses]) -> Iterator[tuple[int, Losses]]:
+    def _each(self, losses: Sequence[Losses]) -> Iterator[tuple[int, ChainPropagation | None, Losses]]:
+        """Yield every member of Θ with every chain that can decide; the chains of a member share one new search."""
         chains = list(decisive(losses))
-        for theta in range(len(self._members)):
+        for theta, member in enumerate(self._members):
+            propagation = member.propagation()
             for c, chain in enumerate(chains):
                 report_progress("propagating leakage", (theta + c / len(chains)) / len(self._members))
-                yield theta, chain
+                yield theta, propagation, chain
 
     def _witness(self, found: Attained, theta: int, chain: Losses) -> Witness:
         return Witness(
@@ -202,9 +209,5 @@ def as_runs(losses: Losses, k: int) -> list[Run]:
 
 
 def _member(chain: MarkovChain, length: Any) -> _Member:
-    small = chain.k <= MOST_STATES
-    return _Member(
-        ChainPropagation(chain.transition_matrix, chain.initial_distribution) if small else None,
-        MQMExact(chain, length),
-        EntryDP(chain, length) if EntryDP.supports(ChainClass((chain,))) is None else None,
-    )
+    independent = EntryDP.supports(ChainClass((chain,))) is None
+    return _Member(chain, MQMExact(chain, length), EntryDP(chain, length) if independent else None)
