@@ -28,6 +28,7 @@ from propagation_oracle import (
     two_state_leakage,
     zero_filled_leakage,
 )
+from pufferfish.core import propagation
 from pufferfish.core.cone import Kernel, LogRatios, certify
 from pufferfish.core.rounding import UNIT
 
@@ -521,3 +522,9 @@ def test_a_long_profile_leaks_the_same_whatever_was_asked_before(first: float) -
     asked = pf.LeakagePropagation(pf.MarkovChain(p), 5000)
     asked.leakage(first)
     assert asked.leakage(day) == pf.LeakagePropagation(pf.MarkovChain(p), 5000).leakage(day)
+
+
+def test_a_step_that_is_no_number_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pufferfish.core.cone.LogRatios.__call__", lambda *_: np.full((2, 2), np.nan))
+    chain = propagation.ChainPropagation(np.array([[0.9, 0.1], [0.4, 0.6]]), "stationary")
+    assert chain.leakage([propagation.Run(5, 0.1 * (1 - np.eye(2)))]).total == math.inf
