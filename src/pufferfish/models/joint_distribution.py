@@ -1,0 +1,132 @@
+"""A finite law of whole databases, listed one by one: the most general θ, for small problems.
+
+Probabilities are exact fractions (floats are taken as the decimals they print as), so that what a secret makes of them,
+and of the law of any query, is exact too.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from pufferfish.errors import ModelError, ParameterError
+from pufferfish.models.masses import exact_law
+from pufferfish.models.secrets import CountIs, RecordIs, Secret
+from pufferfish.models.states import state_label
+
+__all__ = ["JointDistribution"]
+
+
+class JointDistribution:
+    """An explicit finite law of the records X_1 … X_n.
+
+    Parameters
+    ----------
+    values : array_like, shape (m, n)
+        One database a row: the state of every record. Rows may repeat; their probabilities add.
+    probabilities : sequence of float or Fraction, shape (m,)
+        Their probabilities; they sum to 1 (tolerance 1e-9) and are divided by their sum.
+    variables : sequence, optional
+        Names of the n records, by default 0, 1, …
+    states : sequence, optional
+        All states, in the order in which histograms list them; by default those that occur, as they occur.
+
+    Raises
+    ------
+    ModelError
+        If shapes do not fit, or the probabilities are none.
+
+    Examples
+    --------
+    >>> joint = JointDistribution([["no", "no"], ["yes", "yes"], ["yes", "no"]], [0.5, 0.3, 0.2])
+    >>> joint.probability(RecordIs(1, "no"))
+    Fraction(7, 10)
+    """
+
+    kind = "joint distributions"
+
+    def __init__(
+        self,
+        values: Any,
+        probabilities: Sequence[Any],
+        *,
+        variables: Sequence[Any] | None = None,
+        states: Sequence[Any] | None = None,
+    ) -> None:
+        rows = [tuple(state_label(v) for v in _as_row(row, i)) for i, row in enumerate(values)]
+        if not rows or not rows[0]:
+            raise ModelError("values is empty: give at least one row with at least one record")
+        for i, row in enumerate(rows):
+            if len(row) != len(rows[0]):
+                raise ModelError(
+                    f"values[{i}] has {len(row)} records, values[0] has {len(rows[0])}: rows are databases"
+                )
+        masses = exact_law(list(probabilities), "probabilities")
+        if len(masses) != len(rows):
+            raise ModelError(f"there are {len(masses)} probabilities for {len(rows)} rows of values: one per row")
+        merged: dict[tuple[str, ...], Fraction] = {}
+        for row, mass in zip(rows, masses, strict=True):
+            if mass:
+                merged[row] = merged.get(row, Fraction(0)) + mass
+        self.rows: tuple[tuple[str, ...], ...] = tuple(merged)
+        self.probabilities: tuple[Fraction, ...] = tuple(merged.values())
+        self.variables: tuple[Any, ...] = tuple(range(len(rows[0])) if variables is None else variables)
+        if len(self.variables) != len(rows[0]) or len(set(self.variables)) != len(self.variables):
+            raise ModelError(
+                f"variables has {len(self.variables)} names for {len(rows[0])} records: one each, distinct"
+            )
+        seen = tuple(dict.fromkeys(state for row in rows for state in row))
+        self.states: tuple[str, ...] = seen if states is None else tuple(state_label(s) for s in states)
+        for state in seen:
+            if state not in self.states:
+                raise ModelError(f"values has the state {state!r}, which states does not list")
+
+    def __repr__(self) -> str:
+        return f"JointDistribution(<{len(self.rows)} databases of {len(self.variables)} records>)"
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Numbers of records that may depend on each other: all of them."""
+        return (len(self.variables),)
+
+    @cached_property
+    def databases(self) -> tuple[Mapping[Any, str], ...]:
+        """Every database as a dict from the records' names to their states."""
+        return tuple(dict(zip(self.variables, row, strict=True)) for row in self.rows)
+
+    def rows_where(self, secret: Secret) -> tuple[int, ...]:
+        """Indices of the rows in which a secret holds.
+
+        Raises
+        ------
+        ParameterError
+            If the secret names a record or a state that is not there.
+        """
+        for condition in secret.conditions:
+            if isinstance(condition, RecordIs) and condition.record not in self.variables:
+                raise ParameterError(
+                    f"secret {str(secret)!r}: there is no record {condition.record!r}. Records: "
+                    f"{', '.join(str(v) for v in self.variables[:20])}"
+                )
+            if isinstance(condition, RecordIs | CountIs):
+                for state in condition.states:
+                    if state not in self.states:
+                        raise ParameterError(
+                            f"secret {str(secret)!r}: there is no state {state!r}. States: {', '.join(self.states[:20])}"
+                        )
+        return tuple(i for i, row in enumerate(self.databases) if secret.holds(row))
+
+    def probability(self, secret: Secret) -> Fraction:
+        """Probability of a secret."""
+        return sum((self.probabilities[i] for i in self.rows_where(secret)), Fraction(0))
+
+    def values_of(self, variable: int) -> tuple[str, ...]:
+        """States that the record in a column can have, in the order of ``states``."""
+        found = {row[variable] for row in self.rows}
+        return tuple(state for state in self.states if state in found)
+
+
+def _as_row(row: Any, i: int) -> Iterable[Any]:
+    if isinstance(row, str) or not isinstance(row, Iterable):
+        raise ModelError(f"values[{i}] is {row!r}, expected a row: the state of every record")
+    return row  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,132 @@
+"""Θ in general: a finite class of distributions of one kind over the same records and states."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from pufferfish.errors import ModelError, ParameterError
+from pufferfish.models.chain_class import STATED, ChainClass, as_chain_class
+from pufferfish.models.lengths import ChainLength, as_lengths
+from pufferfish.models.markov_chain import MarkovChain
+
+__all__ = ["Member", "ModelClass", "Theta", "as_theta", "lengths_of"]
+
+
+@runtime_checkable
+class Member(Protocol):
+    """A distribution of a known number of records: a joint distribution, cliques, a network."""
+
+    kind: str
+    """Word for several such models."""
+
+    states: tuple[str, ...]
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Numbers of records that may depend on each other."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelClass:
+    """A finite class Θ of models other than chains; chains have :class:`ChainClass`.
+
+    Parameters
+    ----------
+    members : tuple of models
+        The members θ, all of one kind, over the same records and states; a guarantee holds under every one of them.
+    origin : str
+        Where Θ came from, printed with every release.
+    """
+
+    members: tuple[Member, ...]
+    origin: str = STATED
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise ModelError("theta is empty: give at least one model")
+        first = self.members[0]
+        for i, member in enumerate(self.members):
+            if type(member) is not type(first):
+                raise ModelError(f"theta[{i}] is {type(member).__name__} and theta[0] {type(first).__name__}: one kind")
+            if member.states != first.states:
+                raise ModelError(
+                    f"theta[{i}] has states {', '.join(member.states)} and theta[0] has {', '.join(first.states)}: "
+                    "all members of a class share their states, in the same order"
+                )
+            if member.groups != first.groups:
+                raise ModelError(f"theta[{i}] and theta[0] are about different records: all members share them")
+
+    @property
+    def kind(self) -> str:
+        """Word for its members."""
+        return self.members[0].kind
+
+    @property
+    def stands_for_more(self) -> bool:
+        """Whether members only stand for a class described otherwise: never."""
+        return False
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of the k states."""
+        return self.members[0].states
+
+    @property
+    def k(self) -> int:
+        """Number of states."""
+        return len(self.states)
+
+    @property
+    def lengths(self) -> tuple[ChainLength, ...]:
+        """Sizes of the groups of records that may depend on each other."""
+        return as_lengths(self.members[0].groups)
+
+
+Theta = ChainClass | ModelClass
+
+
+def as_theta(theta: Any) -> Theta:
+    """Θ from a model, an iterable of models of one kind, or a class.
+
+    Raises
+    ------
+    ModelError
+        If a member is no model, the list is empty, or members differ in their states or records.
+    """
+    if isinstance(theta, ModelClass | ChainClass):
+        return theta
+    if isinstance(theta, Member):
+        return ModelClass((theta,))
+    if isinstance(theta, Iterable) and not isinstance(theta, str | bytes):
+        members: list[Any] = list(theta)  # pyright: ignore[reportUnknownArgumentType]
+        if members and not isinstance(members[0], MarkovChain):
+            for i, member in enumerate(members):
+                if not isinstance(member, Member):
+                    raise ModelError(
+                        f"theta[{i}] is {type(member).__name__}, expected a model such as MarkovChain, BayesianNetwork, "
+                        "Cliques or JointDistribution"
+                    )
+            return ModelClass(tuple(members))
+        return as_chain_class(members)
+    return as_chain_class(theta)
+
+
+def lengths_of(theta: Theta, length: Any) -> tuple[ChainLength, ...]:
+    """Return how many records depend on each other: as given for chains, known for other models.
+
+    Raises
+    ------
+    ParameterError
+        If chains come without lengths, or another model with other ones than its own.
+    """
+    if isinstance(theta, ChainClass):
+        if length is None:
+            raise ParameterError("length is missing: give T, or one length per independent chain")
+        return as_lengths(length)
+    if length is not None and as_lengths(length) != theta.lengths:
+        raise ParameterError(
+            f"length does not fit: these {theta.kind} are about "
+            f"{', '.join(str(c.records) for c in theta.lengths[:10])} records, so leave length out"
+        )
+    return theta.lengths
