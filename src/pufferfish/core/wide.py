@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish.core.wide_loops import accumulate, convolve
+from pufferfish.core.wide_loops import accumulate, convolve, push
 
 __all__ = ["LOG_STEP", "Wide"]
 
@@ -133,19 +133,30 @@ class Wide:
         ``ratio`` is one wide number of at most 1, by default 1: cumulative sums.
         """
         by = Wide.of(1.0) if ratio is None else ratio
-        values, levels = (a[::-1].copy() if from_above else a for a in (self.values, self.levels))
-        out = np.empty_like(values), np.empty_like(levels)
-        _accumulate(4 * values.size, values, levels, float(by.values), int(by.levels), *out)
-        return Wide(*(a[::-1] if from_above else a for a in out))
+        values, levels = self.values, self.levels
+        if from_above:
+            values, levels = values[::-1].copy(), levels[::-1].copy()
+        sums, at = np.empty_like(values), np.empty_like(levels)
+        _accumulate(4 * values.size, values, levels, float(by.values), int(by.levels), sums, at)
+        return Wide(sums[::-1], at[::-1]) if from_above else Wide(sums, at)
 
     def convolved(self, other: "Wide") -> "Wide":
         """Return the convolutions along the last axis, row by row of equally many rows (or of two single rows)."""
         short, long = (self, other) if self.shape[-1] <= other.shape[-1] else (other, self)
         size = short.shape[-1] + long.shape[-1] - 1
         rows = [np.ascontiguousarray(np.atleast_2d(a)) for w in (short, long) for a in (w.values, w.levels)]
-        out = np.zeros((len(rows[0]), size)), np.full((len(rows[0]), size), _LEVEL_OF_ZERO, dtype=np.int64)
-        _convolve(short.size * long.shape[-1], *rows, *out)
-        return Wide(*(a.reshape(*self.shape[:-1], size) for a in out))
+        values = np.zeros((len(rows[0]), size))
+        levels = np.full((len(rows[0]), size), _LEVEL_OF_ZERO, dtype=np.int64)
+        _convolve(short.size * long.shape[-1], *rows, values, levels)
+        shape = (*self.shape[:-1], size)
+        return Wide(values.reshape(shape), levels.reshape(shape))
+
+    def pushed(self, p: "Wide", shifts: NDArray[np.int64]) -> "Wide":
+        """Return one step of a chain: ``out[y, s + shifts[y]] = Σ_x self[x, s] · p[x, y]``; shape (k, S + max shift)."""
+        k, size = self.shape[0], self.shape[1] + int(shifts.max())
+        out = np.zeros((k, size)), np.full((k, size), _LEVEL_OF_ZERO, dtype=np.int64)
+        _push(k * self.size, self.values, self.levels, p.values, p.levels, shifts, *out)
+        return Wide(*out)
 
     def _at(self, levels: Levels) -> Values:
         """Return the values at given levels, none of them below the number's own by more than rounding shows."""
@@ -180,4 +191,4 @@ class _Loop:
         self._run(*arguments)
 
 
-_accumulate, _convolve = _Loop(accumulate), _Loop(convolve)
+_accumulate, _convolve, _push = _Loop(accumulate), _Loop(convolve), _Loop(push)

@@ -75,3 +75,46 @@ def convolve(short: Any, short_levels: Any, long: Any, long_levels: Any, out: An
                     out_levels[row, n] = at
                 elif there == at + 1:
                     out[row, n] += v * DOWN
+
+
+def push(values: Any, levels: Any, p: Any, p_levels: Any, shifts: Any, out: Any, out_levels: Any) -> None:
+    """Take one step of a chain: write ``out[y, s + shifts[y]] = Σ_x values[x, s] · p[x, y]``; the rest stays as it is.
+
+    Parameters
+    ----------
+    values, levels : (k, S) ndarray
+        Masses of (state, partial sum).
+    p, p_levels : (k, k) ndarray
+        Transition matrix.
+    shifts : (k,) ndarray of int
+        What arriving in a state adds to the sum.
+    out, out_levels : (k, S') ndarray, written
+        Come in as zeros.
+    """
+    k = values.shape[0]
+    for y in range(k):
+        for s in range(values.shape[1]):
+            a, at = 0.0, LEVEL_OF_ZERO
+            for x in range(k):
+                v = values[x, s] * p[x, y]
+                if v == 0.0:
+                    continue
+                level = levels[x, s] + p_levels[x, y]
+                if v < SMALL:
+                    v *= UP
+                    level -= 1
+                elif v >= BIG:
+                    v *= DOWN
+                    level += 1
+                if level == at:
+                    a += v
+                elif level > at:
+                    a = v + a * DOWN if level == at + 1 else v
+                    at = level
+                elif level == at - 1:
+                    a += v * DOWN
+            if a >= BIG:
+                a *= DOWN
+                at += 1
+            out[y, s + shifts[y]] = a
+            out_levels[y, s + shifts[y]] = at

@@ -1,0 +1,253 @@
+r"""Laws of an additive statistic of a Markov chain, given the state of one record.
+
+For F = Σ_t f(X_t) with whole f, let α_i(a, s) be the probability of X_i = a and of a sum s over the records up to i, and
+β_i(a, s) that of a sum s over the records after i, given X_i = a. Both are one sweep over (state, sum), and
+
+.. math:: P(X_i = a, F = n) = \sum_s \alpha_i(a, s)\,\beta_i(a, n - s).
+
+Only sums of non-negative products occur, on numbers with a wide exponent, so that every mass has the relative accuracy of
+doubles however small it is. A sweep costs T·S·k² (S the number of values of F), the convolution at node i about
+min(i, T − i)·S·k.
+
+**Most nodes need no law of their own.** Let M(z) be the matrix of polynomials P(x, y) z^{f(y)}. Between records c − m and
+c + D + m, with m steps on either side of the nodes c and c + D, the laws given X_c = a and given X_{c+D} = a differ only in
+the factor M^m(u, a)·M^{m+D}(a, v) against M^{m+D}(u, a)·M^m(a, v). If these polynomials agree entry by entry up to a factor
+e^{±η}, for all states u, v, a, then so do the joint laws of the two nodes, whatever the chain does outside: all other factors
+are non-negative and the same. So the nodes that are m or more steps from both ends are covered by the first of them, with an
+error of η for each hop on the way, and twice that for conditional laws. η falls geometrically with m; the least m at which
+the whole error is negligible is searched, and if there is none every node has its law computed.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.core.law import Law, log_rounding
+from pufferfish.core.rounding import UNIT
+from pufferfish.core.wide import Wide
+
+__all__ = ["AdditiveChain", "NodeLaws"]
+
+_NEGLIGIBLE = 2e-9
+"""Error of the laws of covered nodes, in nats."""
+
+_SHORTEST = 24
+"""Chains of fewer steps have every law computed."""
+
+_GROWTH = 1.3
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLaws:
+    """Laws of the statistic given each state of a record.
+
+    Parameters
+    ----------
+    node, last : int
+        The record, and the last one that these laws cover within their error.
+    laws : list of Law or None
+        One per state; None where the record cannot have it.
+    """
+
+    node: int
+    last: int
+    laws: list[Law | None]
+
+
+class AdditiveChain:
+    """A Markov chain with a whole-number value for every state.
+
+    Parameters
+    ----------
+    initial, transition : (k,) and (k, k) ndarray
+        Law of the first record, and the transition matrix; exact zeros are impossible.
+    values : (k,) ndarray of int
+        What a record in each state adds to the statistic.
+    steps : int
+        Number T of records.
+    log_error : float
+        Relative error of the initial law.
+    period : int
+        Period of the chain, where it has one.
+    others : Law, optional
+        Law of what other records add, independent of the chain.
+    """
+
+    def __init__(
+        self,
+        initial: NDArray[np.float64],
+        transition: NDArray[np.float64],
+        values: NDArray[np.int64],
+        steps: int,
+        *,
+        log_error: float = 0.0,
+        period: int = 1,
+        others: Law | None = None,
+    ) -> None:
+        self.steps, self.k = steps, len(values)
+        self._low, self._initial, self._period = int(values.min()), initial, period
+        self._adds = (values - self._low).astype(np.int64)
+        self._p, self._back = Wide.of(transition), Wide.of(transition.T.copy())
+        self._others = others
+        width = 1 if others is None else others.size
+        self._size = steps * int(self._adds.max()) + width
+        self._error = log_error + (4 * steps * (self.k + 4) + 8 * self._size) * UNIT
+        self._error += 0.0 if others is None else others.log_error
+
+    @property
+    def start(self) -> int:
+        """The least value of the statistic."""
+        return self.steps * self._low + (0 if self._others is None else self._others.start)
+
+    def total(self) -> Law:
+        """Return the law of the statistic itself."""
+        last = self._sweep_forward(with_others=True)
+        for _ in range(self.steps - 1):
+            last = last.pushed(self._p, self._adds)
+        return Law.of(self.start, Wide(last.values.T.copy(), last.levels.T.copy()).sum(), self._error)
+
+    def given(self, allowed: Sequence[NDArray[np.bool_] | None]) -> Law | None:
+        """Return the law given which states each record may have (None: any); None if that is impossible."""
+        at = self._sweep_forward(with_others=True)
+        for t in range(self.steps):
+            if t:
+                at = at.pushed(self._p, self._adds)
+            mask = allowed[t]
+            if mask is not None:
+                at = Wide(np.where(mask[:, None], at.values, 0.0), np.where(mask[:, None], at.levels, -(2**40)))
+        weights = Wide(at.values.T.copy(), at.levels.T.copy()).sum()
+        return Law.of(self.start, weights, self._error) if weights.positive.any() else None
+
+    def nodes(self) -> Iterator[NodeLaws]:
+        """Yield the laws given the state of every record, those that cover many records first."""
+        margin, error = self._margin()
+        if margin is None:
+            half = self.steps // 2
+            yield from self._left(half, half)
+            yield from self._right(half + 1)
+            return
+        last = self.steps - 1 - margin
+        for found in self._left(margin + self._period - 1, margin - 1):
+            covers = found.node >= margin
+            laws = [law and law.within(2 * error) for law in found.laws] if covers else found.laws
+            yield NodeLaws(found.node, last if covers else found.node, laws)
+        yield from self._right(last + 1)
+
+    def _sweep_forward(self, *, with_others: bool) -> Wide:
+        first = np.zeros((self.k, 1 + int(self._adds.max())))
+        first[np.arange(self.k), self._adds] = self._initial
+        found = Wide.of(first)
+        if with_others and self._others is not None:
+            found = found.convolved(_rows(self._others.masses, self.k))
+        return found
+
+    def _left(self, highest: int, _covered: int) -> Iterator[NodeLaws]:
+        """Yield nodes ``highest`` … 0, backwards: their left parts are short, and are kept."""
+        left = [self._sweep_forward(with_others=False)]
+        for _ in range(highest):
+            left.append(left[-1].pushed(self._p, self._adds))
+        right = Wide.of(np.ones((self.k, 1)))
+        if self._others is not None:
+            right = _rows(self._others.masses, self.k)
+        for node in range(self.steps - 1, -1, -1):
+            if node <= highest:
+                yield self._node(node, left.pop().convolved(right))
+            right = self._pulled(right)
+
+    def _right(self, lowest: int) -> Iterator[NodeLaws]:
+        """Yield nodes ``lowest`` … T − 1: their right parts are short, and are kept."""
+        if lowest >= self.steps:
+            return
+        right = [Wide.of(np.ones((self.k, 1)))]
+        for _ in range(self.steps - 1 - lowest):
+            right.append(self._pulled(right[-1]))
+        left = self._sweep_forward(with_others=True)
+        for node in range(self.steps):
+            if node >= lowest:
+                yield self._node(node, right.pop().convolved(left))
+            left = left.pushed(self._p, self._adds)
+
+    def _node(self, node: int, joint: Wide) -> NodeLaws:
+        laws = [Law.of(self.start, row, self._error) if row.positive.any() else None for row in _each(joint)]
+        return NodeLaws(node, node, laws)
+
+    def _pulled(self, right: Wide) -> Wide:
+        """Return β one record earlier: β(x, s) = Σ_y P(x, y) β'(y, s − f(y))."""
+        size = right.shape[1] + int(self._adds.max())
+        values, levels = np.zeros((self.k, size)), np.full((self.k, size), -(2**40), dtype=np.int64)
+        for y, add in enumerate(self._adds):
+            values[y, add : add + right.shape[1]] = right.values[y]
+            levels[y, add : add + right.shape[1]] = right.levels[y]
+        return Wide(values, levels).pushed(self._back, np.zeros(self.k, dtype=np.int64))
+
+    def _margin(self) -> tuple[int | None, float]:
+        """Return how far from both ends nodes are covered by one of them, and with what error."""
+        m = 4
+        while self.steps >= _SHORTEST and 2 * m + 2 * self._period < self.steps // 2:
+            error = self._hops(m)
+            if error <= _NEGLIGIBLE:
+                return m, error
+            # η falls like e^{−cm}: never grow by less than a few steps
+            m = max(m + 4, int(m * _GROWTH))
+        return None, 0.0
+
+    def _hops(self, m: int) -> float:
+        """Bound what the laws of two covered nodes of the same phase can differ by, with margins of m."""
+        longest = 1
+        while 2 * longest <= m:
+            longest *= 2
+        farthest = (self.steps - 2 * m) // self._period
+        powers = _Powers(self._p, self._adds)
+        near = powers.to(m)
+        error, hop = 0.0, 1
+        while hop <= longest and hop <= farthest:
+            far = powers.to(m + hop * self._period)
+            eta = _apart(near, far)
+            if not eta <= _NEGLIGIBLE:
+                return np.inf
+            error += eta * (farthest // hop if 2 * hop > min(longest, farthest) else 1)
+            hop *= 2
+        return error
+
+
+class _Powers:
+    """Powers of the matrix of polynomials P(x, y) z^{f(y)}, as (k, k, S) wide numbers."""
+
+    def __init__(self, p: Wide, adds: NDArray[np.int64]) -> None:
+        self._p, self._adds, self._k = p, adds, len(adds)
+        self._at = 0
+        self._rows = [Wide.of(np.eye(self._k)[x][:, None]) for x in range(self._k)]
+
+    def to(self, n: int) -> list[Wide]:
+        """Return M^n, row by row, for n no less than before."""
+        for _ in range(n - self._at):
+            self._rows = [row.pushed(self._p, self._adds) for row in self._rows]
+        self._at = n
+        return self._rows
+
+
+def _apart(near: list[Wide], far: list[Wide]) -> float:
+    """Bound |log| of the ratio of near(u, a)·far(a, v) and far(u, a)·near(a, v), entry by entry."""
+    worst, k = 0.0, len(near)
+    for a in range(k):
+        for u in range(k):
+            into, later_into = _rows(near[u][a], k), _rows(far[u][a], k)
+            one, other = into.convolved(far[a]), later_into.convolved(near[a])
+            if not np.array_equal(one.positive, other.positive):
+                return np.inf
+            mass = one.positive
+            if mass.any():
+                difference = float(np.max(np.abs(one.log()[mass] - other.log()[mass])))
+                rounding = sum(log_rounding(w, 4 * w.shape[1] * (k + 2)) for w in (one, other))
+                worst = max(worst, difference + rounding)
+    return worst
+
+
+def _rows(row: Wide, k: int) -> Wide:
+    return Wide(np.tile(row.values, (k, 1)), np.tile(row.levels, (k, 1)))
+
+
+def _each(rows: Wide) -> Iterator[Wide]:
+    return (rows[x] for x in range(rows.shape[0]))
