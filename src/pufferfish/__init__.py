@@ -15,22 +15,52 @@ from pufferfish.data import Sequences, read_sequences
 from pufferfish.errors import PufferfishError
 from pufferfish.fit import fit_chain
 from pufferfish.ledger import Ledger
-from pufferfish.mechanisms import EntryDP, GroupDP, LeakagePropagation, MQMApprox, MQMExact, ParticipantDP
+from pufferfish.mechanisms import (
+    ApproximateWasserstein,
+    EntryDP,
+    ExactLaplace,
+    GroupDP,
+    LeakagePropagation,
+    MQMApprox,
+    MQMExact,
+    ParticipantDP,
+    Wasserstein,
+)
 from pufferfish.mechanisms.losses import Profile
 from pufferfish.model_file import Model, read_model, write_model
-from pufferfish.models import ChainClass, ChainLength, MarkovChain
-from pufferfish.queries import Count, Frequency, Histogram, Mean, Sum
+from pufferfish.models import (
+    ChainClass,
+    ChainLength,
+    Cliques,
+    CountIs,
+    Fact,
+    GivenLaws,
+    JointDistribution,
+    MarkovChain,
+    ModelClass,
+    RecordIs,
+)
+from pufferfish.queries import Count, Frequency, Function, Histogram, Mean, Sum, Weighted, Window
 from pufferfish.release import Release, release
+from pufferfish.wasserstein_inf import wasserstein_inf
 
 __all__ = [
+    "ApproximateWasserstein",
     "Calibration",
     "ChainClass",
     "ChainLength",
+    "Cliques",
     "Count",
+    "CountIs",
     "EntryDP",
+    "ExactLaplace",
+    "Fact",
     "Frequency",
+    "Function",
+    "GivenLaws",
     "GroupDP",
     "Histogram",
+    "JointDistribution",
     "LeakagePropagation",
     "Ledger",
     "MQMApprox",
@@ -38,17 +68,23 @@ __all__ = [
     "MarkovChain",
     "Mean",
     "Model",
+    "ModelClass",
     "ParticipantDP",
     "Profile",
     "PufferfishError",
+    "RecordIs",
     "Release",
     "Sequences",
     "Sum",
+    "Wasserstein",
+    "Weighted",
+    "Window",
     "compare",
     "fit_chain",
     "max_divergence",
     "read_model",
     "read_sequences",
     "release",
+    "wasserstein_inf",
     "write_model",
 ]

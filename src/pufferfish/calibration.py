@@ -2,16 +2,18 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core import discrete_laplace
 from pufferfish.core.tilts import TiltedChain, scale_too_small
+from pufferfish.errors import QueryError
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
-from pufferfish.queries import LinearQuery, Query
+from pufferfish.models.model_class import Theta
+from pufferfish.queries import BoundQuery, LinearQuery, Query
 
 __all__ = ["Calibration", "Witness"]
 
@@ -34,6 +36,8 @@ class Witness:
         Nodes of the best quilt of that record, 0-based: () is the trivial quilt; None where quilts play no part.
     nearby : int or None
         Number of records whose loss counts in full, card(X_N); None where quilts play no part.
+    distance : float or None
+        How far the query's law moves from one secret to the other: their ∞-Wasserstein distance in L1, where that decides.
     influence : float or None
         Max-influence of the record on the quilt, in nats; None where quilts play no part.
     own, past, future : float or None
@@ -47,6 +51,7 @@ class Witness:
     active_quilt: tuple[int, ...] | None = None
     nearby: int | None = None
     influence: float | None = None
+    distance: float | None = None
     own: float | None = None
     past: float | None = None
     future: float | None = None
@@ -60,7 +65,7 @@ class Bound(Protocol):
     composes: ClassVar[bool]
 
     @property
-    def theta(self) -> ChainClass:
+    def theta(self) -> Theta:
         """The class Θ."""
         ...
 
@@ -69,8 +74,13 @@ class Bound(Protocol):
         """Lengths of the independent chains."""
         ...
 
-    def prove(self, record_loss: Any) -> tuple[float, Witness | None]:
-        """Bound the Pufferfish loss of a release from its record-level losses, and say where it is attained."""
+    @property
+    def delta(self) -> float:
+        """Probability with which the promise may fail."""
+        ...
+
+    def verify(self, calibration: "Calibration") -> tuple[float, Witness | None]:
+        """Prove anew what a release with this noise leaks at most, in nats, and say where."""
         ...
 
 
@@ -86,18 +96,18 @@ class Calibration:
         Laplace scale in units of the query (the scale of the integer noise).
     query : Query
         The query as given.
-    linear : LinearQuery
+    linear : LinearQuery or FunctionQuery
         The query on the model's states.
     witness : Witness
         The secret that decides the noise.
-    bound : InfluenceBound
+    bound : Mechanism
         The mechanism: what proves that this noise is enough, and proves it again before a release.
     """
 
     epsilon: float
     unit_scale: float
     query: Query
-    linear: LinearQuery = field(repr=False)
+    linear: BoundQuery = field(repr=False)
     witness: Witness
     bound: Bound = field(repr=False)
 
@@ -121,7 +131,12 @@ class Calibration:
         return self.bound.composes
 
     @property
-    def theta(self) -> ChainClass:
+    def delta(self) -> float:
+        """Probability with which the promise may fail: 0 but for (ε, δ) mechanisms."""
+        return self.bound.delta
+
+    @property
+    def theta(self) -> Theta:
         """The class Θ."""
         return self.bound.theta
 
@@ -132,7 +147,7 @@ class Calibration:
 
     def prove_leakage(self) -> float:
         """Ask the bound what this noise leaks, in nats: at most ``epsilon``."""
-        return self.bound.prove(self.record_loss)[0]
+        return self.bound.verify(self)[0]
 
     @property
     def scale(self) -> float:
@@ -140,13 +155,24 @@ class Calibration:
         return self.unit_scale * float(self.linear.unit)
 
     @property
-    def noise_multiplier(self) -> float:
-        """Scale over Lipschitz constant, b/L: the paper's σ_max."""
-        return self.unit_scale / self.linear.unit_lipschitz
+    def noise_multiplier(self) -> float | None:
+        """Scale over Lipschitz constant, b/L: the paper's σ_max; None for a function, whose L is not known."""
+        lipschitz = self.linear.unit_lipschitz
+        return None if lipschitz is None else self.unit_scale / lipschitz
 
     @property
     def record_loss(self) -> NDArray[np.float64]:
-        """Record-level loss of the release for every pair of states, in nats, rounded up; shape (k, k)."""
+        """Record-level loss of the release for every pair of states, in nats, rounded up; shape (k, k).
+
+        Where records count with factors, or only some are read, it is that of the record that counts most.
+
+        Raises
+        ------
+        QueryError
+            If the query is a function of the database.
+        """
+        if not isinstance(self.linear, LinearQuery):
+            raise QueryError("a function of the database has no known record-level loss")
         distance = self.linear.unit_distance
         return np.where(distance > 0, np.nextafter(distance / self.unit_scale, np.inf), 0.0)
 
@@ -158,11 +184,13 @@ class Calibration:
         noise any other calibration of Laplace noise could save at most. 0 where no such scale was found. With
         unobserved records it holds for a chain whose observed records follow each other.
         """
-        if self.theta.stands_for_more:
+        linear = self.linear
+        known = isinstance(self.theta, ChainClass) and not self.theta.stands_for_more
+        if not known or self.delta or not isinstance(linear, LinearQuery) or linear.factors is not None:
             return 0.0
         records = max(chain.records for chain in self.length)
         chains = [
-            TiltedChain(chain.transition_matrix, chain.initial_distribution, self.linear.weights, records)
+            TiltedChain(chain.transition_matrix, chain.initial_distribution, linear.weights, records)
             for chain in self.theta.chains
         ]
         return scale_too_small(chains, self.epsilon, self.unit_scale) * float(self.linear.unit)

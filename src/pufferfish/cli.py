@@ -28,7 +28,7 @@ from pufferfish.files import check_writable
 from pufferfish.fit import fit_chain
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import MECHANISMS, InfluenceBound, LeakagePropagation
-from pufferfish.mechanisms.base import as_epsilon
+from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import Model, read_model, write_model
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.queries import Count, Frequency, Histogram, Mean, Query, Sum

@@ -8,7 +8,7 @@ from pufferfish.calibration import Calibration
 from pufferfish.core.progress import report_progress
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms import MECHANISMS
-from pufferfish.mechanisms.base import as_epsilon
+from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.models.chain_class import as_chain_class
 from pufferfish.queries import Query
 

@@ -61,10 +61,12 @@ class AdditiveChain:
 
     Parameters
     ----------
-    initial, transition : (k,) and (k, k) ndarray
-        Law of the first record, and the transition matrix; exact zeros are impossible.
-    values : (k,) ndarray of int
-        What a record in each state adds to the statistic.
+    initial : (k,) Wide
+        Law of the first record; exact zeros are impossible.
+    transition : (k, k) ndarray
+        The transition matrix; exact zeros are impossible.
+    values : (k,) or (T, k) ndarray of int
+        What a record in each state adds to the statistic, the same for all records or for each.
     steps : int
         Number T of records.
     log_error : float
@@ -77,7 +79,7 @@ class AdditiveChain:
 
     def __init__(
         self,
-        initial: NDArray[np.float64],
+        initial: Wide,
         transition: NDArray[np.float64],
         values: NDArray[np.int64],
         steps: int,
@@ -86,34 +88,35 @@ class AdditiveChain:
         period: int = 1,
         others: Law | None = None,
     ) -> None:
-        self.steps, self.k = steps, len(values)
-        self._low, self._initial, self._period = int(values.min()), initial, period
-        self._adds = (values - self._low).astype(np.int64)
+        self.steps, self.k = steps, values.shape[-1]
+        self._initial, self._period, self._others = initial, period, others
+        self._alike = values.ndim == 1
+        each = np.broadcast_to(values, (steps, self.k))
+        low = each.min(axis=1)
+        self._adds = (each - low[:, None]).astype(np.int64)
+        self._start = int(low.sum()) + (0 if others is None else others.start)
         self._p, self._back = Wide.of(transition), Wide.of(transition.T.copy())
-        self._others = others
-        width = 1 if others is None else others.size
-        self._size = steps * int(self._adds.max()) + width
+        self._size = int(self._adds.max(axis=1).sum()) + (1 if others is None else others.size)
         self._error = log_error + (4 * steps * (self.k + 4) + 8 * self._size) * UNIT
         self._error += 0.0 if others is None else others.log_error
 
     @property
     def start(self) -> int:
         """The least value of the statistic."""
-        return self.steps * self._low + (0 if self._others is None else self._others.start)
+        return self._start
 
     def total(self) -> Law:
         """Return the law of the statistic itself."""
-        last = self._sweep_forward(with_others=True)
-        for _ in range(self.steps - 1):
-            last = last.pushed(self._p, self._adds)
-        return Law.of(self.start, Wide(last.values.T.copy(), last.levels.T.copy()).sum(), self._error)
+        found = self.given([None] * self.steps)
+        assert found is not None  # some sequence is possible
+        return found
 
     def given(self, allowed: Sequence[NDArray[np.bool_] | None]) -> Law | None:
         """Return the law given which states each record may have (None: any); None if that is impossible."""
         at = self._sweep_forward(with_others=True)
         for t in range(self.steps):
             if t:
-                at = at.pushed(self._p, self._adds)
+                at = at.pushed(self._p, self._adds[t])
             mask = allowed[t]
             if mask is not None:
                 at = Wide(np.where(mask[:, None], at.values, 0.0), np.where(mask[:, None], at.levels, -(2**40)))
@@ -125,59 +128,63 @@ class AdditiveChain:
         margin, error = self._margin()
         if margin is None:
             half = self.steps // 2
-            yield from self._left(half, half)
+            yield from self._left(half)
             yield from self._right(half + 1)
             return
         last = self.steps - 1 - margin
-        for found in self._left(margin + self._period - 1, margin - 1):
+        for found in self._left(margin + self._period - 1):
             covers = found.node >= margin
             laws = [law and law.within(2 * error) for law in found.laws] if covers else found.laws
             yield NodeLaws(found.node, last if covers else found.node, laws)
         yield from self._right(last + 1)
 
     def _sweep_forward(self, *, with_others: bool) -> Wide:
-        first = np.zeros((self.k, 1 + int(self._adds.max())))
-        first[np.arange(self.k), self._adds] = self._initial
-        found = Wide.of(first)
+        shape = self.k, 1 + int(self._adds[0].max())
+        values, levels = np.zeros(shape), np.full(shape, -(2**40), dtype=np.int64)
+        there = np.arange(self.k), self._adds[0]
+        values[there], levels[there] = self._initial.values, self._initial.levels
+        found = Wide(values, levels)
         if with_others and self._others is not None:
             found = found.convolved(_rows(self._others.masses, self.k))
         return found
 
-    def _left(self, highest: int, _covered: int) -> Iterator[NodeLaws]:
+    def _left(self, highest: int) -> Iterator[NodeLaws]:
         """Yield nodes ``highest`` … 0, backwards: their left parts are short, and are kept."""
         left = [self._sweep_forward(with_others=False)]
-        for _ in range(highest):
-            left.append(left[-1].pushed(self._p, self._adds))
+        for node in range(1, highest + 1):
+            left.append(left[-1].pushed(self._p, self._adds[node]))
         right = Wide.of(np.ones((self.k, 1)))
         if self._others is not None:
             right = _rows(self._others.masses, self.k)
         for node in range(self.steps - 1, -1, -1):
             if node <= highest:
                 yield self._node(node, left.pop().convolved(right))
-            right = self._pulled(right)
+            right = self._pulled(right, node)
 
     def _right(self, lowest: int) -> Iterator[NodeLaws]:
         """Yield nodes ``lowest`` … T − 1: their right parts are short, and are kept."""
         if lowest >= self.steps:
             return
         right = [Wide.of(np.ones((self.k, 1)))]
-        for _ in range(self.steps - 1 - lowest):
-            right.append(self._pulled(right[-1]))
+        for node in range(self.steps - 1, lowest, -1):
+            right.append(self._pulled(right[-1], node))
         left = self._sweep_forward(with_others=True)
         for node in range(self.steps):
             if node >= lowest:
                 yield self._node(node, right.pop().convolved(left))
-            left = left.pushed(self._p, self._adds)
+            if node + 1 < self.steps:
+                left = left.pushed(self._p, self._adds[node + 1])
 
     def _node(self, node: int, joint: Wide) -> NodeLaws:
         laws = [Law.of(self.start, row, self._error) if row.positive.any() else None for row in _each(joint)]
         return NodeLaws(node, node, laws)
 
-    def _pulled(self, right: Wide) -> Wide:
-        """Return β one record earlier: β(x, s) = Σ_y P(x, y) β'(y, s − f(y))."""
-        size = right.shape[1] + int(self._adds.max())
+    def _pulled(self, right: Wide, node: int) -> Wide:
+        """Return β of the record before ``node``: β(x, s) = Σ_y P(x, y) β'(y, s − f(y))."""
+        adds = self._adds[node]
+        size = right.shape[1] + int(adds.max())
         values, levels = np.zeros((self.k, size)), np.full((self.k, size), -(2**40), dtype=np.int64)
-        for y, add in enumerate(self._adds):
+        for y, add in enumerate(adds):
             values[y, add : add + right.shape[1]] = right.values[y]
             levels[y, add : add + right.shape[1]] = right.levels[y]
         return Wide(values, levels).pushed(self._back, np.zeros(self.k, dtype=np.int64))
@@ -185,7 +192,7 @@ class AdditiveChain:
     def _margin(self) -> tuple[int | None, float]:
         """Return how far from both ends nodes are covered by one of them, and with what error."""
         m = 4
-        while self.steps >= _SHORTEST and 2 * m + 2 * self._period < self.steps // 2:
+        while self._alike and self.steps >= _SHORTEST and 2 * m + 2 * self._period < self.steps // 2:
             error = self._hops(m)
             if error <= _NEGLIGIBLE:
                 return m, error
@@ -199,7 +206,7 @@ class AdditiveChain:
         while 2 * longest <= m:
             longest *= 2
         farthest = (self.steps - 2 * m) // self._period
-        powers = _Powers(self._p, self._adds)
+        powers = _Powers(self._p, self._adds[0])
         near = powers.to(m)
         error, hop = 0.0, 1
         while hop <= longest and hop <= farthest:

@@ -1,6 +1,6 @@
 """The law of an integer statistic, with masses that are known to a relative error."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pufferfish.core.rounding import UNIT
 from pufferfish.core.wide import LOG_STEP, Wide
 
-__all__ = ["Law", "VectorLaw"]
+__all__ = ["Law", "VectorLaw", "log_rounding", "sum_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,12 @@ class Law:
         """The greatest number with mass."""
         return self.start + self.size - 1
 
+    def plus(self, other: "Law") -> "Law":
+        """Return the law of the sum of independent numbers with these laws."""
+        rounding = (4 * min(self.size, other.size) + 16) * UNIT
+        masses = self.masses.convolved(other.masses)
+        return Law(self.start + other.start, masses, self.log_error + other.log_error + rounding)
+
     def within(self, log_error: float) -> "Law":
         """Return this law standing for others too, whose masses differ by a factor of at most e^{±log_error}."""
         return Law(self.start, self.masses, self.log_error + log_error) if log_error else self
@@ -106,6 +112,19 @@ class VectorLaw:
     points: NDArray[np.int64]
     masses: Wide
     log_error: float
+
+
+def sum_of(parts: Iterable[tuple[Law, int]], more: Law | None = None) -> Law:
+    """Return the law of a sum of independent numbers: so many with each law, and one more where it is given."""
+    found = more
+    for law, times in parts:
+        power = law
+        while times:
+            if times % 2:
+                found = power if found is None else found.plus(power)
+            times //= 2
+            power = power.plus(power) if times else power
+    return Law.exact(0, [Fraction(1)]) if found is None else found
 
 
 def log_rounding(masses: Wide, additions: int) -> float:

@@ -32,7 +32,8 @@ from pufferfish.ledger.book import Book, BookFile, Entry
 from pufferfish.ledger.charges import Charge, as_windows, charge_of, total_loss
 from pufferfish.ledger.ties import check_base, check_lengths, check_start, groups_of
 from pufferfish.mechanisms import bound_of
-from pufferfish.mechanisms.base import InfluenceBound, as_epsilon
+from pufferfish.mechanisms.base import InfluenceBound
+from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import ThetaRecord
 from pufferfish.models.lengths import ChainLength
 from pufferfish.queries import Query

@@ -1,4 +1,4 @@
-"""Influence bounds, one file each; to add one, write its file and name it here."""
+"""Mechanisms, one file each; to add one, write its file and name it here."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,36 +6,49 @@ from typing import Any
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.entry_dp import EntryDP
+from pufferfish.mechanisms.exact_laplace import ExactLaplace
 from pufferfish.mechanisms.group_dp import GroupDP, ParticipantDP
 from pufferfish.mechanisms.leakage_propagation import LeakagePropagation
+from pufferfish.mechanisms.mechanism import Mechanism
 from pufferfish.mechanisms.mqm_approx import MQMApprox
 from pufferfish.mechanisms.mqm_exact import MQMExact
+from pufferfish.mechanisms.of_laws import LawMechanism
+from pufferfish.mechanisms.wasserstein import ApproximateWasserstein, Wasserstein
 
 __all__ = [
+    "BOUNDS",
     "MECHANISMS",
+    "ApproximateWasserstein",
     "EntryDP",
+    "ExactLaplace",
     "GroupDP",
     "InfluenceBound",
+    "LawMechanism",
     "LeakagePropagation",
     "MQMApprox",
     "MQMExact",
+    "Mechanism",
     "ParticipantDP",
+    "Wasserstein",
     "bound_of",
 ]
 
-MECHANISMS: tuple[type[InfluenceBound], ...] = (EntryDP, GroupDP, MQMApprox, MQMExact, LeakagePropagation)
+BOUNDS: tuple[type[InfluenceBound], ...] = (EntryDP, GroupDP, MQMApprox, MQMExact, LeakagePropagation)
+"""Influence bounds, which compose: what a ledger can be kept by. All are built from (theta, length)."""
+
+MECHANISMS: tuple[type[Mechanism], ...] = (*BOUNDS, Wasserstein, ExactLaplace)
 """What ``compare`` lists and the command line offers, in this order; all are built from (theta, length)."""
 
 
 def bound_of(name: str, theta: Any, length: Any, settings: Mapping[str, Any]) -> InfluenceBound:
-    """Return the bound with a name, as a record tells it.
+    """Return the influence bound with a name, as a record tells it.
 
     Raises
     ------
     ParameterError
         If there is no such bound.
     """
-    for mechanism in (*MECHANISMS, ParticipantDP):
+    for mechanism in (*BOUNDS, ParticipantDP):
         if mechanism.name == name:
             return mechanism.of(theta, length, **settings)
     raise ParameterError(f"there is no mechanism {name!r}")

@@ -12,26 +12,26 @@ alone. Both directions round towards privacy.
 """
 
 import math
-import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any
+
+import numpy as np
 
 from pufferfish.calibration import Calibration, Witness
 from pufferfish.core.rounding import UNIT
-from pufferfish.errors import ModelError, NotApplicableError, ParameterError, QueryError
-from pufferfish.mechanisms.losses import Losses, as_losses
-from pufferfish.models.chain_class import ChainClass, as_chain_class
-from pufferfish.models.lengths import ChainLength, as_lengths
-from pufferfish.queries import Query
+from pufferfish.errors import ModelError, NotApplicableError, QueryError
+from pufferfish.mechanisms.losses import Losses, Profile, as_losses
+from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
+from pufferfish.queries import LinearQuery, Query
 
-__all__ = ["InfluenceBound", "as_epsilon"]
+__all__ = ["InfluenceBound"]
 
 _MOST_NUDGES = 30
 
 
-class InfluenceBound(ABC):
+class InfluenceBound(Mechanism):
     """A bound on what a release of known record-level losses tells about one record, under every θ in Θ.
 
     Parameters
@@ -46,48 +46,6 @@ class InfluenceBound(ABC):
     NotApplicableError
         If the bound does not cover Θ; the message says why.
     """
-
-    name: ClassVar[str]
-    """Name on the command line and in records."""
-
-    title: ClassVar[str]
-    """Name in tables."""
-
-    composes: ClassVar[bool] = True
-    """Whether losses of several releases may be added before leakage is asked."""
-
-    def __init__(self, theta: Any, length: Any) -> None:
-        self._lock = threading.RLock()  # bounds keep what they computed, and are asked by one thread at a time
-        self._theta = as_chain_class(theta)
-        self._length = as_lengths(length)
-        reason = self.supports(self.theta)
-        if reason is not None:
-            raise NotApplicableError(f"{self.title} does not apply: {reason}")
-
-    @classmethod
-    def of(cls, theta: Any, length: Any, **settings: Any) -> Self:
-        """Return the bound from Θ, the lengths, and its :attr:`settings`."""
-        return cls(theta, length, **settings)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What else it takes to make this bound again, as plain values."""
-        return {}
-
-    @property
-    def theta(self) -> ChainClass:
-        """The class Θ. Read-only, as is ``length``: a bound proves what it was made for."""
-        return self._theta
-
-    @property
-    def length(self) -> tuple[ChainLength, ...]:
-        """Lengths of the independent chains."""
-        return self._length
-
-    @classmethod
-    @abstractmethod
-    def supports(cls, theta: ChainClass) -> str | None:
-        """Return why the bound does not cover Θ, or None where it does."""
 
     @abstractmethod
     def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
@@ -125,8 +83,24 @@ class InfluenceBound(ABC):
         with self._lock:
             return self._leakage(losses)
 
-    def __reduce__(self) -> Any:
-        return _again, (type(self), self.theta, self.length, self.settings)
+    def verify(self, calibration: Calibration) -> tuple[float, Witness | None]:
+        """Prove anew what a release with this noise leaks at most, in nats, and say where."""
+        linear = calibration.linear
+        if not isinstance(linear, LinearQuery):
+            raise QueryError("a function of the database has no known record-level loss")
+        losses = tuple(chain.divided(calibration.unit_scale) for chain in self._losses_of(linear))
+        with self._lock:
+            return self._leakage(losses)
+
+    def _losses_of(self, linear: LinearQuery) -> tuple[Losses, ...]:
+        """Return the record-level losses of a query with noise of scale 1."""
+        if linear.factors is None:
+            return as_losses(linear.unit_distance, self.length, self.theta.k)
+        each = linear.unit_distance / linear.largest_factor
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(np.abs(linear.factors))) + 1])
+        times = np.diff(starts, append=len(linear.factors))
+        stretches = [(int(n), each * abs(int(linear.factors[t]))) for n, t in zip(times, starts, strict=True)]
+        return as_losses(Profile(stretches), self.length, self.theta.k)
 
     def calibrate(self, query: Query, epsilon: float) -> Calibration:
         """Least Laplace noise for which this bound proves that the query's release is ε-Pufferfish private.
@@ -153,10 +127,10 @@ class InfluenceBound(ABC):
             If no record has two possible states under any θ: there is no secret to protect.
         """
         epsilon = as_epsilon(epsilon)
-        if not isinstance(query, Query):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise QueryError(f"query is {query!r}, expected one such as Histogram() or Count(state)")
-        linear = query.bind(self.theta.states, sum(chain.records for chain in self.length))
-        losses = as_losses(linear.unit_distance, self.length, self.theta.k)
+        linear = self.bind(query)
+        if not isinstance(linear, LinearQuery):
+            raise QueryError(f"{self.title} bounds what single records move, which is not known of a function")
+        losses = self._losses_of(linear)
         with self._lock:
             scale, witness = self._least_divisor(losses, epsilon)
         if witness is None:
@@ -170,30 +144,8 @@ class InfluenceBound(ABC):
             found = Calibration(
                 epsilon=epsilon, unit_scale=scale, query=query, linear=linear, witness=witness, bound=self
             )
-            leakage, decides = self.prove(found.record_loss)
+            leakage, decides = self.verify(found)
             if leakage <= epsilon and decides is not None:
                 return replace(found, witness=decides)
             scale *= 1 + UNIT * 4**nudge
         raise NotApplicableError(f"{self.title} does not apply: no finite noise is enough at epsilon={epsilon:g}")
-
-
-def _again(kind: type[InfluenceBound], theta: Any, length: Any, settings: dict[str, Any]) -> InfluenceBound:
-    """Return a copy of a bound."""
-    return kind.of(theta, length, **settings)
-
-
-def as_epsilon(epsilon: Any) -> float:
-    """Return a privacy parameter as a float.
-
-    Raises
-    ------
-    ParameterError
-        If it is not a positive finite number.
-    """
-    try:
-        value = float(epsilon)
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"epsilon is {epsilon!r}, expected a positive number such as 1.0") from None
-    if not 0 < value < math.inf:
-        raise ParameterError(f"epsilon is {value:g}, expected a positive finite number such as 1.0")
-    return value

@@ -15,8 +15,8 @@ from pufferfish.calibration import Witness
 from pufferfish.core.rounding import float_up, up
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.losses import Losses
-from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
+from pufferfish.models.model_class import Theta
 
 __all__ = ["GroupDP", "ParticipantDP"]
 
@@ -31,10 +31,11 @@ class GroupDP(InfluenceBound):
 
     Parameters
     ----------
-    theta : MarkovChain, sequence of MarkovChain, or ChainClass
-        The class Θ.
+    theta : model, sequence of models, or class
+        The class Θ: Markov chains, networks, cliques, joint distributions.
     length : int, ChainLength, or sequence of these
-        Lengths of the independent chains; the *observed* records of the longest decide.
+        Lengths of the independent chains; the *observed* records of the longest decide. Other models know the groups of
+        records that may depend on each other.
 
     References
     ----------
@@ -50,9 +51,10 @@ class GroupDP(InfluenceBound):
 
     name: ClassVar[str] = "group-dp"
     title: ClassVar[str] = "GroupDP"
+    only_chains: ClassVar[bool] = False
 
     @classmethod
-    def supports(cls, theta: ChainClass) -> str | None:
+    def supports(cls, theta: Theta) -> str | None:
         """Every Θ is covered."""
         return None
 

@@ -63,6 +63,11 @@ class ModelClass:
         return self.members[0].kind
 
     @property
+    def chains(self) -> tuple[MarkovChain, ...]:
+        """The members that are Markov chains: none."""
+        return ()
+
+    @property
     def stands_for_more(self) -> bool:
         """Whether members only stand for a class described otherwise: never."""
         return False

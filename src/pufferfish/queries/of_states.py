@@ -1,18 +1,6 @@
-r"""What is asked of the data: statistics that are linear in the counts of states.
-
-Every query here is ``unit · W @ counts``, with W an integer matrix (outputs × states) and a public unit. From W
-alone follows how far one record can move the answer in L1 when it goes from state x to x',
-
-.. math:: d(x, x') = \mathrm{unit} \cdot \sum_m |W_{m,x} - W_{m,x'}|,
-
-whose largest entry is the query's Lipschitz constant L. Nothing is typed in. Because W @ counts is an integer vector,
-noise is integer noise, and no floating-point rounding stands between the proof and the release.
-
-Relative queries divide by n, the number of observed records, which is public: dividing is post-processing.
-"""
+"""Statistics of how many records are in which state: counts, shares, histograms, sums and means of a value per state."""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,75 +11,9 @@ from numpy.typing import NDArray
 
 from pufferfish.errors import QueryError
 from pufferfish.models.states import state_label
+from pufferfish.queries.linear import LinearQuery, Query
 
-__all__ = ["Count", "Frequency", "Histogram", "LinearQuery", "Mean", "Query", "Sum"]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LinearQuery:
-    """A query bound to the states of a model and a number of records: ``unit · weights @ counts``.
-
-    Parameters
-    ----------
-    weights : (m, k) ndarray of int64
-        Contribution of one record in each state to each output, in units.
-    unit : Fraction
-        What one unit is worth.
-    labels : tuple of str
-        Names of the m outputs.
-    description : str
-        The query in words.
-    """
-
-    weights: NDArray[np.int64]
-    unit: Fraction
-    labels: tuple[str, ...]
-    description: str
-
-    @property
-    def unit_distance(self) -> NDArray[np.float64]:
-        """L1 change of ``weights @ counts`` when one record goes from state x to x'; shape (k, k), whole numbers."""
-        changes = np.abs(self.weights[:, :, None] - self.weights[:, None, :]).sum(axis=0)
-        return changes.astype(np.float64)
-
-    @property
-    def unit_lipschitz(self) -> int:
-        """Largest entry of ``unit_distance``."""
-        return int(self.unit_distance.max())
-
-    @property
-    def distance(self) -> NDArray[np.float64]:
-        """L1 change of the query when one record goes from state x to x'; shape (k, k)."""
-        return self.unit_distance * float(self.unit)
-
-    @property
-    def lipschitz(self) -> float:
-        """Largest L1 change of the query when one record changes."""
-        return float(self.unit * self.unit_lipschitz)
-
-
-class Query(ABC):
-    """A statistic of the states in a table; bind it to a model's states to know its noise."""
-
-    @abstractmethod
-    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
-        """Return the query on these states, for a table of ``records`` observed records.
-
-        Raises
-        ------
-        QueryError
-            If the query names states the model lacks.
-        """
-
-    @property
-    @abstractmethod
-    def kind(self) -> str:
-        """Word for the query on the command line and in records."""
-
-    @property
-    def is_histogram(self) -> bool:
-        """Whether the outputs are all bins of one table, so that they sum to a public total."""
-        return False
+__all__ = ["Count", "Frequency", "Histogram", "Mean", "Sum"]
 
 
 @dataclass(frozen=True)

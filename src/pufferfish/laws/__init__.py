@@ -1,0 +1,63 @@
+"""Laws of a query given secrets, under every θ of a class: what query-specific mechanisms calibrate to."""
+
+from collections.abc import Iterator, Sequence
+
+from pufferfish.errors import NotApplicableError, ParameterError, QueryError
+from pufferfish.laws.chains import chain_pairs
+from pufferfish.laws.cliques import clique_pairs
+from pufferfish.laws.given import given_pairs
+from pufferfish.laws.joints import joint_pairs
+from pufferfish.laws.pairs import About, LawPair
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.cliques import Cliques
+from pufferfish.models.given_laws import GivenLaws
+from pufferfish.models.joint_distribution import JointDistribution
+from pufferfish.models.lengths import ChainLength
+from pufferfish.models.model_class import Theta
+from pufferfish.models.secrets import SecretPair
+from pufferfish.queries import BoundQuery, LinearQuery, Query
+
+__all__ = ["About", "LawPair", "pairs_of_laws"]
+
+
+def pairs_of_laws(
+    theta: Theta,
+    lengths: Sequence[ChainLength],
+    query: Query,
+    bound: BoundQuery,
+    secrets: Sequence[SecretPair] | None,
+) -> Iterator[LawPair]:
+    """Yield the pairs of laws of a query given secrets that shall not be told apart, under every θ.
+
+    Secrets of probability 0 under a θ are left out, as Definition 2.1 says.
+
+    Raises
+    ------
+    NotApplicableError
+        If a model cannot tell the law of such a query, or given such secrets.
+    """
+    if isinstance(theta, ChainClass):
+        yield from chain_pairs(theta, lengths, _linear(bound, "Markov chains"), secrets)
+        return
+    for index, member in enumerate(theta.members):
+        if isinstance(member, JointDistribution):
+            yield from joint_pairs(index, member, bound, secrets)
+        elif isinstance(member, Cliques):
+            linear = _linear(bound, member.kind)
+            if linear.factors is not None:
+                raise NotApplicableError("in a clique nobody is told from another: records count alike")
+            yield from clique_pairs(index, member, linear, secrets)
+        elif isinstance(member, GivenLaws):
+            if secrets is not None:
+                raise ParameterError(
+                    "laws of your own come with their secrets: leave secrets out, and give pairs there"
+                )
+            yield from given_pairs(index, member, query, bound)
+        else:
+            raise NotApplicableError(f"the law of a query is not known for {theta.kind}")
+
+
+def _linear(bound: BoundQuery, kind: str) -> LinearQuery:
+    if not isinstance(bound, LinearQuery):
+        raise QueryError(f"a function of the database needs a JointDistribution, and Θ is a class of {kind}")
+    return bound

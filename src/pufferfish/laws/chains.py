@@ -1,0 +1,221 @@
+"""Laws of additive queries on Markov chains, given secrets."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.core.chain_laws import AdditiveChain
+from pufferfish.core.law import Law, sum_of
+from pufferfish.core.markov import stationary_log_error
+from pufferfish.core.progress import report_progress
+from pufferfish.core.rounding import UNIT
+from pufferfish.core.wide import Wide
+from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.laws.coding import Coding
+from pufferfish.laws.pairs import About, LawPair, counts_of, records_of
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.lengths import ChainLength
+from pufferfish.models.markov_chain import MarkovChain
+from pufferfish.models.secrets import RecordIs, Secret, SecretPair
+from pufferfish.queries import LinearQuery
+
+__all__ = ["chain_pairs"]
+
+_MOST_WORK = 4e10
+"""Multiplications of a sweep over the partial sums; about a minute or two."""
+
+
+def chain_pairs(
+    theta: ChainClass, lengths: Sequence[ChainLength], query: LinearQuery, secrets: Sequence[SecretPair] | None
+) -> Iterator[LawPair]:
+    """Yield the pairs of laws that decide: of any two values of any record, or of the secrets that are given.
+
+    Raises
+    ------
+    NotApplicableError
+        If the laws cannot be computed: unobserved records, too many partial sums, secrets that are functions.
+    """
+    for chain in lengths:
+        if chain.steps != chain.records:
+            raise NotApplicableError(
+                f"a chain of {chain.steps} steps has {chain.records} observed records, and the law of a query depends on "
+                "which: LeakagePropagation covers gaps"
+            )
+    steps = [chain.steps for chain in lengths]
+    for index, chain in enumerate(theta.chains):
+        if secrets is None:
+            yield from _of_records(index, chain, steps, query)
+        else:
+            yield from _of_secrets(index, chain, steps, query, secrets)
+
+
+def _starts(chain: MarkovChain) -> tuple[list[Wide], float]:
+    """Return the laws of the first record that decide, and their relative error."""
+    start = chain.initial_distribution
+    if not isinstance(start, str):
+        return [Wide.of(start)], 0.0
+    if start == "stationary":
+        return [Wide.of(chain.stationary_distribution)], stationary_log_error(chain.k)
+    return [Wide.of(row) for row in np.eye(chain.k)], 0.0
+
+
+def _of_records(index: int, chain: MarkovChain, steps: Sequence[int], query: LinearQuery) -> Iterator[LawPair]:
+    coding = Coding(query, (), chain.states, sum(steps))
+    values, before, after = _read(coding.values)
+    steps = steps if query.factors is None else [len(query.factors) - before - after]
+    _check_work(chain.k, values, steps)
+    starts, error = _starts(chain)
+    any_start = len(starts) > 1
+    starts = [_later(start, chain, before) for start in starts]
+    error += 4 * before * (chain.k + 4) * UNIT
+    totals = {} if any_start else _totals(starts[0], chain, values, steps, error)
+    for length in dict.fromkeys(steps):
+        others = _without(totals, steps, length)
+        sweeps = [
+            AdditiveChain(
+                start,
+                chain.transition_matrix,
+                values,
+                length,
+                log_error=error,
+                period=chain.period if chain.is_irreducible else 1,
+                others=others,
+            ).nodes()
+            for start in starts
+        ]
+        for found in zip(*sweeps, strict=True):
+            report_progress("laws of the query", 0.5)
+            laws = [[coding.decoded(law) for law in nodes.laws] for nodes in found]
+            for a, b in combinations(range(chain.k), 2):
+                # a law given a first record is one of a mixture of laws: what holds for any two of them holds for the mixtures
+                for first in laws:
+                    for second in laws:
+                        mu, nu = first[a], second[b]
+                        if mu is not None and nu is not None:
+                            names = (chain.states[a], chain.states[b])
+                            node = found[0].node + before
+                            yield LawPair(mu, nu, About(coding.norm, index, length, node, names))
+
+
+def _read(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, int]:
+    """Leave out the records before the first and after the last that are read: what they tell goes through those."""
+    if values.ndim == 1:
+        return values, 0, 0
+    read = np.flatnonzero((values != values[:, :1]).any(axis=1))
+    first, last = int(read[0]), int(read[-1])
+    kept = values[first : last + 1]
+    alike = bool((kept == kept[0]).all())
+    return kept[0] if alike else kept, first, len(values) - 1 - last
+
+
+def _later(start: Wide, chain: MarkovChain, steps: int) -> Wide:
+    """Return the law of the record ``steps`` after the first."""
+    at, still, p = start[:, None], np.zeros(chain.k, dtype=np.int64), Wide.of(chain.transition_matrix)
+    if isinstance(chain.initial_distribution, str) and chain.initial_distribution == "stationary":
+        return start
+    for _ in range(steps):
+        at = at.pushed(p, still)
+    return at[:, 0]
+
+
+def _totals(
+    start: Wide, chain: MarkovChain, values: NDArray[np.int64], steps: Sequence[int], error: float
+) -> dict[int, Law]:
+    """Return the law of what a whole chain adds, for every length, where there are several chains."""
+    if len(steps) == 1:
+        return {}
+    return {
+        length: AdditiveChain(start, chain.transition_matrix, values, length, log_error=error).total()
+        for length in set(steps)
+    }
+
+
+def _without(totals: dict[int, Law], steps: Sequence[int], length: int) -> Law | None:
+    """Return the law of what all chains but one of a length add; None where that is nothing, or is left out.
+
+    Leaving out what is independent of the secret is sound: it would only blur both laws alike.
+    """
+    if not totals:
+        return None
+    return sum_of((totals[other], times - (other == length)) for other, times in Counter(steps).items())
+
+
+def _check_work(k: int, values: NDArray[np.int64], steps: Sequence[int]) -> None:
+    width = int((values.max(axis=-1) - values.min(axis=-1)).max())
+    work = max(steps) * (sum(steps) * width + 1) * k * k / 2
+    if work > _MOST_WORK:
+        raise NotApplicableError(
+            f"the law of this query over {sum(steps):,} records of {k} states takes about {work:.1g} operations (at most "
+            f"{_MOST_WORK:.0e} are done); LeakagePropagation does not grow with the length"
+        )
+
+
+def _of_secrets(
+    index: int, chain: MarkovChain, steps: Sequence[int], query: LinearQuery, secrets: Sequence[SecretPair]
+) -> Iterator[LawPair]:
+    counts = counts_of([secret for pair in secrets for secret in pair])
+    coding = Coding(query, counts, chain.states, sum(steps))
+    starts, error = _starts(chain)
+    if len(starts) > 1 and len(steps) > 1:
+        raise NotApplicableError(
+            'secrets of your own under initial_distribution="any" are covered for one chain, not for several'
+        )
+    width = int((coding.values.max(axis=-1) - coding.values.min(axis=-1)).max())
+    _check_work(chain.k, np.array([0, width]), steps)
+
+    def law(secret: Secret, start: Wide) -> Law | None:
+        allowed = _allowed(secret, chain, steps)
+        parts: list[tuple[Law, int]] = []
+        for c, length in enumerate(steps):
+            one = AdditiveChain(start, chain.transition_matrix, coding.values, length, log_error=error).given(
+                allowed[c]
+            )
+            if one is None:
+                return None
+            parts.append((one, 1))
+        return sum_of(parts)
+
+    for i, pair in enumerate(secrets):
+        report_progress("laws of the query", i / len(secrets))
+        mus, nus = ([coding.decoded(law(secret, start), counts_of([secret])) for start in starts] for secret in pair)
+        node = _common_record(pair)
+        for mu in mus:
+            for nu in nus:
+                if mu is not None and nu is not None:
+                    names = (str(pair[0]), str(pair[1]))
+                    yield LawPair(mu, nu, About(coding.norm, index, max(steps), node, names))
+
+
+def _allowed(secret: Secret, chain: MarkovChain, steps: Sequence[int]) -> list[list[NDArray[np.bool_] | None]]:
+    """Return for every record of every chain the states that a secret leaves it."""
+    found: list[list[NDArray[np.bool_] | None]] = [[None] * length for length in steps]
+    for condition in records_of(secret, "Markov chains"):
+        c, t = _place(condition, steps)
+        unknown = [state for state in condition.states if state not in chain.states]
+        if unknown:
+            raise ParameterError(
+                f"secret {str(secret)!r}: there is no state {unknown[0]!r}. States: {', '.join(chain.states[:20])}"
+            )
+        mask = np.array([state in condition.states for state in chain.states])
+        before = found[c][t]
+        found[c][t] = mask if before is None else mask & before
+    return found
+
+
+def _place(condition: RecordIs, steps: Sequence[int]) -> tuple[int, int]:
+    record = condition.record
+    c, t = record if isinstance(record, tuple) and len(record) == 2 else (0 if len(steps) == 1 else None, record)  # pyright: ignore[reportUnknownVariableType]
+    if not (isinstance(c, int) and isinstance(t, int) and 0 <= c < len(steps) and 0 <= t < steps[c]):
+        what = f"a step from 0 to {steps[0] - 1}" if len(steps) == 1 else "(chain, step)"
+        raise ParameterError(f"secret {str(condition)!r}: there is no such record; expected {what}")
+    return c, t
+
+
+def _common_record(pair: SecretPair) -> int | None:
+    records = {c.record for secret in pair for c in secret.conditions if isinstance(c, RecordIs)}
+    alone = all(len(secret.conditions) == 1 for secret in pair)
+    only = records.pop() if len(records) == 1 and alone else None
+    return only if isinstance(only, int) else None

@@ -1,0 +1,107 @@
+"""Vectors as whole numbers: one sweep over partial sums serves scalar and vector queries, and counted secrets.
+
+An additive statistic with several coordinates is coded as one number in mixed radix, its coordinates being the digits:
+sums of codes are codes of sums as long as every digit has room for its largest sum. Coordinates that a secret counts stand
+before those of the query, so that conditioning on them is taking rows of a matrix.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.core.law import Law, VectorLaw
+from pufferfish.core.wide import Wide
+from pufferfish.errors import NotApplicableError
+from pufferfish.models.secrets import CountIs
+from pufferfish.queries import LinearQuery
+
+__all__ = ["Coding"]
+
+_MOST_CODES = 4_000_000
+
+
+class Coding:
+    """Codes of what each record adds to a query and to the counts of secrets.
+
+    Parameters
+    ----------
+    query : LinearQuery
+        The query.
+    counts : sequence of CountIs
+        What secrets count.
+    states : sequence of str
+        The k states.
+    records : int
+        How many records there are in all.
+    """
+
+    def __init__(self, query: LinearQuery, counts: Sequence[CountIs], states: Sequence[str], records: int) -> None:
+        self._query, self._counts, self._records = query, tuple(dict.fromkeys(counts)), records
+        line = query.line
+        self.norm = 1 if line is None else line.norm
+        k = len(states)
+        if line is not None:
+            base = line.values[None, :]
+        elif len(query.weights) < k:
+            base = query.weights
+        else:
+            base = np.eye(k, dtype=np.int64)[1:]
+        self._of_counts = line is None and len(query.weights) >= k
+        factors = np.ones(1, dtype=np.int64) if query.factors is None else query.factors
+        times = records if query.factors is None else 1
+        moves = factors[:, None, None] * base[None, :, :]  # record, coordinate, state
+        chosen = np.array([[state in count.states for state in states] for count in self._counts], dtype=np.int64)
+        chosen = chosen.reshape(len(self._counts), k)
+        low = moves.min(axis=2)
+        self._least = low.sum(axis=0) * times
+        radices = [int(r) + 1 for r in (moves.max(axis=2) - low).sum(axis=0) * times] + [records + 1] * len(chosen)
+        if math.prod(radices) > _MOST_CODES:
+            raise NotApplicableError(
+                f"the law of this query over {records} records has about {math.prod(radices):,} values, and at most "
+                f"{_MOST_CODES:,} are computed: ask for fewer outputs, or for fewer records"
+            )
+        self._radices = radices[: len(base)]
+        places = np.cumprod([1, *radices[:-1]])
+        digits = (moves - low[:, :, None]).transpose(0, 2, 1) @ places[: len(base)]
+        digits = digits + places[len(base) :] @ chosen if len(chosen) else digits
+        self._single = len(radices) == 1
+        self.values: NDArray[np.int64] = digits[0] if query.factors is None else digits
+        """What a record in each state adds to the code; shape (k,), or (n, k) where records count differently."""
+        self._size = math.prod(radices)
+        self._rows = math.prod(radices[len(base) :])
+
+    def decoded(self, law: Law | None, given: Sequence[CountIs] = ()) -> Law | VectorLaw | None:
+        """Return the law of the query from that of the code, given what secrets say of counts; None if impossible."""
+        if law is None:
+            return None
+        if self._single:
+            return Law(law.start + int(self._least[0]), law.masses, law.log_error)
+        values, levels = np.zeros(self._size), np.full(self._size, -(2**40), dtype=np.int64)
+        there = slice(law.start, law.start + law.size)
+        values[there], levels[there] = law.masses.values, law.masses.levels
+        table = Wide(values.reshape(self._rows, -1), levels.reshape(self._rows, -1))
+        allowed = np.ones(self._rows, dtype=bool)
+        rest = np.arange(self._rows)
+        for count in self._counts:
+            rest, digit = rest // (self._records + 1), rest % (self._records + 1)
+            if count in given:
+                allowed &= np.array([count.allows(int(d)) for d in digit])
+        if not table[allowed].positive.any():
+            return None
+        found = Law.of(0, table[allowed].sum(axis=0), law.log_error)
+        if len(self._radices) == 1:
+            return Law(found.start + int(self._least[0]), found.masses, found.log_error)
+        return self._vectors(found)
+
+    def _vectors(self, law: Law) -> VectorLaw:
+        positive = law.masses.positive
+        rest = law.start + np.flatnonzero(positive)
+        digits: list[NDArray[np.int64]] = []
+        for radix, least in zip(self._radices, self._least, strict=True):
+            digits.append(rest % radix + least)
+            rest = rest // radix
+        sums, weights = np.array(digits), self._query.weights
+        points = (weights[:, 1:] - weights[:, :1]) @ sums if self._of_counts else sums
+        return VectorLaw(np.ascontiguousarray(points.T), law.masses[positive], law.log_error)

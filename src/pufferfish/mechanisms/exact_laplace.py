@@ -1,0 +1,130 @@
+r"""The least Laplace noise for one query (beyond the paper): the exact loss, inverted.
+
+Where the laws of a query given the secrets are known, what Laplace noise of scale b leaks is known too
+(:mod:`pufferfish.core.laplace_loss`), and so is the least b that leaks at most ε. No Laplace noise of one scale that is
+independent of the data can do with less for this query.
+
+**Several outputs, one number.** A two-state histogram tells one number twice. More generally let the outputs be a constant
+plus v·n with a whole number n and a vector v, and give each its own noise of scale b. An output (w_m) then has, as a function
+of n, the likelihood k(n) = exp(−Σ_m |w_m − v_m n|/b), which is log-concave and changes by at most Λ = ‖v‖₁/b in its logarithm
+when n moves by 1. Such a k is a mixture of the kernels ρ^{|n−c|} with ρ = e^{−Λ}: its weights are
+(k(n)(1 + ρ²) − ρ(k(n−1) + k(n+1)))/(1 − ρ²), and with k(n)/k(n−1) = e^a ≥ e^c = k(n+1)/k(n), |a|, |c| ≤ Λ they are non-negative
+because e^{−a} + e^c ≤ e^{−a} + e^a ≤ e^Λ + e^{−Λ}. So no output leaks more than Laplace noise of scale b/‖v‖₁ on n alone, and
+outputs with w = v·c leak as much: the least scale is ‖v‖₁ times that of n.
+"""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from pufferfish.core.inversion import bracket
+from pufferfish.core.laplace_loss import laplace_loss
+from pufferfish.core.law import Law
+from pufferfish.core.rounding import down
+from pufferfish.core.transport import shift
+from pufferfish.errors import NotApplicableError
+from pufferfish.laws import LawPair
+from pufferfish.mechanisms.of_laws import Decisive, LawMechanism
+from pufferfish.queries import Query
+
+__all__ = ["ExactLaplace"]
+
+_KEPT = 3_000_000
+"""Numbers in the laws of a query up to which they are kept: about 50 megabytes."""
+
+_TOLERANCE = 1e-10
+"""How near the loss of the least noise comes to ε, relatively."""
+
+_ROOM = 1e-9
+"""More noise than needed, relatively, so that pairs of laws that need the same are not searched one by one."""
+
+
+class ExactLaplace(LawMechanism):
+    """The least Laplace noise for one query whose outputs are determined by one whole number.
+
+    Parameters
+    ----------
+    theta : model, sequence of models, or class
+        The class Θ.
+    length : int or sequence of int, optional
+        T, or the lengths of the independent chains; other models know theirs.
+    secrets : pairs of Secret, optional
+        What shall not be told apart; by default any two values of any record.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> flu = pf.Cliques([0.1, 0.15, 0.5, 0.15, 0.1], states=["healthy", "flu"])
+    >>> round(pf.ExactLaplace(flu).calibrate(pf.Count("flu"), epsilon=1.0).scale, 6)
+    1.154527
+    """
+
+    name: ClassVar[str] = "exact-laplace"
+    title: ClassVar[str] = "ExactLaplace"
+
+    def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
+        super().__init__(theta, length, secrets=secrets)
+        self._known: list[tuple[Query, list[LawPair]]] = []
+
+    def loss(self, query: Query, scale: float) -> float:
+        """Return what Laplace noise of a scale leaks, in nats: not a bound, but the loss itself (rounded up).
+
+        Parameters
+        ----------
+        query : Query
+            What is asked of the data.
+        scale : float
+            Laplace scale of the noise on each output, in the query's own measure.
+
+        Raises
+        ------
+        QueryError, NotApplicableError
+            As :meth:`calibrate`.
+        """
+        unit = float(self.bind(query).unit)
+        with self._lock:
+            return self._leaks(query, scale / unit).value
+
+    def _least(self, query: Query, epsilon: float) -> Decisive:
+        worst = Decisive()
+        for mu, nu, pair in self._numbers(query):
+            norm = pair.about.norm
+            if worst.value and laplace_loss(mu, nu, worst.value / norm) <= epsilon:
+                continue
+            farthest = shift(mu, nu).near
+            if farthest == 0:
+                worst = worst if worst.about else Decisive(0.0, pair.about)
+                continue
+            found = bracket(
+                lambda b, mu=mu, nu=nu: laplace_loss(mu, nu, b),
+                epsilon,
+                farthest / epsilon,
+                tolerance=_TOLERANCE,
+                from_above=False,
+            )
+            worst = Decisive(found.enough * norm * (1 + _ROOM), pair.about)
+        return worst
+
+    def _leaks(self, query: Query, unit_scale: float) -> Decisive:
+        worst = Decisive()
+        for mu, nu, pair in self._numbers(query):
+            leaks = laplace_loss(mu, nu, down(unit_scale / pair.about.norm))
+            if worst.about is None or leaks > worst.value:
+                worst = Decisive(leaks, pair.about)
+        return worst
+
+    def _numbers(self, query: Query) -> Iterator[tuple[Law, Law, LawPair]]:
+        """Yield the laws of the one number that determines the outputs, kept for the next time where not too large."""
+        known = next((pairs for asked, pairs in self._known if asked == query), None)
+        kept: list[LawPair] = []
+        size = 0
+        for pair in known if known is not None else self._pairs(query):
+            if not (isinstance(pair.mu, Law) and isinstance(pair.nu, Law)):
+                raise NotApplicableError(
+                    f"{self.title} does not apply: the query has {len(self.bind(query).labels)} outputs that no single "
+                    "number determines; ask for one of them, or use Wasserstein or LeakagePropagation"
+                )
+            size += pair.size
+            kept = [*kept, pair] if size <= _KEPT and known is None else kept
+            yield pair.mu, pair.nu, pair
+        if known is None and size <= _KEPT:
+            self._known = [*self._known[-1:], (query, kept)]

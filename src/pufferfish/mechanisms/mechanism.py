@@ -1,0 +1,138 @@
+"""What every mechanism is: noise for a query under a class Θ, and a proof that it is enough."""
+
+import math
+import threading
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+from pufferfish.calibration import Calibration, Witness
+from pufferfish.errors import NotApplicableError, ParameterError, QueryError
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.lengths import ChainLength
+from pufferfish.models.model_class import Theta, as_theta, lengths_of
+from pufferfish.queries import BoundQuery, Query
+
+__all__ = ["Mechanism", "as_epsilon"]
+
+
+class Mechanism(ABC):
+    """Noise for queries under every θ in Θ; made from public things only.
+
+    Parameters
+    ----------
+    theta : model, sequence of models, or class
+        The class Θ.
+    length : int, ChainLength, or sequence of these
+        T, or the lengths of the data set's independent chains, such as ``sequences.length``; other models know theirs.
+
+    Raises
+    ------
+    NotApplicableError
+        If the mechanism does not cover Θ; the message says why.
+    """
+
+    name: ClassVar[str]
+    """Name on the command line and in records."""
+
+    title: ClassVar[str]
+    """Name in tables."""
+
+    composes: ClassVar[bool] = True
+    """Whether losses of several releases may be added before leakage is asked."""
+
+    only_chains: ClassVar[bool] = True
+    """Whether it covers Markov chains only."""
+
+    def __init__(self, theta: Any, length: Any = None) -> None:
+        self._lock = threading.RLock()  # mechanisms keep what they computed, and are asked by one thread at a time
+        self._theta = as_theta(theta)
+        self._length = lengths_of(self._theta, length)
+        reason = self._refuses(self._theta)
+        if reason is not None:
+            raise NotApplicableError(f"{self.title} does not apply: {reason}")
+
+    @classmethod
+    def of(cls, theta: Any, length: Any, **settings: Any) -> Self:
+        """Return the mechanism from Θ, the lengths, and its :attr:`settings`."""
+        return cls(theta, length, **settings)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What else it takes to make this mechanism again, as plain values."""
+        return {}
+
+    @property
+    def theta(self) -> Theta:
+        """The class Θ. Read-only, as is ``length``: a mechanism proves what it was made for."""
+        return self._theta
+
+    @property
+    def length(self) -> tuple[ChainLength, ...]:
+        """Lengths of the independent chains."""
+        return self._length
+
+    @property
+    def delta(self) -> float:
+        """Probability with which the promise may fail: 0 but for (ε, δ) mechanisms."""
+        return 0.0
+
+    @classmethod
+    @abstractmethod
+    def supports(cls, theta: Any) -> str | None:
+        """Return why the mechanism does not cover Θ, or None where it does."""
+
+    @classmethod
+    def _refuses(cls, theta: Theta) -> str | None:
+        if cls.only_chains and not isinstance(theta, ChainClass):
+            return f"it covers Markov chains, and Θ is a class of {theta.kind}"
+        return cls.supports(theta)
+
+    @abstractmethod
+    def calibrate(self, query: Query, epsilon: float) -> Calibration:
+        """Return the least noise for which the mechanism proves that the query's release is private."""
+
+    @abstractmethod
+    def verify(self, calibration: Calibration) -> tuple[float, Witness | None]:
+        """Prove anew what a release with this noise leaks at most, in nats, and say where."""
+
+    def bind(self, query: Query) -> BoundQuery:
+        """Return a query on the states and records of Θ.
+
+        Raises
+        ------
+        QueryError
+            If it is no query, or does not fit.
+        """
+        if not isinstance(query, Query):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise QueryError(f"query is {query!r}, expected one such as Histogram() or Count(state)")
+        found = query.bind(self.theta.states, sum(chain.records for chain in self.length))
+        if getattr(found, "factors", None) is not None and (
+            len(self.length) > 1 or self.length[0].steps != self.length[0].records
+        ):
+            raise QueryError("records that count differently, or a window, are those of one chain without gaps")
+        return found
+
+    def __reduce__(self) -> Any:
+        return _again, (type(self), self.theta, self.length, self.settings)
+
+
+def _again(kind: type[Mechanism], theta: Any, length: Any, settings: dict[str, Any]) -> Mechanism:
+    """Return a copy of a mechanism."""
+    return kind.of(theta, length, **settings)
+
+
+def as_epsilon(epsilon: Any) -> float:
+    """Return a privacy parameter as a float.
+
+    Raises
+    ------
+    ParameterError
+        If it is not a positive finite number.
+    """
+    try:
+        value = float(epsilon)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"epsilon is {epsilon!r}, expected a positive number such as 1.0") from None
+    if not 0 < value < math.inf:
+        raise ParameterError(f"epsilon is {epsilon!r}, expected a positive finite number such as 1.0")
+    return value

@@ -1,0 +1,161 @@
+r"""Mechanisms that calibrate noise to the law of one query given the secrets (Section 3, and beyond).
+
+They need the laws μ_s = P(F(X) | s, θ) and nothing else: any secrets, any Θ, any query whose laws can be computed. What
+they prove holds for this one release: knowing the value of another query, or of the same one again, changes μ_s. So their
+ε never adds, and a ledger refuses them.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pufferfish.calibration import Calibration, Witness
+from pufferfish.core.rounding import UNIT
+from pufferfish.errors import ModelError, NotApplicableError
+from pufferfish.laws import About, LawPair, pairs_of_laws
+from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
+from pufferfish.models.model_class import Theta
+from pufferfish.models.secrets import as_secret_pairs
+from pufferfish.queries import BoundQuery, Query
+
+__all__ = ["Decisive", "LawMechanism"]
+
+_MOST_NUDGES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Decisive:
+    """The pair of secrets that decides: what noise it needs, or what noise leaks of it.
+
+    Parameters
+    ----------
+    value : float
+        The noise in units of the query, or what noise leaks.
+    about : About or None
+        The secrets; None where no two are both possible.
+    distance : int or None
+        How far the law moves between them, in units of the query, where that decides.
+    """
+
+    value: float = 0.0
+    about: About | None = None
+    distance: int | None = None
+
+
+class LawMechanism(Mechanism):
+    """Noise calibrated to the law of a query given secrets.
+
+    Parameters
+    ----------
+    theta : model, sequence of models, or class
+        The class Θ.
+    length : int or sequence of int, optional
+        T, or the lengths of the independent chains; other models know theirs.
+    secrets : pairs of Secret, optional
+        What shall not be told apart; by default any two values of any record.
+    """
+
+    composes: ClassVar[bool] = False
+    only_chains: ClassVar[bool] = False
+
+    def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
+        super().__init__(theta, length)
+        self.secrets = as_secret_pairs(secrets)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The secrets."""
+        return {"secrets": self.secrets}
+
+    @classmethod
+    def supports(cls, theta: Theta) -> str | None:
+        """Every Θ whose states are known is covered."""
+        return "its states are not known" if theta.stands_for_more else None
+
+    @abstractmethod
+    def _least(self, query: Query, epsilon: float) -> Decisive:
+        """Return the least noise that is enough for all pairs of laws."""
+
+    @abstractmethod
+    def _leaks(self, query: Query, unit_scale: float) -> Decisive:
+        """Return what noise leaks at most."""
+
+    def _pairs(self, query: Query) -> Iterator[LawPair]:
+        try:
+            yield from pairs_of_laws(self.theta, self.length, query, self.bind(query), self.secrets)
+        except NotApplicableError as error:
+            raise NotApplicableError(f"{self.title} does not apply: {error}") from error
+
+    def calibrate(self, query: Query, epsilon: float) -> Calibration:
+        """Least noise for which this mechanism proves that the query's release is private.
+
+        Parameters
+        ----------
+        query : Query
+            What is asked of the data.
+        epsilon : float
+            Privacy parameter ε in nats, positive and finite.
+
+        Returns
+        -------
+        Calibration
+            Scale of the noise, and the secrets that decide it. It does not compose.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon is out of range.
+        QueryError
+            If the query does not fit the model's states.
+        NotApplicableError
+            If the laws of this query cannot be computed for this Θ, or no finite noise is enough.
+        ModelError
+            If there is nothing to hide: no two of the secrets are both possible, or the query's law is the same whichever
+            of them holds.
+        """
+        epsilon = as_epsilon(epsilon)
+        bound = self.bind(query)
+        with self._lock:
+            found = self._least(query, epsilon)
+        if found.about is None:
+            raise ModelError(
+                "under every θ at most one secret of each pair is possible: there is nothing to hide and no noise to "
+                "calibrate; check the secrets, and the zeros of the model"
+            )
+        if found.value == 0:
+            raise ModelError(
+                "under every θ the query's law is the same whichever secret holds: it tells nothing about them and needs "
+                "no noise; check that the query reads the records that the secrets are about"
+            )
+        scale = found.value
+        for nudge in range(_MOST_NUDGES):
+            if not 0 < scale < math.inf:
+                break
+            with self._lock:
+                worst = self._leaks(query, scale)
+            if worst.value <= epsilon and worst.about is not None:
+                witness = _witness(worst, worst.about, bound)
+                return Calibration(
+                    epsilon=epsilon, unit_scale=scale, query=query, linear=bound, witness=witness, bound=self
+                )
+            scale *= 1 + UNIT * 4**nudge
+        raise NotApplicableError(f"{self.title} does not apply: no finite noise is enough at epsilon={epsilon:g}")
+
+    def verify(self, calibration: Calibration) -> tuple[float, Witness | None]:
+        """Prove anew what a release with this noise leaks at most, in nats, and say where."""
+        bound = self.bind(calibration.query)
+        with self._lock:
+            worst = self._leaks(calibration.query, calibration.unit_scale)
+        return worst.value, None if worst.about is None else _witness(worst, worst.about, bound)
+
+
+def _witness(worst: Decisive, about: About, bound: BoundQuery) -> Witness:
+    return Witness(
+        theta=about.theta,
+        length=about.length,
+        node=about.node,
+        secret_pair=about.secrets,
+        distance=None if worst.distance is None else float(worst.distance * bound.unit),
+    )

@@ -1,0 +1,87 @@
+"""A θ of which only what matters is known: the law of the query given each secret, from a function of the user's."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from pufferfish.errors import ModelError
+from pufferfish.models.states import state_label
+
+__all__ = ["GivenLaws"]
+
+
+class GivenLaws:
+    """Laws of a query given secrets, computed by the user: for models that this package does not have.
+
+    Parameters
+    ----------
+    laws : callable or mapping
+        Takes the query, returns a dict from secrets (any names) to the law of its value given that secret: a dict from
+        values to probabilities. Values are multiples of the query's unit, tuples where it has several outputs. A mapping
+        stands for one query only.
+    records : int
+        How many records the query is about.
+    states : sequence
+        Names of their states.
+    pairs : iterable of pairs of names, optional
+        The secrets that shall not be told apart; by default any two.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> laws = {"sick": {1: 0.25, 2: 0.75}, "healthy": {0: 0.5, 1: 0.5}}
+    >>> theta = pf.GivenLaws(laws, records=2, states=["healthy", "sick"])
+    >>> pf.Wasserstein(theta).distance(pf.Count("sick"))
+    2.0
+    """
+
+    kind = "laws of your own"
+
+    def __init__(
+        self,
+        laws: Callable[[Any], Mapping[Any, Mapping[Any, Any]]] | Mapping[Any, Mapping[Any, Any]],
+        *,
+        records: int,
+        states: Sequence[Any],
+        pairs: Iterable[tuple[Any, Any]] | None = None,
+    ) -> None:
+        if not callable(laws) and not isinstance(laws, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ModelError(f"laws is {laws!r}, expected a function of the query, or a dict from secrets to laws")
+        if records < 1:
+            raise ModelError(f"records is {records}, expected at least 1")
+        self._laws, self._records = laws, int(records)
+        self._pairs = None if pairs is None else tuple((a, b) for a, b in pairs)
+        self.states: tuple[str, ...] = tuple(state_label(s) for s in states)
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Numbers of records that may depend on each other: all of them."""
+        return (self._records,)
+
+    def laws_of(self, query: Any) -> Mapping[Any, Mapping[Any, Any]]:
+        """Return the law of a query's value given each secret.
+
+        Raises
+        ------
+        ModelError
+            If the function returns anything but a dict of dicts.
+        """
+        found: Any = self._laws(query) if callable(self._laws) else self._laws
+        if not isinstance(found, Mapping) or not all(isinstance(law, Mapping) and law for law in found.values()):  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+            raise ModelError("laws gives no dict from secrets to dicts from values to probabilities")
+        return found  # pyright: ignore[reportUnknownVariableType]
+
+    def pairs_of(self, secrets: Iterable[Any]) -> tuple[tuple[Any, Any], ...]:
+        """Return the pairs of secrets that shall not be told apart.
+
+        Raises
+        ------
+        ModelError
+            If a pair names a secret without a law.
+        """
+        known = list(secrets)
+        for pair in self._pairs or ():
+            for secret in pair:
+                if secret not in known:
+                    raise ModelError(f"pairs names the secret {secret!r}, and laws gives no law for it")
+        return tuple(combinations(known, 2)) if self._pairs is None else self._pairs

@@ -1,0 +1,177 @@
+"""Statistics in which records count differently, or that are any function of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from pufferfish.errors import QueryError
+from pufferfish.models.masses import exact_number
+from pufferfish.queries.linear import FunctionQuery, LinearQuery, Query
+
+__all__ = ["Function", "Weighted", "Window"]
+
+
+def _inner(query: Any, states: Sequence[str], records: int, name: str) -> LinearQuery:
+    found = query.bind(states, records) if isinstance(query, Query) else None
+    if not isinstance(found, LinearQuery) or found.factors is not None:
+        raise QueryError(f"{name} is of {query!r}, expected a query such as Count(state), Histogram() or Sum(values)")
+    return found
+
+
+@dataclass(frozen=True)
+class Window(Query):
+    """A query on some consecutive records of one chain only; the others cost nothing themselves.
+
+    Parameters
+    ----------
+    query : Query
+        What is asked of them: a count, share, histogram, sum or mean.
+    start, stop : int
+        The first record, 0-based, and one past the last.
+
+    Examples
+    --------
+    >>> from pufferfish.queries import Frequency
+    >>> Window(Frequency("b"), 10, 20).bind(["a", "b"], records=100).description
+    'share of the 10 records in {b}, of records 10 to 19'
+    """
+
+    query: Query
+    start: int
+    stop: int
+
+    @property
+    def kind(self) -> str:
+        """Word for the query."""
+        return self.query.kind
+
+    @property
+    def is_histogram(self) -> bool:
+        """Histograms of a window sum to its public number of records."""
+        return self.query.is_histogram
+
+    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
+        """Bind to a model's states and the steps of its one chain."""
+        if not 0 <= self.start < self.stop <= records:
+            raise QueryError(
+                f"the window is records {self.start} to {self.stop - 1}, and the chain has records 0 to {records - 1}: "
+                "expected 0 <= start < stop <= length"
+            )
+        found = _inner(self.query, states, self.stop - self.start, "Window")
+        factors = np.zeros(records, dtype=np.int64)
+        factors[self.start : self.stop] = 1
+        words = f"{found.description}, of records {self.start} to {self.stop - 1}"
+        return LinearQuery(found.weights, found.unit, found.labels, words, factors)
+
+
+@dataclass(frozen=True, init=False)
+class Weighted(Query):
+    """A query in which every record counts with a whole-number factor of its own.
+
+    Parameters
+    ----------
+    query : Query
+        What is asked: a count, share, histogram, sum or mean.
+    factors : sequence of int
+        One factor per record of the one chain, 0 where a record is not read; negative ones count against. Shares and means
+        divide by the number of records in the chain.
+
+    Examples
+    --------
+    >>> from pufferfish.queries import Count
+    >>> Weighted(Count("b"), [1, 2, 0, -1]).bind(["a", "b"], records=4).unit_lipschitz
+    2
+    """
+
+    query: Query
+    factors: tuple[int, ...]
+
+    def __init__(self, query: Query, factors: Sequence[int]) -> None:
+        try:
+            whole = tuple(index(c) for c in factors)
+        except TypeError:
+            raise QueryError(f"factors is {factors!r}, expected whole numbers: one per record") from None
+        if not any(whole) or max(abs(c) for c in whole) > 2**31:
+            raise QueryError("factors are all 0, or one is beyond 2^31: expected some whole number other than 0")
+        object.__setattr__(self, "query", query)
+        object.__setattr__(self, "factors", whole)
+
+    @property
+    def kind(self) -> str:
+        """Word for the query."""
+        return f"weighted {self.query.kind}"
+
+    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
+        """Bind to a model's states and the steps of its one chain."""
+        if len(self.factors) != records:
+            raise QueryError(f"there are {len(self.factors)} factors for {records} records: expected one per record")
+        found = _inner(self.query, states, records, "Weighted")
+        words = f"{found.description}, each with a factor of its own"
+        return LinearQuery(found.weights, found.unit, found.labels, words, np.array(self.factors, dtype=np.int64))
+
+
+@dataclass(frozen=True, init=False)
+class Function(Query):
+    """Any function of the whole database, for models that list their databases.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a dict from the records' names to their states, returns a number or a sequence of numbers, all of them
+        multiples of ``unit``.
+    labels : str or sequence of str, default "value"
+        Names of the outputs.
+    unit : int, float or Fraction, default 1
+        The public grid on which the outputs lie.
+
+    Examples
+    --------
+    >>> largest = Function(lambda row: max(int(v) for v in row.values()), "largest")
+    >>> largest.bind(["0", "1"], records=2).function({0: "0", 1: "1"})
+    (1,)
+    """
+
+    function: Callable[[Mapping[Any, str]], Any]
+    labels: tuple[str, ...]
+    unit: Fraction
+
+    def __init__(
+        self, function: Callable[[Mapping[Any, str]], Any], labels: Any = "value", unit: float | Fraction = 1
+    ) -> None:
+        grid = exact_number(unit)
+        if grid is None or grid <= 0:
+            raise QueryError(f"unit is {unit!r}, expected a positive number: the grid on which the outputs lie")
+        object.__setattr__(self, "function", function)
+        object.__setattr__(self, "labels", (labels,) if isinstance(labels, str) else tuple(str(v) for v in labels))
+        object.__setattr__(self, "unit", grid)
+
+    @property
+    def kind(self) -> str:
+        """Word for the query."""
+        return "function"
+
+    def bind(self, states: Sequence[str], records: int) -> FunctionQuery:
+        """Bind to a model's states and number of records."""
+        return FunctionQuery(
+            self._outputs, self.unit, self.labels, f"{', '.join(self.labels)} of the {records} records"
+        )
+
+    def _outputs(self, row: Mapping[Any, str]) -> tuple[int, ...]:
+        found = self.function(row)
+        outputs: list[Any] = list(found) if isinstance(found, Sequence | np.ndarray) else [found]  # pyright: ignore[reportUnknownArgumentType]
+        if len(outputs) != len(self.labels):
+            raise QueryError(f"the function returned {len(outputs)} numbers for {len(self.labels)} labels")
+        whole: list[int] = []
+        for output in outputs:
+            number = exact_number(output)
+            if number is None or (number / self.unit).denominator != 1:
+                raise QueryError(
+                    f"the function returned {output!r}, which is no multiple of the unit {float(self.unit):g}: noise is "
+                    "drawn on a public grid, so give the unit of the outputs"
+                )
+            whole.append(int(number / self.unit))
+        return tuple(whole)
