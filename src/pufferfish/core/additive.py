@@ -7,9 +7,9 @@ F = Σ_j w_j(X_j) with integers w_j(x). Its law is the coefficient sequence of t
 .. math:: \sum_x \prod_t \varphi_t(x) \prod_j z^{w_j(x_j)},
 
 a sum of products like any other, in which every number is a polynomial in z: a *factor* is an array over its variables
-with one more axis for the partial sum, a product convolves that axis, and summing a variable out first shifts the entries
-of its state x by w(x). Eliminating one variable after another costs what it costs for plain probabilities, times the
-convolutions. Factors are :class:`~pufferfish.core.wide.Wide` arrays: all numbers are non-negative and nothing is ever
+with one more axis for the partial sum, a product convolves that axis, and summing a variable out first shifts the
+entries of its state x by w(x). Eliminating one variable after another costs what it costs for plain probabilities,
+times the convolutions. Factors are :class:`~pufferfish.core.wide.Wide` arrays: all numbers are non-negative and nothing is ever
 subtracted or divided, so that every mass, however far in the tail, comes with a relative error of at most (number of
 roundings on its way) · 2^-52, and exact zeros are exact zeros.
 
@@ -265,9 +265,9 @@ def _check(entries: int, most_entries: int) -> None:
         amount = f"{entries:.3g}" if entries < 10**300 else f"10^{math.log10(entries):.0f}"
         memory = f"{entries * _BYTES / 1e6:,.0f}" if entries < 10**15 else f"10^{math.log10(entries) - 4:.0f}"
         raise ModelError(
-            f"the law of this query needs an array of about {amount} entries ({memory} MB), more than {most_entries:.3g} "
-            "allowed: the network is too densely connected for exact laws, or the query has too many values; take "
-            "a mechanism that needs no law (MarkovQuilt), a query with fewer values, or fewer parents per node"
+            f"the law of this query needs an array of about {amount} entries ({memory} MB), allowed are "
+            f"{most_entries:.3g}: the network is too densely connected for exact laws, or the query has too many values; "
+            "take a mechanism that needs no law (MarkovQuilt), a query with fewer values, or fewer parents per node"
         )
 
 
@@ -285,9 +285,7 @@ class _Problem:
     factors: tuple[_Factor, ...]
 
     @classmethod
-    def of(
-        cls, tables: Sequence[Table], sizes: Sequence[int], weights: Weights, allowed: Allowed | None
-    ) -> "_Problem":
+    def of(cls, tables: Sequence[Table], sizes: Sequence[int], weights: Weights, allowed: Allowed | None) -> "_Problem":
         given: Allowed = [None] * len(sizes) if allowed is None else allowed
         states = tuple(
             np.arange(k) if a is None else np.flatnonzero(np.asarray(a)) for k, a in zip(sizes, given, strict=True)
@@ -509,9 +507,7 @@ class _Tree:
         """Return what a child's side says of its parent."""
         return _summed_out([self.link[child], inside], child, [0] * len(self.problem.shifts[child]))
 
-    def _downwards(
-        self, v: int, outside: _Factor, inside: dict[int, _Factor]
-    ) -> Iterator[tuple[int, _Factor, bool]]:
+    def _downwards(self, v: int, outside: _Factor, inside: dict[int, _Factor]) -> Iterator[tuple[int, _Factor, bool]]:
         """Yield every child, what the rest says of it, and whether it is the last."""
         children = self.children[v]
         context = _shifted(self.own[v] * outside, self.problem.shifts[v])
