@@ -9,9 +9,9 @@ F = Σ_j w_j(X_j) with integers w_j(x). Its law is the coefficient sequence of t
 a sum of products like any other, in which every number is a polynomial in z: a *factor* is an array over its variables
 with one more axis for the partial sum, a product convolves that axis, and summing a variable out first shifts the
 entries of its state x by w(x). Eliminating one variable after another costs what it costs for plain probabilities,
-times the convolutions. Factors are :class:`~pufferfish.core.wide.Wide` arrays: all numbers are non-negative and nothing is ever
-subtracted or divided, so that every mass, however far in the tail, comes with a relative error of at most (number of
-roundings on its way) · 2^-52, and exact zeros are exact zeros.
+times the convolutions. Factors are :class:`~pufferfish.core.wide.Wide` arrays: all numbers are non-negative and nothing
+is ever subtracted or divided, so that every mass, however far in the tail, comes with a relative error of at most
+(number of roundings on its way) · 2^-52, and exact zeros are exact zeros.
 
 The joint laws of (X_j, F) for *all* j, where the tables form a forest, follow from two sweeps of messages: with
 m_c the message of a child and o_v that from the parent's side,
@@ -199,12 +199,15 @@ def _zeros(shape: tuple[int, ...]) -> Wide:
     return Wide.of(np.zeros(shape))
 
 
+def _broadcast(one: Wide, shape: tuple[int, ...]) -> Wide:
+    """Repeat entries to a shape, and flatten all axes but the last."""
+    values, levels = np.broadcast_to(one.values, shape), np.broadcast_to(one.levels, shape)
+    return Wide(values.reshape(-1, shape[-1]), levels.reshape(-1, shape[-1]))
+
+
 def _convolved(one: Wide, two: Wide) -> Wide:
     shape = np.broadcast_shapes(one.shape[:-1], two.shape[:-1])
-    rows = [
-        Wide(*(np.broadcast_to(a, (*shape, a.shape[-1])).reshape(-1, a.shape[-1]) for a in (w.values, w.levels)))
-        for w in (one, two)
-    ]
+    rows = [_broadcast(w, (*shape, w.shape[-1])) for w in (one, two)]
     found = rows[0].convolved(rows[1])
     size = found.shape[-1]
     return Wide(found.values.reshape(*shape, size), found.levels.reshape(*shape, size))
@@ -231,7 +234,7 @@ def _all_but_one(context: _Factor, factors: Sequence[_Factor]) -> Iterator[tuple
         yield from within(context * _product(factors[middle:high]), low, middle)
         yield from within(context * _product(factors[low:middle]), middle, high)
 
-    return within(context, 0, len(factors))
+    return within(context, 0, len(factors)) if factors else iter(())
 
 
 def _summed_out(factors: Sequence[_Factor], variable: int, shifts: Sequence[int]) -> _Factor:
@@ -265,9 +268,9 @@ def _check(entries: int, most_entries: int) -> None:
         amount = f"{entries:.3g}" if entries < 10**300 else f"10^{math.log10(entries):.0f}"
         memory = f"{entries * _BYTES / 1e6:,.0f}" if entries < 10**15 else f"10^{math.log10(entries) - 4:.0f}"
         raise ModelError(
-            f"the law of this query needs an array of about {amount} entries ({memory} MB), allowed are "
-            f"{most_entries:.3g}: the network is too densely connected for exact laws, or the query has too many values; "
-            "take a mechanism that needs no law (MarkovQuilt), a query with fewer values, or fewer parents per node"
+            f"the law of this query needs an array of about {amount} entries ({memory} MB), allowed "
+            f"are {most_entries:.3g}: the network is too densely connected for exact laws, or the query has too many "
+            "values; take a mechanism that needs no law (MarkovQuilt), fewer values, or fewer parents per node"
         )
 
 
@@ -493,7 +496,7 @@ class _Tree:
         length = inside[root].span + rest.span + 1
         _check(length * max(len(shifts[v]) for v in self.order), most_entries)
         yield root, inside[root] * rest
-        walks = [self._downwards(root, rest, inside)]
+        walks = [self._downwards(root, rest, inside)] if self.children[root] else []
         while walks:
             v, outside, is_last = next(walks[-1])
             if is_last:
