@@ -252,11 +252,17 @@ def test_sums_of_all_laws_are_the_law_of_the_query() -> None:
         close(law.masses.sum(axis=0), whole.masses, law.log_error + whole.log_error)
 
 
-def test_trees_too_large_to_hold_go_one_by_one() -> None:
+def test_trees_too_large_to_hold_go_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     network = path(30)
-    together = all_node_laws(network.tables, network.sizes, network.weights, most_entries=100)
-    for j, law in together:
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("sweeps hold too much")
+
+    monkeypatch.setattr("pufferfish.core.additive._Tree.laws", refuse)
+    for j, law in all_node_laws(network.tables, network.sizes, network.weights, most_entries=200):
         close(law.masses, network.law(j).masses, 2 * law.log_error)
+    with pytest.raises(AssertionError, match="sweeps"):
+        network.laws()
 
 
 def test_long_thin_grid_is_easy() -> None:
@@ -293,3 +299,6 @@ def test_too_many_values_are_refused() -> None:
     assert additive_law(coins, [2] * 3, [np.array([0, 10])] * 3, most_entries=31).masses.shape == (31,)
     with pytest.raises(ModelError, match="about 31 entries"):
         additive_law(coins, [2] * 3, [np.array([0, 10])] * 3, most_entries=30)
+    with pytest.raises(ModelError, match="about 62 entries"):
+        next(all_node_laws(coins, [2] * 3, [np.array([0, 10])] * 3, most_entries=61))
+    assert len(list(all_node_laws(coins, [2] * 3, [np.array([0, 10])] * 3, most_entries=62))) == 3

@@ -143,13 +143,15 @@ def all_node_laws(
     if problem.impossible:
         yield from ((j, problem.nothing(j)) for j in range(len(sizes)))
         return
+    length = 1 + sum(problem.span(j) for j in range(len(sizes)))
+    _check(length * max((len(s) for s in problem.states), default=1), most_entries)
     parts = problem.components()
     totals = [problem.eliminated(part, None, factors, most_entries) for part, factors in parts]
     for c, rest in _all_but_one(_one(), totals):
         part, factors = parts[c]
         tree = _Tree.of(problem, part, factors)
         if tree is not None and tree.entries <= most_entries:
-            found = tree.laws(rest, most_entries)
+            found = tree.laws(rest)
         else:
             found = ((j, problem.eliminated(part, j, [*factors, rest], most_entries)) for j in part)
         for j, law in found:
@@ -485,7 +487,7 @@ class _Tree:
             total += len(self.problem.shifts[v]) * (spans[v] + 1)
         return total
 
-    def laws(self, rest: _Factor, most_entries: int) -> Iterator[tuple[int, _Factor]]:
+    def laws(self, rest: _Factor) -> Iterator[tuple[int, _Factor]]:
         """Yield (v, joint law of X_v and the sum of all), given the law of the sum of everything outside the tree."""
         shifts = self.problem.shifts
         inside: dict[int, _Factor] = {}
@@ -493,8 +495,6 @@ class _Tree:
             messages = [self._message(c, inside[c]) for c in self.children[v]]
             inside[v] = _shifted(_product([self.own[v], *messages]), shifts[v])
         root = self.order[0]
-        length = inside[root].span + rest.span + 1
-        _check(length * max(len(shifts[v]) for v in self.order), most_entries)
         yield root, inside[root] * rest
         walks = [self._downwards(root, rest, inside)] if self.children[root] else []
         while walks:
