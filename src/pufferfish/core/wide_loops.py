@@ -2,7 +2,9 @@
 
 from typing import Any
 
-__all__ = ["accumulate", "convolve"]
+import numpy as np
+
+__all__ = ["accumulate", "convolve", "push"]
 
 UP, DOWN = 2.0**600, 2.0**-600
 BIG, SMALL = 2.0**300, 2.0**-300
@@ -42,39 +44,69 @@ def accumulate(values: Any, levels: Any, ratio: float, ratio_level: int, out: An
 
 
 def convolve(short: Any, short_levels: Any, long: Any, long_levels: Any, out: Any, out_levels: Any) -> None:
-    """Add the convolutions of the rows of two arrays to the rows of ``out``, which comes in as zeros."""
+    """Add the convolutions of the rows of two arrays to the rows of ``out``, which comes in as zeros.
+
+    Runs of entries on one level are convolved as plain doubles, in which nothing can overflow or underflow
+    (the innermost loop counts up to a shape, which is what lets the compiler use vector instructions).
+    """
+    many, more = short.shape[1], long.shape[1]
+    buffer = np.empty(many + more)
     for row in range(short.shape[0]):
-        for i in range(short.shape[1]):
-            factor, level = short[row, i], short_levels[row, i]
-            if factor == 0.0:
+        i = 0
+        while i < many:
+            if short[row, i] == 0.0:
+                i += 1
                 continue
-            for j in range(long.shape[1]):
-                v = factor * long[row, j]
-                if v == 0.0:
+            i_end = i + 1
+            while i_end < many and (short[row, i_end] == 0.0 or short_levels[row, i_end] == short_levels[row, i]):
+                i_end += 1
+            j = 0
+            while j < more:
+                if long[row, j] == 0.0:
+                    j += 1
                     continue
-                at = level + long_levels[row, j]
-                if v < SMALL:
-                    v *= UP
-                    at -= 1
-                elif v >= BIG:
-                    v *= DOWN
-                    at += 1
-                n = i + j
-                there = out_levels[row, n]
-                if there == at:
-                    v += out[row, n]
-                    if v >= BIG:
+                j_end = j + 1
+                while j_end < more and (long[row, j_end] == 0.0 or long_levels[row, j_end] == long_levels[row, j]):
+                    j_end += 1
+                source = long[row, j:j_end]
+                sums = buffer[: i_end - i + j_end - j - 1]
+                sums[:] = 0.0
+                for p in range(i, i_end):
+                    factor = short[row, p]
+                    if factor != 0.0:
+                        target = sums[p - i : p - i + j_end - j]
+                        for q in range(source.shape[0]):
+                            target[q] += factor * source[q]
+                level = short_levels[row, i] + long_levels[row, j]
+                for m in range(sums.shape[0]):
+                    v = sums[m]
+                    if v == 0.0:
+                        continue
+                    at = level
+                    if v < SMALL:
+                        v *= UP
+                        at -= 1
+                    elif v >= BIG:
                         v *= DOWN
                         at += 1
-                    out[row, n] = v
-                    out_levels[row, n] = at
-                elif there < at:
-                    if there == at - 1:
-                        v += out[row, n] * DOWN
-                    out[row, n] = v
-                    out_levels[row, n] = at
-                elif there == at + 1:
-                    out[row, n] += v * DOWN
+                    n = i + j + m
+                    there = out_levels[row, n]
+                    if there == at:
+                        v += out[row, n]
+                        if v >= BIG:
+                            v *= DOWN
+                            at += 1
+                        out[row, n] = v
+                        out_levels[row, n] = at
+                    elif there < at:
+                        if there == at - 1:
+                            v += out[row, n] * DOWN
+                        out[row, n] = v
+                        out_levels[row, n] = at
+                    elif there == at + 1:
+                        out[row, n] += v * DOWN
+                j = j_end
+            i = i_end
 
 
 def push(values: Any, levels: Any, p: Any, p_levels: Any, shifts: Any, out: Any, out_levels: Any) -> None:
