@@ -21,6 +21,7 @@ from pufferfish.model_file import Model, read_model, write_model
 from pufferfish.models import ChainClass, ChainLength, MarkovChain
 from pufferfish.queries import Count, Frequency, Histogram, Mean, Sum
 from pufferfish.release import Release, release
+from pufferfish.robustness import Robustness, robustness
 
 __all__ = [
     "Calibration",
@@ -42,6 +43,7 @@ __all__ = [
     "Profile",
     "PufferfishError",
     "Release",
+    "Robustness",
     "Sequences",
     "Sum",
     "compare",
@@ -50,5 +52,6 @@ __all__ = [
     "read_model",
     "read_sequences",
     "release",
+    "robustness",
     "write_model",
 ]
