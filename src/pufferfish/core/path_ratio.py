@@ -246,14 +246,14 @@ class Normalisers:
             period = seen.period(step, a.key + b"/" + b.key)
             if period:
                 break
-            here = a.sums(sets), b.sums(sets)
-            if isinstance(here[0], Wide) or isinstance(here[1], Wide):
+            in_a, in_b = a.sums(sets), b.sums(sets)
+            if isinstance(in_a, Wide) or isinstance(in_b, Wide):
                 error = max(error, _flush(waiting, ratios))
-                found, found_error = _wide_ratios(*here)
+                found, found_error = _wide_ratios(in_a, in_b)
                 ratios.append(found)
                 error = max(error, found_error)
             else:
-                waiting.append(here)
+                waiting.append((in_a, in_b))
                 error = max(error, _flush(waiting, ratios, least=_TOGETHER))
         error = max(error, _flush(waiting, ratios))
         self._path = _Settling(ratios, period)
@@ -269,9 +269,10 @@ def _flush(waiting: list[tuple[Array, Array]], ratios: list[Array], least: int =
     """Turn masses that wait into ratios, many at a time; return the error."""
     if len(waiting) < least:
         return 0.0
-    a, b = (np.array(masses) for masses in zip(*waiting, strict=True))
+    a, b = np.array([one for one, _ in waiting]), np.array([other for _, other in waiting])
     (first, error), (second, other) = log_ratio(b, a), log_ratio(a, b)
-    ratios.extend(np.stack([first.max(axis=1), second.max(axis=1)], axis=1))
+    both: Array = np.stack([first.max(axis=1), second.max(axis=1)], axis=1)
+    ratios.extend(both)
     waiting.clear()
     return max(error, other)
 
