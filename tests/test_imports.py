@@ -15,7 +15,7 @@ LAYERS = [
     {"calibration"},
     {"mechanisms"},
     {"files", "noise"},
-    {"model_file", "comparison"},
+    {"model_file", "comparison", "robustness"},
     {"data"},
     {"fit", "report", "ledger"},
     {"release"},

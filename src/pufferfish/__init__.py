@@ -29,6 +29,8 @@ from pufferfish.mechanisms import (
 from pufferfish.mechanisms.losses import Profile
 from pufferfish.model_file import Model, read_model, write_model
 from pufferfish.models import (
+    CPT,
+    BayesianNetwork,
     ChainClass,
     ChainLength,
     Cliques,
@@ -43,9 +45,12 @@ from pufferfish.models import (
 from pufferfish.queries import Count, Frequency, Function, Histogram, Mean, Sum, Weighted, Window
 from pufferfish.release import Release, release
 from pufferfish.wasserstein_inf import wasserstein_inf
+from pufferfish.robustness import Robustness, robustness
 
 __all__ = [
+    "CPT",
     "ApproximateWasserstein",
+    "BayesianNetwork",
     "Calibration",
     "ChainClass",
     "ChainLength",
@@ -74,6 +79,7 @@ __all__ = [
     "PufferfishError",
     "RecordIs",
     "Release",
+    "Robustness",
     "Sequences",
     "Sum",
     "Wasserstein",
@@ -85,6 +91,7 @@ __all__ = [
     "read_model",
     "read_sequences",
     "release",
+    "robustness",
     "wasserstein_inf",
     "write_model",
 ]

@@ -35,6 +35,7 @@ from pufferfish.queries import Count, Frequency, Histogram, Mean, Query, Sum
 from pufferfish.release import FORMAT as RELEASE_FORMAT
 from pufferfish.release import Release, release
 from pufferfish.report.plot import PICTURE_KINDS, draw_noise, require_matplotlib, save_figure
+from pufferfish.robustness import robustness
 
 __all__ = ["main"]
 
@@ -347,7 +348,7 @@ def compare_command(
     if (table is None) == (not lengths):
         raise ParameterError("give the chains' lengths by --length N, or a --table to take them from")
     if table is None:
-        length: Any = [_whole(part) for text in lengths for part in text.split(",")]
+        length: Any = _lengths(lengths)
     elif reading["state"] is None:
         raise ParameterError("--table needs --state: the column of states")
     else:
@@ -361,6 +362,51 @@ def compare_command(
             others = {e: compare(model.theta, query, e, length) for e in (epsilon * f for f in _FACTORS)}
         save_figure(draw_noise({epsilon: rows} | others), plot_path)
         click.echo(f"written: {plot_path}")
+
+
+@main.command("robustness")
+@click.argument("model_path", metavar="MODEL", type=str)
+@click.argument("belief_path", metavar="BELIEF", type=str)
+@click.option(
+    "--length",
+    "lengths",
+    multiple=True,
+    required=True,
+    metavar="N",
+    help="Steps of one chain, unobserved ones included; repeat, or N1,N2,….",
+)
+@click.option("--epsilon", type=float, help="Privacy parameter ε under MODEL: say what it is under BELIEF.")
+def robustness_command(model_path: str, belief_path: str, lengths: tuple[str, ...], epsilon: float | None) -> None:
+    """How much more leaks if an adversary's BELIEF is outside of MODEL: ε + 2Δ (Theorem 2.4).
+
+    \b
+    Example:
+      pufferfish robustness model.json belief.json --length 10 --epsilon 1
+    """
+    epsilon = None if epsilon is None else as_epsilon(epsilon)
+    model, belief = read_model(model_path), read_model(belief_path)
+    if model.bins != belief.bins:
+        raise ParameterError(f"{model_path} and {belief_path} have other bins: their states mean different things")
+    if model.step is not None and belief.step is not None and _time(model.step) != _time(belief.step):
+        raise ParameterError(f"transitions of {model_path} take {model.step}, of {belief_path} {belief.step}")
+    with _progress("comparing belief and model"):
+        found = robustness(model.theta, belief.theta, _lengths(lengths))
+    click.echo(printable(f"Θ: {model.theta.origin}; belief: {belief.theta.origin}"))
+    if found.reason is not None:
+        click.echo(printable(f"Δ is infinite: {found.reason}"))
+        click.echo("Nothing follows for this belief from privacy under Θ; a Θ that contains it, or one like it, does")
+        return
+    click.echo(f"Δ = {_number(found)}")
+    if found.secret is not None:
+        click.echo(printable(f"decided by: {found.secret} ({found.direction})"))
+    click.echo(f"closest member of Θ: number {found.theta} (from 0); worst belief: number {found.belief}")
+    if epsilon is not None:
+        effective = _number(found.effective_epsilon(epsilon))
+        click.echo(f"what is private at ε = {epsilon:g} under Θ leaks at most ε + 2Δ = {effective} to this belief")
+
+
+def _lengths(texts: tuple[str, ...]) -> list[int]:
+    return [_whole(part) for text in texts for part in text.split(",")]
 
 
 def _read(table: Path, model: Model, reading: dict[str, Any]) -> Sequences:

@@ -10,7 +10,7 @@ below :data:`TINY` are never used: they are computed again in logarithms.
 import math
 from fractions import Fraction
 
-__all__ = ["TINY", "UNIT", "down", "float_up", "up"]
+__all__ = ["TINY", "UNIT", "down", "float_up", "log_up", "up"]
 
 UNIT = 2.0**-52
 """Twice the unit roundoff of double precision: every error bound here is stated with this slack of two."""
@@ -42,3 +42,17 @@ def float_up(exact: Fraction | int) -> float:
     except OverflowError:
         return math.inf
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def log_up(exact: Fraction) -> float:
+    """Return the logarithm of a positive exact number, rounded up by a few ulps; accurate near 1 too, and 0 for 1.
+
+    Examples
+    --------
+    >>> round(log_up(Fraction(90)), 6), log_up(Fraction(1)), 1 < log_up(1 + Fraction(1, 10**30)) * 1e30 < 1 + 1e-14
+    (4.49981, 0.0, True)
+    """
+    if Fraction(1, 2) <= exact <= 2:
+        return up(math.log1p(float(exact - 1)), 8)
+    above, below = math.log(exact.numerator), math.log(exact.denominator)
+    return above - below + 4 * UNIT * (above + below)

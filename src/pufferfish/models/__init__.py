@@ -1,5 +1,6 @@
 """Θ: the distributions an adversary may believe in, and the secrets that are kept from him."""
 
+from pufferfish.models.bayesian_network import CPT, BayesianNetwork
 from pufferfish.models.chain_class import ChainClass, as_chain_class
 from pufferfish.models.cliques import Cliques
 from pufferfish.models.given_laws import GivenLaws
@@ -10,6 +11,8 @@ from pufferfish.models.model_class import ModelClass, as_theta
 from pufferfish.models.secrets import CountIs, Fact, RecordIs
 
 __all__ = [
+    "CPT",
+    "BayesianNetwork",
     "ChainClass",
     "ChainLength",
     "Cliques",
