@@ -7,7 +7,9 @@ from pufferfish.laws.chains import chain_pairs
 from pufferfish.laws.cliques import clique_pairs
 from pufferfish.laws.given import given_pairs
 from pufferfish.laws.joints import joint_pairs
+from pufferfish.laws.networks import network_pairs
 from pufferfish.laws.pairs import About, LawPair
+from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.cliques import Cliques
 from pufferfish.models.given_laws import GivenLaws
@@ -47,11 +49,11 @@ def pairs_of_laws(
             if linear.factors is not None:
                 raise NotApplicableError("in a clique nobody is told from another: records count alike")
             yield from clique_pairs(index, member, linear, secrets)
+        elif isinstance(member, BayesianNetwork):
+            yield from network_pairs(index, member, _linear(bound, member.kind), secrets)
         elif isinstance(member, GivenLaws):
             if secrets is not None:
-                raise ParameterError(
-                    "laws of your own come with their secrets: leave secrets out, and give pairs there"
-                )
+                raise ParameterError("laws of your own name their secrets: leave secrets out, and give pairs there")
             yield from given_pairs(index, member, query, bound)
         else:
             raise NotApplicableError(f"the law of a query is not known for {theta.kind}")

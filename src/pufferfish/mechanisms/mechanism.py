@@ -10,7 +10,7 @@ from pufferfish.errors import NotApplicableError, ParameterError, QueryError
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import Theta, as_theta, lengths_of
-from pufferfish.queries import BoundQuery, Query
+from pufferfish.queries import BoundQuery, LinearQuery, Query
 
 __all__ = ["Mechanism", "as_epsilon"]
 
@@ -106,8 +106,12 @@ class Mechanism(ABC):
         if not isinstance(query, Query):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise QueryError(f"query is {query!r}, expected one such as Histogram() or Count(state)")
         found = query.bind(self.theta.states, sum(chain.records for chain in self.length))
-        if getattr(found, "factors", None) is not None and (
-            len(self.length) > 1 or self.length[0].steps != self.length[0].records
+        one = len(self.length) == 1 and self.length[0].steps == self.length[0].records
+        if (
+            isinstance(self.theta, ChainClass)
+            and isinstance(found, LinearQuery)
+            and found.factors is not None
+            and not one
         ):
             raise QueryError("records that count differently, or a window, are those of one chain without gaps")
         return found
