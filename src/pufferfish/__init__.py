@@ -44,8 +44,8 @@ from pufferfish.models import (
 )
 from pufferfish.queries import Count, Frequency, Function, Histogram, Mean, Sum, Weighted, Window
 from pufferfish.release import Release, release
-from pufferfish.wasserstein_inf import wasserstein_inf
 from pufferfish.robustness import Robustness, robustness
+from pufferfish.wasserstein_inf import wasserstein_inf
 
 __all__ = [
     "CPT",

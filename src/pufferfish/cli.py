@@ -27,7 +27,7 @@ from pufferfish.errors import DataError, ParameterError, PufferfishError, QueryE
 from pufferfish.files import check_writable
 from pufferfish.fit import fit_chain
 from pufferfish.ledger import Ledger
-from pufferfish.mechanisms import MECHANISMS, InfluenceBound, LeakagePropagation
+from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, LeakagePropagation, Mechanism
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import Model, read_model, write_model
 from pufferfish.models.chain_class import ChainClass
@@ -200,7 +200,7 @@ def ledger_group() -> None:
 @click.option(
     "--mechanism",
     "mechanism_name",
-    type=click.Choice([m.name for m in MECHANISMS]),
+    type=click.Choice([m.name for m in BOUNDS]),
     default=_DEFAULT_MECHANISM,
     show_default=True,
     help="What proves how much the releases leak together.",
@@ -221,7 +221,7 @@ def ledger_create_command(
         raise RecordError(f"{ledger_path} exists, and a ledger is never replaced: name another file")
     model = read_model(model_path)
     sequences = _read(table, model, reading)
-    ledger = Ledger(_mechanism(mechanism_name)(model.theta, sequences.length), budget, base=sequences.base)
+    ledger = Ledger(_bound(mechanism_name)(model.theta, sequences.length), budget, base=sequences.base)
     ledger.save(ledger_path)
     click.echo(f"ledger for {sequences.records:,} records in {len(sequences.length):,} chains, budget {budget:g}")
     click.echo(f"written: {ledger_path}")
@@ -424,8 +424,12 @@ def _read(table: Path, model: Model, reading: dict[str, Any]) -> Sequences:
     return sequences
 
 
-def _mechanism(name: str) -> type[InfluenceBound]:
+def _mechanism(name: str) -> type[Mechanism]:
     return next(mechanism for mechanism in MECHANISMS if mechanism.name == name)
+
+
+def _bound(name: str) -> type[InfluenceBound]:
+    return next(bound for bound in BOUNDS if bound.name == name)
 
 
 def _time(step: str) -> float:

@@ -2,13 +2,18 @@
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 from pufferfish.errors import ModelError, RecordError
 from pufferfish.files import read_record, write_whole
+from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.cliques import Cliques
+from pufferfish.models.joint_distribution import JointDistribution
 from pufferfish.models.markov_chain import MarkovChain
+from pufferfish.models.model_class import Theta
 
 __all__ = ["ChainRecord", "Model", "ThetaRecord", "read_model", "write_model"]
 
@@ -60,11 +65,15 @@ class ThetaRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     origin: str
     states: list[str]
     chains: list[ChainRecord]
+    kind: str = "Markov chains"
+    members: list[dict[str, Any]] = []
 
     @classmethod
-    def of(cls, theta: ChainClass) -> "ThetaRecord":
+    def of(cls, theta: Theta) -> "ThetaRecord":
         """Return the record of a class."""
-        return cls(theta.origin, list(theta.states), [ChainRecord.of(chain) for chain in theta.chains])
+        chains = [ChainRecord.of(chain) for chain in theta.chains]
+        members = [] if isinstance(theta, ChainClass) else [_plain(member) for member in theta.members]
+        return cls(theta.origin, list(theta.states), chains, theta.kind, members)
 
     def theta(self) -> ChainClass:
         """Return the class, every chain checked as if it were made by hand.
@@ -75,12 +84,38 @@ class ThetaRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             If a chain is none.
         """
         chains: list[MarkovChain] = []
+        if not self.chains:
+            raise ModelError(f"theta is a class of {self.kind}, expected Markov chains")
         for i, chain in enumerate(self.chains):
             start = chain.initial_distribution
             if isinstance(start, str) and start not in ("stationary", "any"):
                 raise ModelError(f'initial_distribution of chain {i} is {start!r}, expected "stationary" or "any"')
             chains.append(MarkovChain(chain.transition_matrix, start, states=self.states))  # pyright: ignore[reportArgumentType]
         return ChainClass(tuple(chains), self.origin)
+
+
+def _plain(member: Any) -> dict[str, Any]:
+    """Return a model other than a chain as plain values; fractions as text, which is exact."""
+    if isinstance(member, Cliques):
+        return {"laws": [[str(p) for p in law] for law in member.laws]}
+    if isinstance(member, JointDistribution):
+        return {
+            "variables": [str(v) for v in member.variables],
+            "rows": [list(row) for row in member.rows],
+            "probabilities": [str(p) for p in member.probabilities],
+        }
+    if isinstance(member, BayesianNetwork):
+        return {
+            "nodes": {
+                str(name): {
+                    "states": list(cpt.states),
+                    "parents": [str(parent) for parent in cpt.parents],
+                    "table": cpt.table.tolist(),
+                }
+                for name, cpt in member.cpts.items()
+            }
+        }
+    return {"laws": "computed by a function of the user's"}
 
 
 class _ModelRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

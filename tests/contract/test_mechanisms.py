@@ -8,7 +8,7 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.errors import NotApplicableError, ParameterError
-from pufferfish.mechanisms import MECHANISMS, InfluenceBound
+from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, Mechanism
 from pufferfish.models import as_chain_class
 
 P = [[0.9, 0.1], [0.4, 0.6]]
@@ -34,10 +34,7 @@ LENGTHS: dict[str, Any] = {
     "chains with gaps": [pf.ChainLength(steps=60, records=40), 12],
 }
 COVERED = {
-    (make.name, model)
-    for make in MECHANISMS
-    for model in MODELS
-    if make.supports(as_chain_class(MODELS[model])) is None
+    (make.name, model) for make in BOUNDS for model in MODELS if make.supports(as_chain_class(MODELS[model])) is None
 }
 REFUSED = {
     ("entry-dp", "stationary"): "records are correlated",
@@ -52,7 +49,7 @@ REFUSED = {
     ("mqm-approx", "reducible"): r"theta\[0\] is reducible",
     ("mqm-approx", "no gap"): r"theta\[0\] has eigengap 0",
 }
-BY_NAME = {make.name: make for make in MECHANISMS}
+BY_NAME = {make.name: make for make in BOUNDS}
 
 
 EVERYTHING = [(name, model, length) for name, model in sorted(COVERED) for length in LENGTHS]
@@ -64,7 +61,7 @@ def bound(name: str, model: str, length: str) -> InfluenceBound:
 
 
 def test_what_is_covered_is_what_is_not_refused() -> None:
-    assert {(make.name, model) for make in MECHANISMS for model in MODELS} == COVERED | set(REFUSED)
+    assert {(make.name, model) for make in BOUNDS for model in MODELS} == COVERED | set(REFUSED)
     assert not COVERED & set(REFUSED)
 
 
@@ -142,7 +139,7 @@ BAD_LOSSES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("loss", list(BAD_LOSSES))
-@pytest.mark.parametrize("make", MECHANISMS, ids=lambda make: make.name)
+@pytest.mark.parametrize("make", BOUNDS, ids=lambda make: make.name)
 def test_bad_losses_are_refused(make: type[InfluenceBound], loss: str) -> None:
     bound = make(MODELS["independent"], 40)
     with pytest.raises(ParameterError, match="record_loss"):
@@ -150,7 +147,7 @@ def test_bad_losses_are_refused(make: type[InfluenceBound], loss: str) -> None:
 
 
 @pytest.mark.parametrize("losses", [[0.1], [0.1, 0.2, 0.3], [0.1, -0.2], [[0.1] * 5, [0.1] * 4], np.zeros(5)], ids=str)
-@pytest.mark.parametrize("make", MECHANISMS, ids=lambda make: make.name)
+@pytest.mark.parametrize("make", BOUNDS, ids=lambda make: make.name)
 def test_bad_losses_of_several_chains_are_refused(make: type[InfluenceBound], losses: Any) -> None:
     with pytest.raises(ParameterError, match="record_loss"):
         make(MODELS["independent"], [5, 3]).leakage(losses)
@@ -160,33 +157,33 @@ def test_bad_losses_of_several_chains_are_refused(make: type[InfluenceBound], lo
     "epsilon", [0, -1, math.nan, math.inf, -math.inf, "x", None, [1.0, 2.0], 10**400], ids=lambda e: str(e)[:9]
 )
 @pytest.mark.parametrize("make", MECHANISMS, ids=lambda make: make.name)
-def test_bad_epsilon_is_refused(make: type[InfluenceBound], epsilon: Any) -> None:
+def test_bad_epsilon_is_refused(make: type[Mechanism], epsilon: Any) -> None:
     with pytest.raises(ParameterError, match=r"^epsilon is .*, expected a positive"):
         make(MODELS["independent"], 40).calibrate(pf.Count(0), epsilon)
 
 
 @pytest.mark.parametrize("length", [0, -3, 2.5, math.nan, "40", None, True, [], [40, 0], [40, "x"]], ids=str)
 @pytest.mark.parametrize("make", MECHANISMS, ids=lambda make: make.name)
-def test_bad_length_is_refused(make: type[InfluenceBound], length: Any) -> None:
+def test_bad_length_is_refused(make: type[Mechanism], length: Any) -> None:
     with pytest.raises(ParameterError, match="length"):
         make(MODELS["independent"], length)
 
 
 @pytest.mark.parametrize("theta", [None, "chain", 3, [], [P], [pf.MarkovChain(P), pf.MarkovChain(THREE)]], ids=repr)
 @pytest.mark.parametrize("make", [m for m in MECHANISMS if m.name != "mqm-approx"], ids=lambda make: make.name)
-def test_bad_theta_is_refused(make: type[InfluenceBound], theta: Any) -> None:
+def test_bad_theta_is_refused(make: type[Mechanism], theta: Any) -> None:
     with pytest.raises(pf.PufferfishError, match="theta"):
         make(theta, 40)
 
 
 @pytest.mark.parametrize("make", MECHANISMS, ids=lambda make: make.name)
-def test_a_query_about_unknown_states_is_refused(make: type[InfluenceBound]) -> None:
+def test_a_query_about_unknown_states_is_refused(make: type[Mechanism]) -> None:
     with pytest.raises(pf.PufferfishError, match="the model has no such state"):
         make(MODELS["independent"], 40).calibrate(pf.Count("running"), 1.0)
 
 
 def test_names_are_distinct() -> None:
-    assert len(BY_NAME) == len({make.title for make in MECHANISMS}) == len(MECHANISMS)
+    assert len({make.name for make in MECHANISMS}) == len({make.title for make in MECHANISMS}) == len(MECHANISMS)
 
 
 @pytest.mark.parametrize("number", ["x", 0, -1, math.nan, 3.0, None], ids=repr)
@@ -196,7 +193,7 @@ def test_mixing_numbers_out_of_range_are_refused(name: str, number: Any) -> None
         pf.MQMApprox(length=40, **({"pi_min": 0.2, "eigengap": 0.5} | {name: number}))
 
 
-@pytest.mark.parametrize("make", MECHANISMS, ids=lambda make: make.name)
+@pytest.mark.parametrize("make", BOUNDS, ids=lambda make: make.name)
 def test_unobserved_records_are_not_charged(make: type[InfluenceBound]) -> None:
     """A chain with few observed records never needs more than group privacy of those."""
     if make.name in ("entry-dp", "mqm-approx"):
@@ -208,7 +205,7 @@ def test_unobserved_records_are_not_charged(make: type[InfluenceBound]) -> None:
 
 
 @pytest.mark.parametrize("make", MECHANISMS, ids=lambda make: make.name)
-def test_what_a_bound_proves_cannot_be_swapped(make: type[InfluenceBound]) -> None:
+def test_what_a_bound_proves_cannot_be_swapped(make: type[Mechanism]) -> None:
     bound = make(MODELS["independent"], 40)
     for name, other in (("theta", pf.MarkovChain(P)), ("length", (pf.ChainLength(1, 1),))):
         with pytest.raises(AttributeError):

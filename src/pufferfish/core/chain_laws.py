@@ -141,8 +141,8 @@ class AdditiveChain:
     def _sweep_forward(self, *, with_others: bool) -> Wide:
         shape = self.k, 1 + int(self._adds[0].max())
         values, levels = np.zeros(shape), np.full(shape, -(2**40), dtype=np.int64)
-        there = np.arange(self.k), self._adds[0]
-        values[there], levels[there] = self._initial.values, self._initial.levels
+        for x, add in enumerate(self._adds[0].tolist()):
+            values[x, add], levels[x, add] = self._initial.values[x], self._initial.levels[x]
         found = Wide(values, levels)
         if with_others and self._others is not None:
             found = found.convolved(_rows(self._others.masses, self.k))
@@ -184,7 +184,7 @@ class AdditiveChain:
         adds = self._adds[node]
         size = right.shape[1] + int(adds.max())
         values, levels = np.zeros((self.k, size)), np.full((self.k, size), -(2**40), dtype=np.int64)
-        for y, add in enumerate(adds):
+        for y, add in enumerate(adds.tolist()):
             values[y, add : add + right.shape[1]] = right.values[y]
             levels[y, add : add + right.shape[1]] = right.levels[y]
         return Wide(values, levels).pushed(self._back, np.zeros(self.k, dtype=np.int64))
@@ -223,9 +223,9 @@ class _Powers:
     """Powers of the matrix of polynomials P(x, y) z^{f(y)}, as (k, k, S) wide numbers."""
 
     def __init__(self, p: Wide, adds: NDArray[np.int64]) -> None:
-        self._p, self._adds, self._k = p, adds, len(adds)
+        self._p, self._adds = p, adds
         self._at = 0
-        self._rows = [Wide.of(np.eye(self._k)[x][:, None]) for x in range(self._k)]
+        self._rows: list[Wide] = [Wide.of(np.eye(len(adds))[x][:, None]) for x in range(len(adds))]
 
     def to(self, n: int) -> list[Wide]:
         """Return M^n, row by row, for n no less than before."""

@@ -10,6 +10,7 @@ It never increases with b, since Lap(b') with b' > b is Lap(b) and more independ
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from pufferfish.core.law import Law, log_rounding
 from pufferfish.core.rounding import UNIT
 from pufferfish.core.wide import Wide
 
-__all__ = ["laplace_loss"]
+__all__ = ["laplace_loss", "smoothed"]
 
 _FARTHEST = 1e12
 """Logarithms of what noise could make of a law's farthest mass, up to which wide numbers reach."""
@@ -35,16 +36,28 @@ def laplace_loss(mu: Law, nu: Law, scale: float) -> float:
     1.0
     """
     low, high = min(mu.start, nu.start), max(mu.end, nu.end)
+    (first, error), (second, other) = (smoothed([law], low, high, scale) for law in (mu, nu))
+    return float(np.max(np.abs(first - second))) + error + other if max(error, other) < math.inf else math.inf
+
+
+def smoothed(laws: Sequence[Law | None], low: int, high: int, scale: float) -> tuple[NDArray[np.float64], float]:
+    """Return log Σ_n μ(n) e^{−|w−n|/b} for w from low to high, for each of some laws, and a bound of its error.
+
+    A law that is None has −∞; the error is infinite where wide numbers do not reach.
+    """
     # what is computed for a ratio e^{−1/b} that is rounded holds for a scale next to b: take one below it
     b = scale * (1 - 8 * UNIT * (1 + 1 / scale + scale))
-    if not 0 < b < math.inf or (high - low + 1) / b > _FARTHEST:
-        return math.inf
-    ratio = Wide.exp(-1 / b)
-    sums = [_smoothed(_on(law, low, high), ratio) for law in (mu, nu)]
-    logs = [s.log() for s in sums]
     size = high - low + 1
-    error = mu.log_error + nu.log_error + sum(log_rounding(s, 4 * size) for s in sums)
-    return float(np.max(np.abs(logs[0] - logs[1]))) + error
+    logs = np.full((len(laws), size), -np.inf)
+    if not 0 < b < math.inf or size / b > _FARTHEST:
+        return logs, math.inf
+    ratio, error = Wide.exp(-1 / b), 0.0
+    for i, law in enumerate(laws):
+        if law is not None:
+            found = _smoothed(_on(law, low, high), ratio)
+            logs[i] = found.log()
+            error = max(error, law.log_error + log_rounding(found, 4 * size))
+    return logs, error
 
 
 def _on(law: Law, low: int, high: int) -> Wide:

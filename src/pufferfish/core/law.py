@@ -1,7 +1,7 @@
 """The law of an integer statistic, with masses that are known to a relative error."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
@@ -27,6 +27,8 @@ class Law:
         Their probabilities, the first and the last positive. Zeros are exact: what has mass 0 here is impossible.
     log_error : float
         Every mass is within a factor e^{±log_error} of the true one (of each true one, where it stands for several).
+    log_weight : float
+        Logarithm of the probability of what the law is conditioned on, known to the same error.
 
     Examples
     --------
@@ -37,6 +39,7 @@ class Law:
     start: int
     masses: Wide
     log_error: float
+    log_weight: float = 0.0
 
     @classmethod
     def exact(cls, start: int, masses: Sequence[Fraction]) -> "Law":
@@ -51,7 +54,8 @@ class Law:
         first, last = int(positive[0]), int(positive[-1])
         kept = weights[first : last + 1]
         total = kept.sum()
-        return cls(start + first, kept / total, 2 * log_error + (kept.size + 8) * UNIT)
+        error = 2 * log_error + (kept.size + 8) * UNIT
+        return cls(start + first, kept / total, error, float(total.log()))
 
     @property
     def size(self) -> int:
@@ -67,11 +71,12 @@ class Law:
         """Return the law of the sum of independent numbers with these laws."""
         rounding = (4 * min(self.size, other.size) + 16) * UNIT
         masses = self.masses.convolved(other.masses)
-        return Law(self.start + other.start, masses, self.log_error + other.log_error + rounding)
+        error = self.log_error + other.log_error + rounding
+        return Law(self.start + other.start, masses, error, self.log_weight + other.log_weight)
 
     def within(self, log_error: float) -> "Law":
         """Return this law standing for others too, whose masses differ by a factor of at most e^{±log_error}."""
-        return Law(self.start, self.masses, self.log_error + log_error) if log_error else self
+        return replace(self, log_error=self.log_error + log_error) if log_error else self
 
     @cached_property
     def _below(self) -> NDArray[np.float64]:
@@ -112,6 +117,11 @@ class VectorLaw:
     points: NDArray[np.int64]
     masses: Wide
     log_error: float
+
+    @property
+    def size(self) -> int:
+        """Number of vectors with mass."""
+        return self.masses.size
 
 
 def sum_of(parts: Iterable[tuple[Law, int]], more: Law | None = None) -> Law:

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.chain_laws import AdditiveChain
-from pufferfish.core.law import Law, sum_of
+from pufferfish.core.law import Law, VectorLaw, sum_of
 from pufferfish.core.markov import stationary_log_error
+from pufferfish.core.mixtures import LawFamily
 from pufferfish.core.progress import report_progress
 from pufferfish.core.rounding import UNIT
 from pufferfish.core.wide import Wide
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.laws.coding import Coding
-from pufferfish.laws.pairs import About, LawPair, counts_of, records_of
+from pufferfish.laws.pairs import About, LawPair, counts_of, place_of, records_of
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.markov_chain import MarkovChain
@@ -88,16 +89,30 @@ def _of_records(index: int, chain: MarkovChain, steps: Sequence[int], query: Lin
         ]
         for found in zip(*sweeps, strict=True):
             report_progress("laws of the query", 0.5)
-            laws = [[coding.decoded(law) for law in nodes.laws] for nodes in found]
+            laws = [[coding.decoded(nodes.laws[a]) for nodes in found] for a in range(chain.k)]
             for a, b in combinations(range(chain.k), 2):
-                # a law given a first record is one of a mixture of laws: what holds for any two of them holds for the mixtures
-                for first in laws:
-                    for second in laws:
-                        mu, nu = first[a], second[b]
-                        if mu is not None and nu is not None:
-                            names = (chain.states[a], chain.states[b])
-                            node = found[0].node + before
-                            yield LawPair(mu, nu, About(coding.norm, index, length, node, names))
+                about = About(coding.norm, index, length, found[0].node + before, (chain.states[a], chain.states[b]))
+                yield from _pairs(laws[a], laws[b], about)
+
+
+def _pairs(
+    mus: Sequence[Law | VectorLaw | None], nus: Sequence[Law | VectorLaw | None], about: About
+) -> Iterator[LawPair]:
+    """Yield what decides between two secrets whose laws are given for every first state that θ allows by itself."""
+    if len(mus) == 1:
+        if mus[0] is not None and nus[0] is not None:
+            yield LawPair(mus[0], nus[0], about)
+        return
+    numbers = [[law for law in laws if not isinstance(law, VectorLaw)] for laws in (mus, nus)]
+    if len(numbers[0]) == len(mus) and len(numbers[1]) == len(nus):
+        if any(numbers[0]) and any(numbers[1]):
+            yield LawPair(LawFamily(tuple(numbers[0])), LawFamily(tuple(numbers[1])), about)
+        return
+    for mu in mus:
+        for nu in nus:
+            # of vectors any two first states at once: no less than any mixture of them
+            if mu is not None and nu is not None:
+                yield LawPair(mu, nu, about)
 
 
 def _read(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, int]:
@@ -182,18 +197,14 @@ def _of_secrets(
         report_progress("laws of the query", i / len(secrets))
         mus, nus = ([coding.decoded(law(secret, start), counts_of([secret])) for start in starts] for secret in pair)
         node = _common_record(pair)
-        for mu in mus:
-            for nu in nus:
-                if mu is not None and nu is not None:
-                    names = (str(pair[0]), str(pair[1]))
-                    yield LawPair(mu, nu, About(coding.norm, index, max(steps), node, names))
+        yield from _pairs(mus, nus, About(coding.norm, index, max(steps), node, (str(pair[0]), str(pair[1]))))
 
 
 def _allowed(secret: Secret, chain: MarkovChain, steps: Sequence[int]) -> list[list[NDArray[np.bool_] | None]]:
     """Return for every record of every chain the states that a secret leaves it."""
     found: list[list[NDArray[np.bool_] | None]] = [[None] * length for length in steps]
     for condition in records_of(secret, "Markov chains"):
-        c, t = _place(condition, steps)
+        c, t = place_of(condition.record, steps, secret, ("chain", "step"))
         unknown = [state for state in condition.states if state not in chain.states]
         if unknown:
             raise ParameterError(
@@ -203,15 +214,6 @@ def _allowed(secret: Secret, chain: MarkovChain, steps: Sequence[int]) -> list[l
         before = found[c][t]
         found[c][t] = mask if before is None else mask & before
     return found
-
-
-def _place(condition: RecordIs, steps: Sequence[int]) -> tuple[int, int]:
-    record = condition.record
-    c, t = record if isinstance(record, tuple) and len(record) == 2 else (0 if len(steps) == 1 else None, record)  # pyright: ignore[reportUnknownVariableType]
-    if not (isinstance(c, int) and isinstance(t, int) and 0 <= c < len(steps) and 0 <= t < steps[c]):
-        what = f"a step from 0 to {steps[0] - 1}" if len(steps) == 1 else "(chain, step)"
-        raise ParameterError(f"secret {str(condition)!r}: there is no such record; expected {what}")
-    return c, t
 
 
 def _common_record(pair: SecretPair) -> int | None:

@@ -9,7 +9,7 @@ import numpy as np
 from pufferfish.core.law import Law, sum_of
 from pufferfish.core.wide import Wide
 from pufferfish.errors import ParameterError
-from pufferfish.laws.pairs import About, LawPair, records_of
+from pufferfish.laws.pairs import About, LawPair, place_of, records_of
 from pufferfish.models.cliques import Cliques
 from pufferfish.models.secrets import CountIs, Secret, SecretPair
 from pufferfish.queries import LinearQuery
@@ -39,7 +39,7 @@ def clique_pairs(
         found = [cliques.given_member(clique, has_it) for has_it in (0, 1)]
         if all(any(masses) for masses in found):
             mu, nu = (sum_of([(Law.exact(*_trimmed(masses)), 1)], rest) for masses in found)
-            yield LawPair(mu, nu, About(line.norm, index, len(law) - 1, None, cliques.states))
+            yield LawPair(mu, nu, About(line.norm, index, len(law) - 1, None, (cliques.states[0], cliques.states[1])))
 
 
 def _given(cliques: Cliques, secret: Secret) -> Law | None:
@@ -47,7 +47,7 @@ def _given(cliques: Cliques, secret: Secret) -> Law | None:
     having: dict[int, set[int]] = {}
     lacking: dict[int, set[int]] = {}
     for condition in records_of(secret, cliques.kind):
-        c, member = _place(condition.record, cliques, secret)
+        c, member = place_of(condition.record, cliques.groups, secret, ("clique", "member"))
         for state in condition.states:
             _check_state(state, cliques, secret)
         has = [state == cliques.states[1] for state in condition.states]
@@ -81,15 +81,6 @@ def _check_state(state: str, cliques: Cliques, secret: Secret) -> None:
         raise ParameterError(
             f"secret {str(secret)!r}: there is no state {state!r}. States: {', '.join(cliques.states)}"
         )
-
-
-def _place(record: object, cliques: Cliques, secret: Secret) -> tuple[int, int]:
-    sizes = cliques.groups
-    c, member = record if isinstance(record, tuple) and len(record) == 2 else (0 if len(sizes) == 1 else None, record)  # pyright: ignore[reportUnknownVariableType]
-    if not (isinstance(c, int) and isinstance(member, int) and 0 <= c < len(sizes) and 0 <= member < sizes[c]):
-        what = f"a member from 0 to {sizes[0] - 1}" if len(sizes) == 1 else "(clique, member)"
-        raise ParameterError(f"secret {str(secret)!r}: there is no such record; expected {what}")
-    return c, member
 
 
 def _trimmed(masses: Sequence[Fraction]) -> tuple[int, Sequence[Fraction]]:

@@ -7,6 +7,7 @@ before those of the query, so that conditioning on them is taking rows of a matr
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +78,7 @@ class Coding:
         if law is None:
             return None
         if self._single:
-            return Law(law.start + int(self._least[0]), law.masses, law.log_error)
+            return replace(law, start=law.start + int(self._least[0]))
         values, levels = np.zeros(self._size), np.full(self._size, -(2**40), dtype=np.int64)
         there = slice(law.start, law.start + law.size)
         values[there], levels[there] = law.masses.values, law.masses.levels
@@ -91,8 +92,9 @@ class Coding:
         if not table[allowed].positive.any():
             return None
         found = Law.of(0, table[allowed].sum(axis=0), law.log_error)
+        found = replace(found, log_weight=found.log_weight + law.log_weight)
         if len(self._radices) == 1:
-            return Law(found.start + int(self._least[0]), found.masses, found.log_error)
+            return replace(found, start=found.start + int(self._least[0]))
         return self._vectors(found)
 
     def _vectors(self, law: Law) -> VectorLaw:

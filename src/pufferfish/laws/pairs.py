@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pufferfish.core.law import Law, VectorLaw
-from pufferfish.errors import NotApplicableError
+from pufferfish.core.mixtures import LawFamily
+from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.models.secrets import CountIs, Fact, RecordIs, Secret
 
-__all__ = ["About", "LawPair", "counts_of", "records_of"]
+__all__ = ["About", "LawPair", "counts_of", "place_of", "records_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +39,16 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class LawPair:
-    """The laws of a query given two secrets, under one θ: of a number, or of a vector."""
+    """The laws of a query given two secrets, under one θ: of a number, one for each first state, or of a vector."""
 
-    mu: Law | VectorLaw
-    nu: Law | VectorLaw
+    mu: Law | LawFamily | VectorLaw
+    nu: Law | LawFamily | VectorLaw
     about: About
 
     @property
     def size(self) -> int:
         """Numbers kept."""
-        return self.mu.masses.size + self.nu.masses.size
+        return self.mu.size + self.nu.size
 
 
 def counts_of(secrets: Sequence[Secret]) -> list[CountIs]:
@@ -69,3 +71,32 @@ def records_of(secret: Secret, kind: str) -> list[RecordIs]:
                 "by RecordIs and CountIs, or use a JointDistribution"
             )
     return [c for c in secret.conditions if isinstance(c, RecordIs)]
+
+
+def place_of(record: Any, sizes: Sequence[int], secret: Secret, words: tuple[str, str]) -> tuple[int, int]:
+    """Return the group and the place in it that a record's name means.
+
+    Parameters
+    ----------
+    record : int or (int, int)
+        The place where there is one group, (group, place) where there are several.
+    sizes : sequence of int
+        Numbers of records in the groups.
+    secret : Secret
+        Whose record it is.
+    words : pair of str
+        What a group and a place are called.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such record.
+    """
+    pair: tuple[Any, ...] = record if isinstance(record, tuple) else (0, record)  # pyright: ignore[reportUnknownVariableType]
+    given = len(pair) == 2 and (isinstance(record, tuple) or len(sizes) == 1)
+    if given and all(isinstance(v, int) for v in pair):
+        group, place = pair
+        if 0 <= group < len(sizes) and 0 <= place < sizes[group]:
+            return group, place
+    what = f"a {words[1]} from 0 to {sizes[0] - 1}" if len(sizes) == 1 else f"({words[0]}, {words[1]})"
+    raise ParameterError(f"secret {str(secret)!r}: there is no record {record!r}; expected {what}")

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration
 from pufferfish.core.rounding import float_up
-from pufferfish.errors import ParameterError
+from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.mechanisms.losses import Profile
 from pufferfish.models.lengths import ChainLength
+from pufferfish.queries import LinearQuery
 
-__all__ = ["Charge", "Windows", "as_windows", "charge_of", "total_loss"]
+__all__ = ["Charge", "Windows", "as_windows", "charge_of", "total_loss", "windows_read"]
 
 Windows = tuple[tuple[int, int] | None, ...]
 """Per chain the steps that are read, first (0-based) and one past the last; None for a chain that is not read."""
@@ -72,6 +73,8 @@ def charge_of(what: Any, k: int, windows: Windows | None, groups: Sequence[int] 
             raise ParameterError(
                 f"the calibration has scale {what.unit_scale}, epsilon {what.epsilon}: expected positive finite numbers"
             )
+        if not isinstance(what.linear, LinearQuery):
+            raise ParameterError("a function of the database has no known record-level loss, and cannot be charged")
         coarse = _whole(what.linear.unit_distance)
         states = range(k) if groups is None else groups
         distance = tuple(tuple(coarse[x][x_] for x_ in states) for x in states)
@@ -132,6 +135,26 @@ def as_windows(window: Any, length: Sequence[ChainLength]) -> Windows | None:
     if not any(found):
         raise ParameterError("window leaves out every chain: nothing would be read")
     return found
+
+
+def windows_read(calibration: Calibration, windows: Windows | None, length: Sequence[ChainLength]) -> Windows | None:
+    """Return the window that a calibrated query reads by itself, or else the one that was given.
+
+    Raises
+    ------
+    ReleaseRefused
+        If both are there and differ.
+    """
+    factors = calibration.linear.factors if isinstance(calibration.linear, LinearQuery) else None
+    if factors is None:
+        return windows
+    read = np.flatnonzero(factors)
+    own = as_windows((int(read[0]), int(read[-1]) + 1), length)
+    if windows is not None and windows != own:
+        raise ReleaseRefused(
+            f"the query reads records {read[0]} to {read[-1]}, and window says otherwise: leave window out"
+        )
+    return own
 
 
 def total_loss(charges: Sequence[Charge], length: Sequence[ChainLength], k: int) -> Any:

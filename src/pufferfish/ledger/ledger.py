@@ -29,7 +29,7 @@ from pufferfish.core.rounding import float_up
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, ReleaseRefused
 from pufferfish.ledger.book import Book, BookFile, Entry
-from pufferfish.ledger.charges import Charge, as_windows, charge_of, total_loss
+from pufferfish.ledger.charges import Charge, as_windows, charge_of, total_loss, windows_read
 from pufferfish.ledger.ties import check_base, check_lengths, check_start, groups_of
 from pufferfish.mechanisms import bound_of
 from pufferfish.mechanisms.base import InfluenceBound
@@ -221,7 +221,7 @@ class Ledger:
         bound = self._bound
         part = bound if length is None else bound.of(bound.theta, length, **bound.settings)
         if length is not None:
-            check_start(bound.theta, as_windows(window, bound.length))
+            check_start(bound.chain_class, as_windows(window, bound.length))
         left = level - spent
         alone = part.calibrate(query, left)
 
@@ -317,6 +317,7 @@ class Ledger:
                     "same release at its record-level loss, which adds: ledger.spend(calibration.record_loss)"
                 )
             check_lengths(what.length, length, None, "the calibration")
+            windows = windows_read(what, windows, length)
             found = what.theta.states
         else:
             if coarsening is not None:
@@ -386,6 +387,8 @@ def _check_bound(bound: Any) -> None:
         )
     if not bound.composes:
         raise ReleaseRefused(f"{bound.title} does not compose: use LeakagePropagation, or another influence bound")
+    if not bound.theta.chains:
+        raise ReleaseRefused(f"a ledger covers Markov chains, and Θ is a class of {bound.theta.kind}")
     if bound.theta.stands_for_more:
         raise ReleaseRefused("a ledger needs theta, whose states are known, not pi_min and eigengap alone")
 

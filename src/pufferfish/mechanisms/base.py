@@ -85,7 +85,7 @@ class InfluenceBound(Mechanism):
 
     def verify(self, calibration: Calibration) -> tuple[float, Witness | None]:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
-        linear = calibration.linear
+        linear = self.bind(calibration.query)
         if not isinstance(linear, LinearQuery):
             raise QueryError("a function of the database has no known record-level loss")
         losses = tuple(chain.divided(calibration.unit_scale) for chain in self._losses_of(linear))

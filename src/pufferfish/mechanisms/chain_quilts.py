@@ -179,7 +179,7 @@ class ChainQuiltBound(InfluenceBound):
                 problem = _Problem(nodes, weights, steps, longest)
                 found = worst_node(problem, objective, nodes.first, nodes.last, uniform=weights.uniform, floor=worst)
                 if found is not None:
-                    worst, witness = found, _witness(found, nodes, chain, self.theta)
+                    worst, witness = found, _witness(found, nodes, chain, self.chain_class)
         return (0.0, None) if worst is None else (worst.value, witness)
 
 

@@ -14,16 +14,18 @@ outputs with w = v·c leak as much: the least scale is ‖v‖₁ times that of 
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 from pufferfish.core.inversion import bracket
 from pufferfish.core.laplace_loss import laplace_loss
-from pufferfish.core.law import Law
+from pufferfish.core.law import Law, VectorLaw
+from pufferfish.core.mixtures import LawFamily, mixture_loss
 from pufferfish.core.rounding import down
-from pufferfish.core.transport import shift
 from pufferfish.errors import NotApplicableError
 from pufferfish.laws import LawPair
 from pufferfish.mechanisms.of_laws import Decisive, LawMechanism
+from pufferfish.mechanisms.wasserstein import shift_of
 from pufferfish.queries import Query
 
 __all__ = ["ExactLaplace"]
@@ -34,7 +36,7 @@ _KEPT = 3_000_000
 _TOLERANCE = 1e-10
 """How near the loss of the least noise comes to ε, relatively."""
 
-_ROOM = 1e-9
+_ROOM = 2e-10
 """More noise than needed, relatively, so that pairs of laws that need the same are not searched one by one."""
 
 
@@ -86,16 +88,16 @@ class ExactLaplace(LawMechanism):
 
     def _least(self, query: Query, epsilon: float) -> Decisive:
         worst = Decisive()
-        for mu, nu, pair in self._numbers(query):
+        for pair in self._numbers(query):
             norm = pair.about.norm
-            if worst.value and laplace_loss(mu, nu, worst.value / norm) <= epsilon:
+            if worst.value and _loss(pair, worst.value / norm) <= epsilon:
                 continue
-            farthest = shift(mu, nu).near
+            farthest = shift_of(pair).near / norm
             if farthest == 0:
                 worst = worst if worst.about else Decisive(0.0, pair.about)
                 continue
             found = bracket(
-                lambda b, mu=mu, nu=nu: laplace_loss(mu, nu, b),
+                partial(_loss, pair),
                 epsilon,
                 farthest / epsilon,
                 tolerance=_TOLERANCE,
@@ -106,25 +108,35 @@ class ExactLaplace(LawMechanism):
 
     def _leaks(self, query: Query, unit_scale: float) -> Decisive:
         worst = Decisive()
-        for mu, nu, pair in self._numbers(query):
-            leaks = laplace_loss(mu, nu, down(unit_scale / pair.about.norm))
+        for pair in self._numbers(query):
+            leaks = _loss(pair, down(unit_scale / pair.about.norm))
             if worst.about is None or leaks > worst.value:
                 worst = Decisive(leaks, pair.about)
         return worst
 
-    def _numbers(self, query: Query) -> Iterator[tuple[Law, Law, LawPair]]:
+    def _numbers(self, query: Query) -> Iterator[LawPair]:
         """Yield the laws of the one number that determines the outputs, kept for the next time where not too large."""
         known = next((pairs for asked, pairs in self._known if asked == query), None)
         kept: list[LawPair] = []
         size = 0
         for pair in known if known is not None else self._pairs(query):
-            if not (isinstance(pair.mu, Law) and isinstance(pair.nu, Law)):
+            if isinstance(pair.mu, VectorLaw):
                 raise NotApplicableError(
                     f"{self.title} does not apply: the query has {len(self.bind(query).labels)} outputs that no single "
                     "number determines; ask for one of them, or use Wasserstein or LeakagePropagation"
                 )
             size += pair.size
             kept = [*kept, pair] if size <= _KEPT and known is None else kept
-            yield pair.mu, pair.nu, pair
+            yield pair
         if known is None and size <= _KEPT:
             self._known = [*self._known[-1:], (query, kept)]
+
+
+def _loss(pair: LawPair, scale: float) -> float:
+    """Return what Laplace noise on the one number leaks of a pair of secrets."""
+    mu, nu = pair.mu, pair.nu
+    if isinstance(mu, LawFamily) and isinstance(nu, LawFamily):
+        return mixture_loss(mu, nu, scale)
+    assert isinstance(mu, Law)
+    assert isinstance(nu, Law)
+    return laplace_loss(mu, nu, scale)

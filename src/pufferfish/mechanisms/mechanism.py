@@ -67,6 +67,19 @@ class Mechanism(ABC):
         return self._theta
 
     @property
+    def chain_class(self) -> ChainClass:
+        """The class Θ, of Markov chains.
+
+        Raises
+        ------
+        NotApplicableError
+            If Θ is a class of other models.
+        """
+        if not isinstance(self._theta, ChainClass):
+            raise NotApplicableError(f"this needs Markov chains, and Θ is a class of {self._theta.kind}")
+        return self._theta
+
+    @property
     def length(self) -> tuple[ChainLength, ...]:
         """Lengths of the independent chains."""
         return self._length

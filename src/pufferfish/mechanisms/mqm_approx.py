@@ -72,8 +72,8 @@ class MQMApprox(ChainQuiltBound):
             raise ParameterError("MQMApprox needs length: T, or one length per independent chain")
         super().__init__(theta, length, max_quilt_length=max_quilt_length)
         known = theta is not _STATELESS
-        self.pi_min = _at_most("pi_min", pi_min, least_pi(self.theta) if known else 0.5)
-        self.eigengap = _at_most("eigengap", eigengap, class_eigengap(self.theta) if known else 2.0)
+        self.pi_min = _at_most("pi_min", pi_min, least_pi(self.chain_class) if known else 0.5)
+        self.eigengap = _at_most("eigengap", eigengap, class_eigengap(self.chain_class) if known else 2.0)
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -110,10 +110,10 @@ class LawMechanism(Mechanism):
         QueryError
             If the query does not fit the model's states.
         NotApplicableError
-            If the laws of this query cannot be computed for this Θ, or no finite noise is enough.
+            If the laws of this query cannot be computed for this Θ, no finite noise is enough, or the query's law is the
+            same whichever secret holds.
         ModelError
-            If there is nothing to hide: no two of the secrets are both possible, or the query's law is the same whichever
-            of them holds.
+            If there is nothing to hide: no two of the secrets are both possible.
         """
         epsilon = as_epsilon(epsilon)
         bound = self.bind(query)
@@ -125,9 +125,9 @@ class LawMechanism(Mechanism):
                 "calibrate; check the secrets, and the zeros of the model"
             )
         if found.value == 0:
-            raise ModelError(
-                "under every θ the query's law is the same whichever secret holds: it tells nothing about them and needs "
-                "no noise; check that the query reads the records that the secrets are about"
+            raise NotApplicableError(
+                f"{self.title} does not apply: under every θ the query's law is the same whichever secret holds, so it "
+                "tells nothing about them and there is no noise to calibrate"
             )
         scale = found.value
         for nudge in range(_MOST_NUDGES):

@@ -14,6 +14,7 @@ import numpy as np
 
 from pufferfish.core import vector_transport
 from pufferfish.core.law import Law, VectorLaw
+from pufferfish.core.mixtures import LawFamily, mixture_shift
 from pufferfish.core.rounding import UNIT, up
 from pufferfish.core.transport import Shift, shift, unmatched
 from pufferfish.errors import ParameterError
@@ -169,7 +170,7 @@ class ApproximateWasserstein(Wasserstein):
 
     def _shift(self, pair: LawPair) -> Shift:
         strict = shift_of(pair)
-        step = pair.about.norm if isinstance(pair.mu, Law) else 1
+        step = 1 if isinstance(pair.mu, VectorLaw) else pair.about.norm
         low, high = -1, strict.certain // step  # not within low; within high
         while high - low > 1:
             middle = (low + high) // 2
@@ -187,6 +188,9 @@ def shift_of(pair: LawPair) -> Shift:
     if isinstance(mu, Law) and isinstance(nu, Law):
         moved = shift(mu, nu)
         return Shift(moved.certain * norm, moved.near * norm, moved.slack)
+    if isinstance(mu, LawFamily) and isinstance(nu, LawFamily):
+        reach = mixture_shift(mu, nu).certain * norm
+        return Shift(reach, reach, 0.0)
     assert isinstance(mu, VectorLaw) and isinstance(nu, VectorLaw)  # both are of one query
     error = max(mu.log_error, nu.log_error, 4 * UNIT)
     s = Fraction(2) ** math.ceil(math.log2(math.expm1(error)))
@@ -200,6 +204,9 @@ def _behind(pair: LawPair, reach: int) -> float:
     mu, nu = pair.mu, pair.nu
     if isinstance(mu, Law) and isinstance(nu, Law):
         return unmatched(mu, nu, reach)
+    if isinstance(mu, LawFamily) and isinstance(nu, LawFamily):
+        # any two first states at once: no less than any mixture of them
+        return max(unmatched(m, n, reach) for m in mu.laws for n in nu.laws if m is not None and n is not None)
     assert isinstance(mu, VectorLaw) and isinstance(nu, VectorLaw)
     x, p, y, q = _atoms(mu, nu)
     behind = vector_transport.unmatched(x, p, y, q, reach)

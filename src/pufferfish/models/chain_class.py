@@ -49,6 +49,16 @@ class ChainClass:
                 )
 
     @property
+    def members(self) -> "tuple[MarkovChain, ...]":
+        """The members θ."""
+        return self.chains
+
+    @property
+    def kind(self) -> str:
+        """Word for its members."""
+        return "Markov chains"
+
+    @property
     def states(self) -> tuple[str, ...]:
         """Names of the k states."""
         return self.chains[0].states

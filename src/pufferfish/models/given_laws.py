@@ -67,7 +67,7 @@ class GivenLaws:
             If the function returns anything but a dict of dicts.
         """
         found: Any = self._laws(query) if callable(self._laws) else self._laws
-        if not isinstance(found, Mapping) or not all(isinstance(law, Mapping) and law for law in found.values()):  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        if not isinstance(found, Mapping) or not all(isinstance(law, Mapping) and law for law in found.values()):  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]
             raise ModelError("laws gives no dict from secrets to dicts from values to probabilities")
         return found  # pyright: ignore[reportUnknownVariableType]
 

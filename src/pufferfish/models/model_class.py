@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.models.chain_class import STATED, ChainClass, as_chain_class
+from pufferfish.models.cliques import Cliques
 from pufferfish.models.lengths import ChainLength, as_lengths
 from pufferfish.models.markov_chain import MarkovChain
 
@@ -66,6 +67,11 @@ class ModelClass:
     def chains(self) -> tuple[MarkovChain, ...]:
         """The members that are Markov chains: none."""
         return ()
+
+    @property
+    def one_state_set(self) -> bool:
+        """Whether records are told apart only by the group they are in: then how many have which state is all there is."""
+        return isinstance(self.members[0], Cliques)
 
     @property
     def stands_for_more(self) -> bool:

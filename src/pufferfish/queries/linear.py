@@ -82,7 +82,7 @@ class LinearQuery:
     def line(self) -> Line | None:
         """The one number that determines all outputs, if there is one."""
         moves = self.weights - self.weights[:, :1]
-        first = moves[:, int(np.flatnonzero(moves.any(axis=0))[0])]
+        first: NDArray[np.int64] = moves[:, int(np.flatnonzero(moves.any(axis=0))[0])]
         direction = first // int(np.gcd.reduce(first))
         along = int(np.flatnonzero(direction)[0])
         values = moves[along] // direction[along]

@@ -77,7 +77,7 @@ def draw_release(release: "Release") -> "Figure":
     axes.set_ylabel(
         {"histogram": "share of records", "histogram-counts": "records"}.get(release.query.kind, release.query.kind)
     )
-    if len(labels) > 1:
+    if len(labels) > 1 and release.data.base is not None:
         axes.set_xlabel(_short(release.data.base.state), parse_math=False)
     axes.set_title(f"{release.mechanism.title}, ε = {release.epsilon:g}, n = {release.data.records:,}", loc="left")
     shown = "released value" + (" (post-processed)" if release.postprocessing else "")

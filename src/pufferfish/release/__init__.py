@@ -1,0 +1,172 @@
+"""The one place where rows meet noise: a private value, and the record of what was promised.
+
+A :class:`Release` holds everything a reader needs to judge it (query, noise, Θ and where it came from, what is
+promised and what is not) and never the exact value.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import numpy as np
+
+from pufferfish.calibration import Calibration
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import ParameterError
+from pufferfish.ledger import Ledger
+from pufferfish.ledger.charges import as_windows
+from pufferfish.ledger.ties import check_start
+from pufferfish.model_file import ThetaRecord
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.noise import discrete_laplace_noise
+from pufferfish.queries import Query
+from pufferfish.release.checks import check_query, check_reading, check_records, prove
+from pufferfish.release.record import (
+    FORMAT,
+    AccuracyRecord,
+    DataRecord,
+    LedgerRecord,
+    MechanismRecord,
+    NoiseRecord,
+    QueryRecord,
+    Release,
+)
+from pufferfish.release.values import Database, database_of, exact_value, project_to_simplex, valid_value
+from pufferfish.release.words import not_promised_of, promise_of, secrets_of, versions, warnings_of
+
+__all__ = ["FORMAT", "Release", "project_to_simplex", "release"]
+
+
+def release(
+    data: Sequences | Mapping[Any, Any] | Sequence[Any],
+    query: Query,
+    calibration: Calibration,
+    *,
+    postprocess: Literal["valid"] | None = None,
+    warnings: tuple[str, ...] = (),
+    ledger: Ledger | None = None,
+    window: Any = None,
+    coarsening: Mapping[Any, Any] | None = None,
+) -> Release:
+    """Release a query's value with calibrated noise.
+
+    Parameters
+    ----------
+    data : Sequences, mapping, or sequence of states
+        The private data: a table, from :func:`read_sequences`; or one database, a dict from the names of its records to
+        their states (a list of states where records have no names but their order).
+    query : Query
+        What is asked; the query the noise was calibrated for.
+    calibration : Calibration
+        The noise, from a mechanism's ``calibrate``.
+    postprocess : {"valid"}, optional
+        Make the value a possible one: a histogram non-negative with the public total (the nearest such, in
+        Euclidean distance), other queries inside their range. It costs no privacy, and is recorded.
+    warnings : tuple of str
+        Sentences to put into the record.
+    ledger : Ledger, optional
+        The budget that this release is written into, after everything was checked and before noise is drawn.
+    window, coarsening : optional
+        Which part of the ledger's base the data are, as for :meth:`Ledger.spend`.
+
+    Returns
+    -------
+    Release
+        The noisy value and the record.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the calibration is for another query, other states, or shorter chains than the data's, or the data are not
+        the ledger's.
+    BudgetExceeded
+        If the ledger has too little left; nothing is spent.
+    DataError
+        If the data holds states the model lacks.
+    """
+    database = isinstance(data, Mapping | Sequence | np.ndarray) and not isinstance(data, str | bytes)
+    if not (isinstance(data, Sequences) or database) or not isinstance(calibration, Calibration):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ParameterError(
+            "release takes data from read_sequences (or one database as a dict or list), a query, and a calibration of a "
+            "mechanism"
+        )
+    if ledger is None and not (window is None and coarsening is None):
+        raise ParameterError("window and coarsening say which part of a ledger's base the data are: give ledger too")
+    if postprocess not in (None, "valid"):
+        raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
+    records = data if isinstance(data, Sequences) else database_of(data, calibration)
+    if ledger is not None and not isinstance(records, Sequences):
+        raise ParameterError("a ledger is tied to a table: read it with read_sequences")
+    bound, theta = check_query(records, query, calibration), calibration.theta
+    check_records(records, calibration)
+    check_reading(records, calibration)
+    leakage, witness = prove(calibration)
+    exact = exact_value(records, bound, theta.states)
+    unit, step = bound.unit, bound.unit_lipschitz
+    draw = discrete_laplace_noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step)
+    booked = (
+        None
+        if ledger is None or not isinstance(records, Sequences)
+        else _book(ledger, records, calibration, window, coarsening)
+    )
+    drawn = draw()
+    noisy = [float(v * unit) for v in drawn]
+    values, done = (noisy, None) if postprocess is None else valid_value(noisy, calibration)
+    return Release(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        query=QueryRecord(query.kind, bound.description, list(bound.labels), bound.lipschitz),
+        values=values,
+        noisy_values=noisy,
+        postprocessing=done,
+        epsilon=calibration.epsilon,
+        delta=calibration.delta,
+        promise=promise_of(calibration),
+        warnings=[*warnings, *warnings_of(calibration)],
+        not_promised=not_promised_of(calibration, booked),
+        assumptions=[
+            f"The distribution of the records is one of the {len(theta.chains) or len(theta.members)} of Θ "
+            f"({theta.origin}).",
+            *_assumptions(records, calibration),
+        ],
+        noise=NoiseRecord(
+            "discrete Laplace, P(Z = z) ∝ exp(-|z| unit/scale)",
+            calibration.scale,
+            float(unit),
+            calibration.noise_multiplier,
+        ),
+        accuracy_95=AccuracyRecord(0.05, calibration.accuracy(0.05), calibration.accuracy(0.05, joint=True)),
+        mechanism=MechanismRecord(calibration.mechanism, calibration.title, leakage, witness, secrets_of(calibration)),
+        data=_data_record(records, calibration),
+        theta=ThetaRecord.of(theta),
+        software=versions(),
+        ledger=booked,
+    )
+
+
+def _book(
+    ledger: Ledger, data: Sequences, calibration: Calibration, window: Any, coarsening: Mapping[Any, Any] | None
+) -> LedgerRecord:
+    if isinstance(calibration.theta, ChainClass) and tuple(calibration.length) != tuple(ledger.bound.length):
+        check_start(calibration.theta, as_windows(window, ledger.bound.length))
+    entry = ledger.spend(calibration, data=data, window=window, coarsening=coarsening)
+    bound = ledger.bound
+    return LedgerRecord(entry.number, entry.spent, ledger.budget, bound.name, bound.theta.origin)
+
+
+def _assumptions(records: Sequences | Database, calibration: Calibration) -> tuple[str, ...]:
+    if not isinstance(records, Sequences):
+        return ()
+    if isinstance(calibration.theta, ChainClass):
+        return records.assumptions
+    return (
+        records.assumptions[0],
+        "How many records each of them has is public, and assumed independent of the states.",
+    )
+
+
+def _data_record(records: Sequences | Database, calibration: Calibration) -> DataRecord:
+    base = records.base if isinstance(records, Sequences) else None
+    length = records.length if isinstance(records, Sequences) else calibration.length
+    subjects = records.subjects if isinstance(records, Sequences) else 1
+    longest = max(chain.steps for chain in length)
+    return DataRecord(base, subjects, len(length), sum(chain.records for chain in length), longest)

@@ -1,0 +1,116 @@
+"""What is checked before noise is drawn: that noise, query, records and Θ belong together."""
+
+import math
+
+import numpy as np
+
+from pufferfish.calibration import Calibration, Witness
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import ReleaseRefused
+from pufferfish.mechanisms.mechanism import Mechanism
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.lengths import ChainLength
+from pufferfish.queries import BoundQuery, LinearQuery, Query
+from pufferfish.release.values import Database
+
+__all__ = ["check_query", "check_reading", "check_records", "prove"]
+
+
+def check_query(data: Sequences | Database, query: Query, calibration: Calibration) -> BoundQuery:
+    """Return the query on the records of Θ, refused where the noise is for another."""
+    if query != calibration.query:
+        raise ReleaseRefused(
+            f"the noise was calibrated for {calibration.query}, not for {query}: calibrate for this query"
+        )
+    found = query.bind(calibration.theta.states, calibration.records)
+    known = calibration.linear
+    same = type(found) is type(known) and found.unit == known.unit
+    if isinstance(found, LinearQuery) and isinstance(known, LinearQuery):
+        mine, its = (np.zeros(0, dtype=np.int64) if q.factors is None else q.factors for q in (found, known))
+        same = same and np.array_equal(found.weights, known.weights) and np.array_equal(mine, its)
+    if not same:
+        raise ReleaseRefused(f"the noise was calibrated for {known.description}, and this is {found.description}")
+    if isinstance(data, Sequences) and isinstance(found, LinearQuery) and found.factors is None:
+        here = query.bind(calibration.theta.states, data.records)
+        if here.unit != found.unit:
+            raise ReleaseRefused(
+                f"the noise was calibrated for {known.description}, and this is {here.description}: "
+                f"calibrate with length=data.length, for {data.records} records"
+            )
+    return found
+
+
+def check_records(data: Sequences | Database, calibration: Calibration) -> None:
+    """Refuse data whose records are not those that the noise was calibrated for."""
+    if isinstance(data, Database):
+        return
+    linear, theta = calibration.linear, calibration.theta
+    if not isinstance(linear, LinearQuery) or not (isinstance(theta, ChainClass) or theta.one_state_set):
+        raise ReleaseRefused(f"Θ is a class of {theta.kind}: give the database as a dict from records to states")
+    if linear.factors is not None:
+        read = np.flatnonzero(linear.factors)
+        if np.any(linear.factors[read[0] : read[-1] + 1] != 1):
+            raise ReleaseRefused(
+                "records count with factors of their own, and a table read by read_sequences only knows how many are in "
+                "which state: give the chain as a list of states"
+            )
+        if tuple(data.length) != (ChainLength(read.size, read.size),):
+            raise ReleaseRefused(
+                f"the noise was calibrated for a window of {read.size} records of one chain: read those rows alone"
+            )
+        return
+    if not calibration.composes or not isinstance(theta, ChainClass):
+        if sorted(data.length) != sorted(calibration.length):
+            raise ReleaseRefused(
+                f"{calibration.title} calibrates to the law of the query on exactly {_spelled(calibration)} records, and "
+                "the data has other chains: calibrate with length=data.length, or a model of these records"
+            )
+        return
+    for chain in data.length:
+        if not any(chain.steps <= c.steps and chain.records <= c.records for c in calibration.length):
+            raise ReleaseRefused(
+                f"the data has a chain of {chain.steps} steps and {chain.records} records, and the noise was not "
+                "calibrated for one as long: calibrate with length=data.length"
+            )
+
+
+def _spelled(calibration: Calibration) -> str:
+    lengths = [str(chain.records) for chain in calibration.length]
+    return ", ".join(lengths[:8]) + (f" and {len(lengths) - 8} more" if len(lengths) > 8 else "")
+
+
+def prove(calibration: Calibration) -> tuple[float, Witness]:
+    """Prove again that the noise is enough, whatever the calibration says of itself."""
+    bound = calibration.bound
+    if not isinstance(bound, Mechanism):
+        raise ReleaseRefused(f"the noise comes from {type(bound).__name__}, which is no mechanism: calibrate anew")
+    leakage, witness = bound.verify(calibration)
+    if witness is None or not 0 <= leakage <= calibration.epsilon < math.inf:
+        raise ReleaseRefused(
+            f"{calibration.title} proves a leakage of {leakage:.6g} for this noise, not of at most "
+            f"{calibration.epsilon:g}: calibrate anew"
+        )
+    return leakage, witness
+
+
+def check_reading(data: Sequences | Database, calibration: Calibration) -> None:
+    """Refuse a Θ or a mechanism that needs to know what this way of reading the table leaves open."""
+    if calibration.theta.stands_for_more:
+        raise ReleaseRefused(
+            "the noise was calibrated for pi_min and eigengap alone: give theta, whose states are known"
+        )
+    if isinstance(data, Database):
+        return
+    base = data.base
+    if calibration.mechanism == "participant-dp" and base.gaps == "independent":
+        raise ReleaseRefused(
+            "ParticipantDP needs the records of each participant, and with gaps='independent' the data knows those of "
+            "each segment: read it with gaps='unobserved' and calibrate with length=data.length"
+        )
+    starts = any(not isinstance(chain.initial_distribution, str) for chain in calibration.theta.chains)
+    if starts and (base.where is not None or base.missing == "split" or base.gaps == "independent"):
+        raise ReleaseRefused(
+            "Θ gives the law of a chain's first record as an array, and with where, missing='split' or "
+            "gaps='independent' the first record that is kept need not be the chain's first: use a Θ with "
+            'initial_distribution="any" or "stationary", or select rows before reading'
+        )

@@ -1,0 +1,226 @@
+"""The record of a release: everything a reader needs to judge it, and never the exact value."""
+
+import math
+import os
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.calibration import Witness
+from pufferfish.core import discrete_laplace
+from pufferfish.data.sequences import Base
+from pufferfish.errors import RecordError
+from pufferfish.files import read_record, write_whole
+from pufferfish.model_file import ThetaRecord
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "FORMAT",
+    "AccuracyRecord",
+    "DataRecord",
+    "LedgerRecord",
+    "MechanismRecord",
+    "NoiseRecord",
+    "QueryRecord",
+    "Release",
+]
+
+FORMAT = "pufferfish-release"
+VERSION = 1
+
+
+class QueryRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was asked: kind, words, and the names of the outputs."""
+
+    kind: str
+    description: str
+    labels: list[str]
+    lipschitz: float | None
+
+
+class NoiseRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The noise on each output: ``unit`` times a discrete Laplace variable of scale ``scale / unit``."""
+
+    law: str
+    scale: float
+    unit: float
+    noise_multiplier: float | None
+
+
+class MechanismRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The mechanism that proves the promise, the secret that decided the noise, and which secrets there are.
+
+    ``secrets`` are the pairs in words that shall not be told apart; None stands for any two values of any record.
+    """
+
+    name: str
+    title: str
+    leakage: float
+    witness: Witness
+    secrets: list[tuple[str, str]] | None = None
+
+
+class DataRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Public facts of the data: how the table was read, and the lengths that are published."""
+
+    base: Base | None
+    subjects: int
+    chains: int
+    records: int
+    longest_chain: int
+
+
+class LedgerRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The place of a release in a ledger: what all releases up to it leak together at most, and by which bound."""
+
+    entry: int
+    spent: float
+    budget: float
+    mechanism: str
+    theta_origin: str
+
+
+class AccuracyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Errors exceeded with probability at most ``alpha``: by one output, and by any of them."""
+
+    alpha: float
+    each: float
+    joint: float
+
+
+class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A private value and the record of what was promised; made by :func:`release`.
+
+    Parameters
+    ----------
+    values : list of float
+        The released value of each output, after post-processing if there was any.
+    noisy_values : list of float
+        The value as the noise left it.
+    postprocessing : str or None
+        What was done to the noisy values; it uses nothing but them and public numbers.
+    epsilon, delta : float
+        Privacy parameters; ``delta`` is 0 but for (ε, δ) mechanisms.
+    query, noise, mechanism, theta, data, accuracy_95 : records
+        See their classes.
+    promise : str
+        What is promised, in one sentence.
+    not_promised, assumptions, warnings : list of str
+        What is not; what the promise rests on; what a reader must know first.
+    created : str
+        Time of the release, UTC.
+    software : dict of str to str
+        Versions.
+    ledger : record or None
+        Its place among other releases of the same records, where a ledger was kept.
+    """
+
+    format: str = FORMAT
+    version: int = VERSION
+    created: str
+    query: QueryRecord
+    values: list[float]
+    noisy_values: list[float]
+    postprocessing: str | None
+    epsilon: float
+    delta: float = 0.0
+    promise: str
+    warnings: list[str]
+    not_promised: list[str]
+    assumptions: list[str]
+    noise: NoiseRecord
+    accuracy_95: AccuracyRecord
+    mechanism: MechanismRecord
+    data: DataRecord
+    theta: ThetaRecord
+    software: dict[str, str]
+    ledger: LedgerRecord | None = None
+
+    @property
+    def value(self) -> NDArray[np.float64]:
+        """The released value; shape (m,), one entry per output of the query."""
+        return np.array(self.values)
+
+    @property
+    def scale(self) -> float:
+        """Laplace scale of the noise on each output."""
+        return self.noise.scale
+
+    def accuracy(self, alpha: float = 0.05, *, joint: bool = False) -> float:
+        """Error of the noisy value that is exceeded with probability at most alpha.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            Probability, strictly between 0 and 1.
+        joint : bool, default False
+            For all outputs at once rather than for each of them.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is out of range.
+        """
+        together = len(self.values) if joint else 1
+        return discrete_laplace.accuracy(self.noise.scale / self.noise.unit, alpha, together=together) * self.noise.unit
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain numbers, texts, lists and dicts."""
+        return msgspec.to_builtins(self)
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the record as JSON, and write it to a file if a path is given.
+
+        Raises
+        ------
+        RecordError
+            If the file cannot be written; nothing is left behind.
+        """
+        content = msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+        if path is not None:
+            write_whole(path, content)
+        return content.decode()
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> "Release":
+        """Read a release file, validated.
+
+        Raises
+        ------
+        RecordError
+            If the file is damaged, of another version, or contradicts itself.
+        """
+        found = read_record(path, cls, format_=FORMAT, version=VERSION)
+        outputs = len(found.query.labels)
+        for holds, rule in (
+            (0 < len(found.values) == outputs == len(found.noisy_values), "one value per label"),
+            (0 < found.epsilon < math.inf, "epsilon is positive and finite"),
+            (0 < found.noise.scale < math.inf and found.noise.unit > 0, "scale and unit are positive"),
+            (found.mechanism.leakage <= found.epsilon, "the leakage is at most epsilon"),
+            (0 <= found.delta < 1, "delta is a probability below 1"),
+            (len(found.theta.chains) + len(found.theta.members) > 0, "theta has a member"),
+        ):
+            if not holds:
+                raise RecordError(f"{path} contradicts itself: expected that {rule}")
+        return found
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
+        """Draw the value with error bars of the noise (95% for each output); write it if a path is given.
+
+        Raises
+        ------
+        ParameterError
+            If matplotlib is not installed.
+        RecordError
+            If the picture cannot be written.
+        """
+        from pufferfish.report.plot import draw_release, save_figure
+
+        figure = draw_release(self)
+        if path is not None:
+            save_figure(figure, path)
+        return figure

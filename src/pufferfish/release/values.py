@@ -1,0 +1,138 @@
+"""A query's exact value on private data, and what post-processing makes of the noisy one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.calibration import Calibration
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import DataError, ParameterError
+from pufferfish.models.bayesian_network import BayesianNetwork
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.joint_distribution import JointDistribution
+from pufferfish.models.states import state_label
+from pufferfish.queries import FunctionQuery, LinearQuery
+
+__all__ = ["Database", "database_of", "exact_value", "project_to_simplex", "valid_value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """One database, record by record: the state of each by its name."""
+
+    states: Mapping[Any, str]
+
+
+def database_of(data: Any, calibration: Calibration) -> Database:
+    """Return a mapping from the records' names to their states, or a sequence of states, as a database of Θ.
+
+    Raises
+    ------
+    DataError
+        If its records or states are not those of Θ.
+    """
+    theta = calibration.theta
+    member: Any = theta.chains[0] if isinstance(theta, ChainClass) else theta.members[0]
+    records = sum(chain.records for chain in calibration.length)
+    if isinstance(theta, ChainClass) and len(calibration.length) > 1:
+        raise DataError("several chains come from read_sequences; a list or dict of states is one chain")
+    names: Sequence[Any] = range(records)
+    if isinstance(member, JointDistribution):
+        names = member.variables
+    elif isinstance(member, BayesianNetwork):
+        names = member.nodes
+    given: dict[Any, Any] = dict(data if isinstance(data, Mapping) else zip(names, data, strict=False))  # pyright: ignore[reportUnknownArgumentType]
+    if len(given) != len(data) or set(given) != set(names):
+        raise DataError(
+            f"the database has {len(data)} records, and Θ is about {records}: expected the state of each of "
+            f"{', '.join(str(name) for name in list(names)[:8])}{', …' if records > 8 else ''}"
+        )
+    found = {name: state_label(given[name]) for name in names}
+    for name, state in found.items():
+        allowed = member.node_states[name] if isinstance(member, BayesianNetwork) else theta.states
+        if state not in allowed:
+            raise DataError(f"record {name} has the state {state!r}, and the model's are {', '.join(allowed[:20])}")
+    return Database(found)
+
+
+def exact_value(data: Sequences | Database, bound: LinearQuery | FunctionQuery, states: tuple[str, ...]) -> list[int]:
+    """Return a query's exact outputs, in units.
+
+    Raises
+    ------
+    DataError
+        If the data holds states the model lacks.
+    """
+    if isinstance(data, Database):
+        if isinstance(bound, FunctionQuery):
+            return list(bound.function(data.states))
+        order = {state: x for x, state in enumerate(states)}
+        return list(bound.value([order[state] for state in data.states.values()]))
+    if not isinstance(bound, LinearQuery):
+        raise ParameterError("a function of the database needs its records by name: give a dict, not a table")
+    counts = _in_model_order(data, states)
+    return [sum(int(w) * int(c) for w, c in zip(row, counts, strict=True)) for row in bound.weights]
+
+
+def _in_model_order(data: Sequences, states: tuple[str, ...]) -> list[int]:
+    totals = dict(zip(data.states, (int(c) for c in data.counts.sum(axis=0)), strict=True))
+    outside = [f"{name!r} ({count} rows)" for name, count in totals.items() if name not in states and count]
+    if outside:
+        shown = ", ".join(outside[:8]) + (f" and {len(outside) - 8} more" if len(outside) > 8 else "")
+        raise DataError(
+            f"the data has states outside the model: {shown}. The model's states: {', '.join(states)}. "
+            "Read the table with the model's bins and states, or fit a model that has them"
+        )
+    return [totals.get(name, 0) for name in states]
+
+
+def valid_value(noisy: list[float], calibration: Calibration) -> tuple[list[float], str]:
+    """Return the nearest possible value, and what was done.
+
+    Raises
+    ------
+    ParameterError
+        If which values are possible is not known: of a function.
+    """
+    linear = calibration.linear
+    if not isinstance(linear, LinearQuery):
+        raise ParameterError("which values a function can have is not known: leave postprocess out")
+    factors = [1] * calibration.records if linear.factors is None else linear.factors.tolist()
+    positive, negative = sum(c for c in factors if c > 0), sum(-c for c in factors if c < 0)
+    if calibration.query.is_histogram:
+        total = float(positive * linear.unit)
+        values = project_to_simplex(np.array(noisy), total)
+        return [float(v) for v in values], f"projected to the nearest non-negative vector of total {total:g}"
+    least, most = int(linear.weights.min()), int(linear.weights.max())
+    low = float((least * positive - most * negative) * linear.unit)
+    high = float((most * positive - least * negative) * linear.unit)
+    return [min(max(v, low), high) for v in noisy], f"clipped to the possible range {low:g} to {high:g}"
+
+
+def project_to_simplex(values: NDArray[np.float64], total: float = 1.0) -> NDArray[np.float64]:
+    """Return the nearest vector, in Euclidean distance, that is non-negative and has the given sum.
+
+    Parameters
+    ----------
+    values : (m,) ndarray
+        Any numbers.
+    total : float, default 1
+        The sum wanted, positive.
+
+    Returns
+    -------
+    (m,) ndarray
+        ``max(values − t, 0)`` for the one t that gives the sum.
+
+    Examples
+    --------
+    >>> project_to_simplex(np.array([0.7, 0.5, -0.1]))
+    array([0.6, 0.4, 0. ])
+    """
+    falling = np.sort(values)[::-1]
+    thresholds = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
+    last = int(np.flatnonzero(falling > thresholds)[-1])
+    return np.maximum(values - thresholds[last], 0.0)

@@ -1,0 +1,82 @@
+"""What a release says of itself in words."""
+
+import importlib.metadata
+import math
+import platform
+from typing import Any
+
+from pufferfish.calibration import Calibration
+from pufferfish.mechanisms.of_laws import LawMechanism
+from pufferfish.release.record import LedgerRecord
+
+__all__ = ["not_promised_of", "promise_of", "secrets_of", "versions", "warnings_of"]
+
+MOSTLY_SILENT = 0.9
+
+
+def warnings_of(calibration: Calibration) -> list[str]:
+    """Say what a reader must know first."""
+    silent = 1 - 2 / (math.exp(min(1 / calibration.unit_scale, 700)) + 1) if calibration.unit_scale < 1 else 0.0
+    if silent < MOSTLY_SILENT:
+        return []
+    return [
+        f"At this epsilon the noise is exactly 0 with probability {silent:.4g}: most released values are the exact "
+        "ones, and the promise says next to nothing."
+    ]
+
+
+def promise_of(calibration: Calibration) -> str:
+    """Say what is promised, in one sentence."""
+    epsilon, secrets = calibration.epsilon, secrets_of(calibration)
+    factor = f"e^{epsilon:g}" + (f" = {math.exp(epsilon):.4g}" if epsilon < 700 else "")
+    if secrets is None:
+        about = (
+            "if any one record (the state of one subject at one time) has one value as if it has another, for every "
+            "record, every two values it can have"
+        )
+    else:
+        pairs = "; ".join(f"({a}) or ({b})" for a, b in secrets[:4]) + ("; …" if len(secrets) > 4 else "")
+        about = f"under one as under the other secret of each pair, namely {pairs}"
+    sure = "" if not calibration.delta else f", but for a probability of at most {calibration.delta:g},"
+    return (
+        f"Whatever is released here is{sure} at most {factor} times as likely {about}, and every distribution in Θ, the "
+        "records' correlation with each other included."
+    )
+
+
+def secrets_of(calibration: Calibration) -> list[tuple[str, str]] | None:
+    """Return the pairs of secrets in words; None for any two values of any record."""
+    bound: Any = calibration.bound
+    pairs = bound.secrets if isinstance(bound, LawMechanism) else None
+    return None if pairs is None else [(str(a), str(b)) for a, b in pairs]
+
+
+def not_promised_of(calibration: Calibration, booked: LedgerRecord | None) -> list[str]:
+    """Say what is not promised."""
+    others = "Other releases of the same records add up with this one; their epsilons alone do not say to how much."
+    if not calibration.composes:
+        others = (
+            "This noise is for this one query. Its epsilon adds to that of no other release of the same records: what both "
+            "leak together is bounded by their record-level losses, not by their epsilons."
+        )
+    if booked is not None:
+        others = (
+            f"Together with the releases before it in its ledger (it is number {booked.entry}) this one leaks at most "
+            f"{booked.spent:.6g}; releases that are not in the ledger add to that."
+        )
+    facts = "Facts about many records at once, such as a subject's average over a month, are not hidden."
+    if secrets_of(calibration) is not None:
+        facts = "Facts other than the secrets named in the promise are not hidden."
+    return [
+        "Distributions outside Θ: if the records follow another law, more can leak.",
+        facts,
+        "Who is in the data, how many records each subject has and when, is taken as public.",
+        others,
+    ]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what made a release."""
+    names = ("pufferfish-privacy", "opendp", "narwhals", "numpy")
+    versions = {name: importlib.metadata.version(name) for name in names}
+    return versions | {"python": platform.python_version()}
