@@ -37,7 +37,8 @@ class Witness:
     nearby : int or None
         Number of records whose loss counts in full, card(X_N); None where quilts play no part.
     distance : float or None
-        How far the query's law moves from one secret to the other: their ∞-Wasserstein distance in L1, where that decides.
+        How far the query's law moves from one secret to the other: their ∞-Wasserstein distance in L1, where that
+        decides.
     influence : float or None
         Max-influence of the record on the quilt, in nats; None where quilts play no part.
     own, past, future : float or None

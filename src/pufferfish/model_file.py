@@ -84,7 +84,7 @@ class ThetaRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             If a chain is none.
         """
         chains: list[MarkovChain] = []
-        if not self.chains:
+        if not self.chains and self.members:
             raise ModelError(f"theta is a class of {self.kind}, expected Markov chains")
         for i, chain in enumerate(self.chains):
             start = chain.initial_distribution

@@ -22,8 +22,8 @@ _ULP = Fraction(1, 2**52)
 def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[Any]) -> float:
     r"""∞-Wasserstein distance of two finite laws: how far mass has to move at least to turn one into the other.
 
-    :math:`W_\infty(\mu, \nu) = \min_\gamma \max\{\|x - y\|_1 : \gamma(x, y) > 0\}` over the couplings γ of μ and ν. It is
-    computed in exact arithmetic, so that a mass of 1e-300 counts as any other.
+    :math:`W_\infty(\mu, \nu) = \min_\gamma \max\{\|x - y\|_1 : \gamma(x, y) > 0\}` over the couplings γ of μ and ν. It
+    is computed in exact arithmetic, so that a mass of 1e-300 counts as any other.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[An
 
     Notes
     -----
-    Floats are taken as the decimals they print as. Where all masses are rational numbers they are exact. A float mass is known
-    up to its rounding: the distance is the least of all laws whose masses are within n·2^-52 of the given ones, relatively, so
-    that equal laws that were added up differently have distance 0.
+    Floats are taken as the decimals they print as. Where all masses are rational numbers they are exact. A float mass
+    is known up to its rounding: the distance is the least of all laws whose masses are within n·2^-52 of the given
+    ones, relatively, so that equal laws that were added up differently have distance 0.
 
     References
     ----------

@@ -9,7 +9,13 @@ def test_searches_and_comparisons_report_shares() -> None:
     with listening(lambda what, share: heard.append((what, share))):
         pf.compare(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0]), pf.Count(1), 1.0, length=200)
     stages = {what for what, _ in heard}
-    assert stages == {"comparing mechanisms", "searching quilts", "propagating leakage", "looking for a lower bound"}
+    assert stages == {
+        "comparing mechanisms",
+        "searching quilts",
+        "propagating leakage",
+        "looking for a lower bound",
+        "laws of the query",
+    }
     assert all(0 <= share <= 1 for _, share in heard)
     assert max(share for what, share in heard if what == "searching quilts") == 1.0
 

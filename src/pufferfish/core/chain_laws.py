@@ -1,21 +1,22 @@
 r"""Laws of an additive statistic of a Markov chain, given the state of one record.
 
-For F = Σ_t f(X_t) with whole f, let α_i(a, s) be the probability of X_i = a and of a sum s over the records up to i, and
-β_i(a, s) that of a sum s over the records after i, given X_i = a. Both are one sweep over (state, sum), and
+For F = Σ_t f(X_t) with whole f, let α_i(a, s) be the probability of X_i = a and of a sum s over the records up to i,
+and β_i(a, s) that of a sum s over the records after i, given X_i = a. Both are one sweep over (state, sum), and
 
 .. math:: P(X_i = a, F = n) = \sum_s \alpha_i(a, s)\,\beta_i(a, n - s).
 
-Only sums of non-negative products occur, on numbers with a wide exponent, so that every mass has the relative accuracy of
-doubles however small it is. A sweep costs T·S·k² (S the number of values of F), the convolution at node i about
+Only sums of non-negative products occur, on numbers with a wide exponent, so that every mass has the relative accuracy
+of doubles however small it is. A sweep costs T·S·k² (S the number of values of F), the convolution at node i about
 min(i, T − i)·S·k.
 
-**Most nodes need no law of their own.** Let M(z) be the matrix of polynomials P(x, y) z^{f(y)}. Between records c − m and
-c + D + m, with m steps on either side of the nodes c and c + D, the laws given X_c = a and given X_{c+D} = a differ only in
-the factor M^m(u, a)·M^{m+D}(a, v) against M^{m+D}(u, a)·M^m(a, v). If these polynomials agree entry by entry up to a factor
-e^{±η}, for all states u, v, a, then so do the joint laws of the two nodes, whatever the chain does outside: all other factors
-are non-negative and the same. So the nodes that are m or more steps from both ends are covered by the first of them, with an
-error of η for each hop on the way, and twice that for conditional laws. η falls geometrically with m; the least m at which
-the whole error is negligible is searched, and if there is none every node has its law computed.
+**Most nodes need no law of their own.** Let M(z) be the matrix of polynomials P(x, y) z^{f(y)}. Between records c − m
+and c + D + m, with m steps on either side of the nodes c and c + D, the laws given X_c = a and given X_{c+D} = a differ
+only in the factor M^m(u, a)·M^{m+D}(a, v) against M^{m+D}(u, a)·M^m(a, v). If these polynomials agree entry by entry up
+to a factor e^{±η}, for all states u, v, a, then so do the joint laws of the two nodes, whatever the chain does outside:
+all other factors are non-negative and the same. So the nodes that are m or more steps from both ends are covered by the
+first of them, with an error of η for each hop on the way, and twice that for conditional laws. η falls geometrically
+with m; the least m at which the whole error is negligible is searched, and if there is none every node has its law
+computed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -141,7 +142,8 @@ class AdditiveChain:
     def _sweep_forward(self, *, with_others: bool) -> Wide:
         shape = self.k, 1 + int(self._adds[0].max())
         values, levels = np.zeros(shape), np.full(shape, -(2**40), dtype=np.int64)
-        for x, add in enumerate(self._adds[0].tolist()):
+        for x in range(self.k):
+            add = int(self._adds[0, x])
             values[x, add], levels[x, add] = self._initial.values[x], self._initial.levels[x]
         found = Wide(values, levels)
         if with_others and self._others is not None:
@@ -184,9 +186,10 @@ class AdditiveChain:
         adds = self._adds[node]
         size = right.shape[1] + int(adds.max())
         values, levels = np.zeros((self.k, size)), np.full((self.k, size), -(2**40), dtype=np.int64)
-        for y, add in enumerate(adds.tolist()):
-            values[y, add : add + right.shape[1]] = right.values[y]
-            levels[y, add : add + right.shape[1]] = right.levels[y]
+        for y in range(self.k):
+            add = int(adds[y])
+            there = slice(add, add + right.shape[1])
+            values[y, there], levels[y, there] = right.values[y], right.levels[y]
         return Wide(values, levels).pushed(self._back, np.zeros(self.k, dtype=np.int64))
 
     def _margin(self) -> tuple[int | None, float]:
@@ -225,7 +228,7 @@ class _Powers:
     def __init__(self, p: Wide, adds: NDArray[np.int64]) -> None:
         self._p, self._adds = p, adds
         self._at = 0
-        self._rows: list[Wide] = [Wide.of(np.eye(len(adds))[x][:, None]) for x in range(len(adds))]
+        self._rows: list[Wide] = [Wide.of(row[:, None]) for row in np.eye(len(adds))]
 
     def to(self, n: int) -> list[Wide]:
         """Return M^n, row by row, for n no less than before."""

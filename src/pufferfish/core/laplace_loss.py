@@ -1,10 +1,10 @@
 r"""The exact loss of Laplace noise for a statistic whose laws are known (beyond the paper).
 
 For laws μ, ν of an integer statistic the loss of Lap(b) is the largest log ratio, either way, of
-:math:`(\mu * k)(w) = \sum_n \mu(n)\, e^{-|w-n|/b}` and the same for ν. Between two neighbouring atoms the ratio is a Möbius
-function of e^{2w/b}, hence monotone, and beyond the outermost atoms it is constant: whole numbers w between them suffice,
-for real noise as for the discrete noise of a release. Both sums over n ≤ w and n > w are geometric recursions, so the loss
-at all w costs as much as reading the laws.
+:math:`(\mu * k)(w) = \sum_n \mu(n)\, e^{-|w-n|/b}` and the same for ν. Between two neighbouring atoms the ratio is a
+Möbius function of e^{2w/b}, hence monotone, and beyond the outermost atoms it is constant: whole numbers w between them
+suffice, for real noise as for the discrete noise of a release. Both sums over n ≤ w and n > w are geometric recursions,
+so the loss at all w costs as much as reading the laws.
 
 It never increases with b, since Lap(b') with b' > b is Lap(b) and more independent noise.
 """

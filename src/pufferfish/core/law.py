@@ -17,7 +17,7 @@ __all__ = ["Law", "VectorLaw", "log_rounding", "sum_of"]
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """A law on the whole numbers ``start``, ``start + 1``, …
+    """A law on the whole numbers from ``start`` on.
 
     Parameters
     ----------

@@ -1,13 +1,14 @@
 r"""Laws under every initial law at once: mixtures whose weights an adversary may choose.
 
-Let A_x be the probability of a secret s given the first state x, and μ_x the law of the statistic given both; B_x, ν_x the
-same for another secret s'. Under an initial law q the law given s is Σ q_x A_x μ_x / Σ q_x A_x. For a functional u of the
-first law and v of the second (a cumulative probability, the density of a noisy output) the ratio to be bounded is
+Let A_x be the probability of a secret s given the first state x, and μ_x the law of the statistic given both; B_x, ν_x
+the same for another secret s'. Under an initial law q the law given s is Σ q_x A_x μ_x / Σ q_x A_x. For a functional u
+of the first law and v of the second (a cumulative probability, the density of a noisy output) the ratio to be bounded
+is
 
 .. math:: \frac{\sum q_x A_x u_x \cdot \sum q_x B_x}{\sum q_x A_x \cdot \sum q_x B_x v_x}.
 
-**Two first states suffice.** With Σ q A = 1 (scaling q does not matter) and Σ q B fixed, it is a ratio of two linear forms on
-{q ≥ 0: two equations}, largest at a vertex, which has at most two positive entries.
+**Two first states suffice.** With Σ q A = 1 (scaling q does not matter) and Σ q B fixed, it is a ratio of two linear
+forms on {q ≥ 0: two equations}, largest at a vertex, which has at most two positive entries.
 
 **On two states in closed form.** With weights 1 and t it is (n₀ + n₁t + n₂t²)/(d₀ + d₁t + d₂t²), all coefficients
 non-negative, and at most λ for all t > 0 exactly if λd₀ ≥ n₀, λd₂ ≥ n₂, and n₁ ≤ λd₁ or

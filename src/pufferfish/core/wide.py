@@ -152,7 +152,7 @@ class Wide:
         return Wide(values.reshape(shape), levels.reshape(shape))
 
     def pushed(self, p: "Wide", shifts: NDArray[np.int64]) -> "Wide":
-        """Return one step of a chain: ``out[y, s + shifts[y]] = Σ_x self[x, s] · p[x, y]``; shape (k, S + max shift)."""
+        """Return one step of a chain, ``out[y, s + shifts[y]] = Σ_x self[x, s] · p[x, y]``."""
         k, size = self.shape[0], self.shape[1] + int(shifts.max())
         out = np.zeros((k, size)), np.full((k, size), _LEVEL_OF_ZERO, dtype=np.int64)
         _push(k * self.size, self.values, self.levels, p.values, p.levels, shifts, *out)

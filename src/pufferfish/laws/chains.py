@@ -42,8 +42,8 @@ def chain_pairs(
     for chain in lengths:
         if chain.steps != chain.records:
             raise NotApplicableError(
-                f"a chain of {chain.steps} steps has {chain.records} observed records, and the law of a query depends on "
-                "which: LeakagePropagation covers gaps"
+                f"a chain of {chain.steps} steps has {chain.records} observed records, and the law of a query depends "
+                "on which: LeakagePropagation covers gaps"
             )
     steps = [chain.steps for chain in lengths]
     for index, chain in enumerate(theta.chains):
@@ -163,8 +163,8 @@ def _check_work(k: int, values: NDArray[np.int64], steps: Sequence[int]) -> None
     work = max(steps) * (sum(steps) * width + 1) * k * k / 2
     if work > _MOST_WORK:
         raise NotApplicableError(
-            f"the law of this query over {sum(steps):,} records of {k} states takes about {work:.1g} operations (at most "
-            f"{_MOST_WORK:.0e} are done); LeakagePropagation does not grow with the length"
+            f"the law of this query over {sum(steps):,} records of {k} states takes about {work:.1g} operations "
+            f"(at most {_MOST_WORK:.0e} are done); LeakagePropagation does not grow with the length"
         )
 
 

@@ -1,8 +1,8 @@
 """Vectors as whole numbers: one sweep over partial sums serves scalar and vector queries, and counted secrets.
 
 An additive statistic with several coordinates is coded as one number in mixed radix, its coordinates being the digits:
-sums of codes are codes of sums as long as every digit has room for its largest sum. Coordinates that a secret counts stand
-before those of the query, so that conditioning on them is taking rows of a matrix.
+sums of codes are codes of sums as long as every digit has room for its largest sum. Coordinates that a secret counts
+stand before those of the query, so that conditioning on them is taking rows of a matrix.
 """
 
 import math

@@ -67,8 +67,8 @@ def records_of(secret: Secret, kind: str) -> list[RecordIs]:
     for condition in secret.conditions:
         if isinstance(condition, Fact):
             raise NotApplicableError(
-                f"secret {str(secret)!r} is a function of the database, and {kind} do not list their databases: state it "
-                "by RecordIs and CountIs, or use a JointDistribution"
+                f"secret {str(secret)!r} is a function of the database, and {kind} do not list their databases: "
+                "state it by RecordIs and CountIs, or use a JointDistribution"
             )
     return [c for c in secret.conditions if isinstance(c, RecordIs)]
 

@@ -1,8 +1,8 @@
 r"""Mechanisms that calibrate noise to the law of one query given the secrets (Section 3, and beyond).
 
 They need the laws μ_s = P(F(X) | s, θ) and nothing else: any secrets, any Θ, any query whose laws can be computed. What
-they prove holds for this one release: knowing the value of another query, or of the same one again, changes μ_s. So their
-ε never adds, and a ledger refuses them.
+they prove holds for this one release: knowing the value of another query, or of the same one again, changes μ_s. So
+their ε never adds, and a ledger refuses them.
 """
 
 import math
@@ -110,8 +110,8 @@ class LawMechanism(Mechanism):
         QueryError
             If the query does not fit the model's states.
         NotApplicableError
-            If the laws of this query cannot be computed for this Θ, no finite noise is enough, or the query's law is the
-            same whichever secret holds.
+            If the laws of this query cannot be computed for this Θ, no finite noise is enough, or the query's law is
+            the same whichever secret holds.
         ModelError
             If there is nothing to hide: no two of the secrets are both possible.
         """

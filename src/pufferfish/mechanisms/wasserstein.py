@@ -1,9 +1,9 @@
 """The Wasserstein Mechanism (Algorithm 1) and its (ε, δ) variant: noise by how far a query's law moves.
 
 If the law of F(X) given one secret can be carried into its law given the other by moving no mass farther than W in L1,
-then Laplace noise of scale W/ε leaks at most ε (Theorem 3.2; for vectors the same proof holds in L1). W is the largest such
-distance over Θ and the pairs of secrets. It is never more than the sensitivity that group differential privacy needs
-(Theorem 3.3).
+then Laplace noise of scale W/ε leaks at most ε (Theorem 3.2; for vectors the same proof holds in L1). W is the largest
+such distance over Θ and the pairs of secrets. It is never more than the sensitivity that group differential privacy
+needs (Theorem 3.3).
 """
 
 import math
@@ -118,8 +118,8 @@ class Wasserstein(LawMechanism):
 class ApproximateWasserstein(Wasserstein):
     """The (ε, δ) variant: W is the distance within which all mass but a share δ can be carried.
 
-    A weaker promise, P(M(X) ∈ A | s, θ) ≤ e^ε P(M(X) ∈ A | s', θ) + δ for every set A of outputs: with probability δ anything
-    may happen. Choose δ far below one over the number of people.
+    A weaker promise, P(M(X) ∈ A | s, θ) ≤ e^ε P(M(X) ∈ A | s', θ) + δ for every set A of outputs: with probability δ
+    anything may happen. Choose δ far below one over the number of people.
 
     Parameters
     ----------
@@ -134,8 +134,9 @@ class ApproximateWasserstein(Wasserstein):
 
     Notes
     -----
-    A coupling of the laws given s and s' that keeps all but a share δ of the mass within W gives the promise: what it keeps
-    changes the odds of A by at most e^ε, what it does not adds δ at most. δ is the largest such share over Θ and the pairs.
+    A coupling of the laws given s and s' that keeps all but a share δ of the mass within W gives the promise: what it
+    keeps changes the odds of A by at most e^ε, what it does not adds δ at most. δ is the largest such share over Θ and
+    the pairs.
 
     Examples
     --------
@@ -183,7 +184,7 @@ class ApproximateWasserstein(Wasserstein):
 
 
 def shift_of(pair: LawPair) -> Shift:
-    """Return how far the outputs of a query move, in L1 and in its units, from its law given one secret to the other."""
+    """Return how far a query's outputs move, in L1 and in its units, from its law given one secret to the other."""
     mu, nu, norm = pair.mu, pair.nu, pair.about.norm
     if isinstance(mu, Law) and isinstance(nu, Law):
         moved = shift(mu, nu)
@@ -191,7 +192,8 @@ def shift_of(pair: LawPair) -> Shift:
     if isinstance(mu, LawFamily) and isinstance(nu, LawFamily):
         reach = mixture_shift(mu, nu).certain * norm
         return Shift(reach, reach, 0.0)
-    assert isinstance(mu, VectorLaw) and isinstance(nu, VectorLaw)  # both are of one query
+    assert isinstance(mu, VectorLaw)
+    assert isinstance(nu, VectorLaw)
     error = max(mu.log_error, nu.log_error, 4 * UNIT)
     s = Fraction(2) ** math.ceil(math.log2(math.expm1(error)))
     near = vector_transport.least_reach(*_atoms(mu, nu), slack=s)
@@ -207,7 +209,8 @@ def _behind(pair: LawPair, reach: int) -> float:
     if isinstance(mu, LawFamily) and isinstance(nu, LawFamily):
         # any two first states at once: no less than any mixture of them
         return max(unmatched(m, n, reach) for m in mu.laws for n in nu.laws if m is not None and n is not None)
-    assert isinstance(mu, VectorLaw) and isinstance(nu, VectorLaw)
+    assert isinstance(mu, VectorLaw)
+    assert isinstance(nu, VectorLaw)
     x, p, y, q = _atoms(mu, nu)
     behind = vector_transport.unmatched(x, p, y, q, reach)
     return min(1.0, up(float(behind)) + 2 * math.expm1(mu.log_error + nu.log_error))

@@ -17,8 +17,8 @@ class GivenLaws:
     ----------
     laws : callable or mapping
         Takes the query, returns a dict from secrets (any names) to the law of its value given that secret: a dict from
-        values to probabilities. Values are multiples of the query's unit, tuples where it has several outputs. A mapping
-        stands for one query only.
+        values to probabilities. Values are multiples of the query's unit, tuples where it has several outputs. A
+        mapping stands for one query only.
     records : int
         How many records the query is about.
     states : sequence

@@ -95,7 +95,7 @@ class JointDistribution:
         return tuple(dict(zip(self.variables, row, strict=True)) for row in self.rows)
 
     def rows_where(self, secret: Secret) -> tuple[int, ...]:
-        """Indices of the rows in which a secret holds.
+        """Return the indices of the rows in which a secret holds.
 
         Raises
         ------
@@ -111,9 +111,8 @@ class JointDistribution:
             if isinstance(condition, RecordIs | CountIs):
                 for state in condition.states:
                     if state not in self.states:
-                        raise ParameterError(
-                            f"secret {str(secret)!r}: there is no state {state!r}. States: {', '.join(self.states[:20])}"
-                        )
+                        known = ", ".join(self.states[:20])
+                        raise ParameterError(f"secret {str(secret)!r}: there is no state {state!r}. States: {known}")
         return tuple(i for i, row in enumerate(self.databases) if secret.holds(row))
 
     def probability(self, secret: Secret) -> Fraction:

@@ -69,8 +69,8 @@ class ModelClass:
         return ()
 
     @property
-    def one_state_set(self) -> bool:
-        """Whether records are told apart only by the group they are in: then how many have which state is all there is."""
+    def only_counts(self) -> bool:
+        """Whether all records have the same states, and only how many have which matters."""
         return isinstance(self.members[0], Cliques)
 
     @property
@@ -115,8 +115,8 @@ def as_theta(theta: Any) -> Theta:
             for i, member in enumerate(members):
                 if not isinstance(member, Member):
                     raise ModelError(
-                        f"theta[{i}] is {type(member).__name__}, expected a model such as MarkovChain, BayesianNetwork, "
-                        "Cliques or JointDistribution"
+                        f"theta[{i}] is {type(member).__name__}, expected a model such as MarkovChain, "
+                        "BayesianNetwork, Cliques or JointDistribution"
                     )
             return ModelClass(tuple(members))
         return as_chain_class(members)

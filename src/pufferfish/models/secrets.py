@@ -2,8 +2,8 @@
 
 A secret is a condition on the records: one record has a value, or one of several; so many records have a value; any
 fact at all, where the model lists its databases. Conditions are joined by ``&``. What is promised is said by *pairs* of
-secrets: whatever is released is almost equally likely under both. Where nothing is said, the pairs are any two values of
-any record.
+secrets: whatever is released is almost equally likely under both. Where nothing is said, the pairs are any two values
+of any record.
 """
 
 from abc import ABC, abstractmethod

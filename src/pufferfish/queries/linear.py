@@ -85,8 +85,8 @@ class LinearQuery:
         first: NDArray[np.int64] = moves[:, int(np.flatnonzero(moves.any(axis=0))[0])]
         direction = first // int(np.gcd.reduce(first))
         along = int(np.flatnonzero(direction)[0])
-        values = moves[along] // direction[along]
-        if not np.array_equal(np.outer(direction, values), moves):
+        values: NDArray[np.int64] = moves[along] // direction[along]
+        if not np.array_equal(direction[:, None] * values, moves):
             return None
         values = values - values.min()
         common = int(np.gcd.reduce(values))

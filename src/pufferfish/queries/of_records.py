@@ -77,8 +77,8 @@ class Weighted(Query):
     query : Query
         What is asked: a count, share, histogram, sum or mean.
     factors : sequence of int
-        One factor per record of the one chain, 0 where a record is not read; negative ones count against. Shares and means
-        divide by the number of records in the chain.
+        One factor per record of the one chain, 0 where a record is not read; negative ones count against. Shares and
+        means divide by the number of records in the chain.
 
     Examples
     --------
@@ -170,8 +170,8 @@ class Function(Query):
             number = exact_number(output)
             if number is None or (number / self.unit).denominator != 1:
                 raise QueryError(
-                    f"the function returned {output!r}, which is no multiple of the unit {float(self.unit):g}: noise is "
-                    "drawn on a public grid, so give the unit of the outputs"
+                    f"the function returned {output!r}, which is no multiple of the unit {float(self.unit):g}: noise "
+                    "is drawn on a public grid, so give the unit of the outputs"
                 )
             whole.append(int(number / self.unit))
         return tuple(whole)

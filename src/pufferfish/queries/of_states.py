@@ -1,4 +1,4 @@
-"""Statistics of how many records are in which state: counts, shares, histograms, sums and means of a value per state."""
+"""Statistics of how many records are in which state: counts, shares, histograms, sums and means of a value."""
 
 import math
 from collections.abc import Mapping, Sequence

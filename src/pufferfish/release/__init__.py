@@ -87,8 +87,8 @@ def release(
     database = isinstance(data, Mapping | Sequence | np.ndarray) and not isinstance(data, str | bytes)
     if not (isinstance(data, Sequences) or database) or not isinstance(calibration, Calibration):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ParameterError(
-            "release takes data from read_sequences (or one database as a dict or list), a query, and a calibration of a "
-            "mechanism"
+            "release takes data from read_sequences (or one database as a dict or list), a query, and a calibration "
+            "of a mechanism"
         )
     if ledger is None and not (window is None and coarsening is None):
         raise ParameterError("window and coarsening say which part of a ledger's base the data are: give ledger too")

@@ -45,14 +45,14 @@ def check_records(data: Sequences | Database, calibration: Calibration) -> None:
     if isinstance(data, Database):
         return
     linear, theta = calibration.linear, calibration.theta
-    if not isinstance(linear, LinearQuery) or not (isinstance(theta, ChainClass) or theta.one_state_set):
+    if not isinstance(linear, LinearQuery) or not (isinstance(theta, ChainClass) or theta.only_counts):
         raise ReleaseRefused(f"Θ is a class of {theta.kind}: give the database as a dict from records to states")
     if linear.factors is not None:
         read = np.flatnonzero(linear.factors)
         if np.any(linear.factors[read[0] : read[-1] + 1] != 1):
             raise ReleaseRefused(
-                "records count with factors of their own, and a table read by read_sequences only knows how many are in "
-                "which state: give the chain as a list of states"
+                "records count with factors of their own, and a table read by read_sequences only knows how many are "
+                "in which state: give the chain as a list of states"
             )
         if tuple(data.length) != (ChainLength(read.size, read.size),):
             raise ReleaseRefused(
@@ -62,8 +62,8 @@ def check_records(data: Sequences | Database, calibration: Calibration) -> None:
     if not calibration.composes or not isinstance(theta, ChainClass):
         if sorted(data.length) != sorted(calibration.length):
             raise ReleaseRefused(
-                f"{calibration.title} calibrates to the law of the query on exactly {_spelled(calibration)} records, and "
-                "the data has other chains: calibrate with length=data.length, or a model of these records"
+                f"{calibration.title} calibrates to the law of the query on exactly {_spelled(calibration)} records, "
+                "and the data has other chains: calibrate with length=data.length, or a model of these records"
             )
         return
     for chain in data.length:

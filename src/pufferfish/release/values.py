@@ -26,7 +26,7 @@ class Database:
     states: Mapping[Any, str]
 
 
-def database_of(data: Any, calibration: Calibration) -> Database:
+def database_of(data: Mapping[Any, Any] | Sequence[Any], calibration: Calibration) -> Database:
     """Return a mapping from the records' names to their states, or a sequence of states, as a database of Θ.
 
     Raises
@@ -44,7 +44,7 @@ def database_of(data: Any, calibration: Calibration) -> Database:
         names = member.variables
     elif isinstance(member, BayesianNetwork):
         names = member.nodes
-    given: dict[Any, Any] = dict(data if isinstance(data, Mapping) else zip(names, data, strict=False))  # pyright: ignore[reportUnknownArgumentType]
+    given: dict[Any, Any] = {**data} if isinstance(data, Mapping) else dict(zip(names, data, strict=False))
     if len(given) != len(data) or set(given) != set(names):
         raise DataError(
             f"the database has {len(data)} records, and Θ is about {records}: expected the state of each of "

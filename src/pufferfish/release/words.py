@@ -39,8 +39,8 @@ def promise_of(calibration: Calibration) -> str:
         about = f"under one as under the other secret of each pair, namely {pairs}"
     sure = "" if not calibration.delta else f", but for a probability of at most {calibration.delta:g},"
     return (
-        f"Whatever is released here is{sure} at most {factor} times as likely {about}, and every distribution in Θ, the "
-        "records' correlation with each other included."
+        f"Whatever is released here is{sure} at most {factor} times as likely {about}, and every distribution in Θ, "
+        "the records' correlation with each other included."
     )
 
 
@@ -56,8 +56,8 @@ def not_promised_of(calibration: Calibration, booked: LedgerRecord | None) -> li
     others = "Other releases of the same records add up with this one; their epsilons alone do not say to how much."
     if not calibration.composes:
         others = (
-            "This noise is for this one query. Its epsilon adds to that of no other release of the same records: what both "
-            "leak together is bounded by their record-level losses, not by their epsilons."
+            "This noise is for this one query. Its epsilon adds to that of no other release of the same records: what "
+            "both leak together is bounded by their record-level losses, not by their epsilons."
         )
     if booked is not None:
         others = (
