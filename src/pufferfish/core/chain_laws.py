@@ -89,7 +89,8 @@ class AdditiveChain:
         period: int = 1,
         others: Law | None = None,
     ) -> None:
-        self.steps, self.k = steps, values.shape[-1]
+        self.steps: int = steps
+        self.k: int = transition.shape[0]
         self._initial, self._period, self._others = initial, period, others
         self._alike = values.ndim == 1
         each = np.broadcast_to(values, (steps, self.k))

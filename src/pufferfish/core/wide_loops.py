@@ -124,27 +124,48 @@ def push(values: Any, levels: Any, p: Any, p_levels: Any, shifts: Any, out: Any,
         Come in as zeros.
     """
     k = values.shape[0]
-    for y in range(k):
-        for s in range(values.shape[1]):
+    ordinary = True
+    for x in range(k):
+        for y in range(k):
+            ordinary = ordinary and (p[x, y] == 0.0 or p_levels[x, y] == 0)
+    for s in range(values.shape[1]):
+        top, alike = LEVEL_OF_ZERO, ordinary
+        for x in range(k):
+            if values[x, s] > 0.0:
+                alike = alike and (top == LEVEL_OF_ZERO or top == levels[x, s])
+                top = levels[x, s]
+        if top == LEVEL_OF_ZERO:
+            continue
+        for y in range(k):
             a, at = 0.0, LEVEL_OF_ZERO
-            for x in range(k):
-                v = values[x, s] * p[x, y]
-                if v == 0.0:
+            if alike:
+                at = top
+                for x in range(k):
+                    a += values[x, s] * p[x, y]
+                if a == 0.0:
                     continue
-                level = levels[x, s] + p_levels[x, y]
-                if v < SMALL:
-                    v *= UP
-                    level -= 1
-                elif v >= BIG:
-                    v *= DOWN
-                    level += 1
-                if level == at:
-                    a += v
-                elif level > at:
-                    a = v + a * DOWN if level == at + 1 else v
-                    at = level
-                elif level == at - 1:
-                    a += v * DOWN
+                if a < SMALL:
+                    a *= UP
+                    at -= 1
+            else:
+                for x in range(k):
+                    v = values[x, s] * p[x, y]
+                    if v == 0.0:
+                        continue
+                    level = levels[x, s] + p_levels[x, y]
+                    if v < SMALL:
+                        v *= UP
+                        level -= 1
+                    elif v >= BIG:
+                        v *= DOWN
+                        level += 1
+                    if level == at:
+                        a += v
+                    elif level > at:
+                        a = v + a * DOWN if level == at + 1 else v
+                        at = level
+                    elif level == at - 1:
+                        a += v * DOWN
             if a >= BIG:
                 a *= DOWN
                 at += 1

@@ -141,7 +141,7 @@ class ApproximateWasserstein(Wasserstein):
     Examples
     --------
     >>> import pufferfish as pf
-    >>> rare = pf.Cliques([0.5, 0.3, 0.199999, 0, 1e-6], states=["healthy", "flu"])
+    >>> rare = pf.Cliques([0.5, 0.4, 0.099999, 0, 1e-6], states=["healthy", "flu"])
     >>> strict, loose = pf.Wasserstein(rare), pf.ApproximateWasserstein(rare, delta=1e-5)
     >>> strict.distance(pf.Count("flu")), loose.distance(pf.Count("flu"))
     (2.0, 1.0)
