@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from pufferfish.core.law import Law, VectorLaw
 from pufferfish.core.mixtures import LawFamily
 from pufferfish.errors import NotApplicableError, ParameterError
@@ -94,8 +96,8 @@ def place_of(record: Any, sizes: Sequence[int], secret: Secret, words: tuple[str
     """
     pair: tuple[Any, ...] = record if isinstance(record, tuple) else (0, record)  # pyright: ignore[reportUnknownVariableType]
     given = len(pair) == 2 and (isinstance(record, tuple) or len(sizes) == 1)
-    if given and all(isinstance(v, int) for v in pair):
-        group, place = pair
+    if given and all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in pair):
+        group, place = int(pair[0]), int(pair[1])
         if 0 <= group < len(sizes) and 0 <= place < sizes[group]:
             return group, place
     what = f"a {words[1]} from 0 to {sizes[0] - 1}" if len(sizes) == 1 else f"({words[0]}, {words[1]})"

@@ -17,7 +17,7 @@ from pufferfish.errors import ModelError, NotApplicableError
 from pufferfish.laws import About, LawPair, pairs_of_laws
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
 from pufferfish.models.model_class import Theta
-from pufferfish.models.secrets import as_secret_pairs
+from pufferfish.models.secrets import SecretPair, as_secret_pairs
 from pufferfish.queries import BoundQuery, Query
 
 __all__ = ["Decisive", "LawMechanism"]
@@ -62,7 +62,12 @@ class LawMechanism(Mechanism):
 
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length)
-        self.secrets = as_secret_pairs(secrets)
+        self._secrets = as_secret_pairs(secrets)
+
+    @property
+    def secrets(self) -> tuple[SecretPair, ...] | None:
+        """The pairs of secrets that shall not be told apart; None for any two values of any record. Read-only."""
+        return self._secrets
 
     @property
     def settings(self) -> dict[str, Any]:

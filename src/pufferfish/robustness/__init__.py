@@ -1,0 +1,274 @@
+r"""Robustness: how much more leaks to an adversary whose belief is outside of Θ (Theorem 2.4).
+
+A mechanism that is ε-Pufferfish private for Θ leaks at most ε + 2Δ to somebody who believes θ̃, where
+
+.. math:: \Delta = \inf_{\theta\in\Theta} \max_{s} \max\big(D_\infty(\tilde\theta_{|s} \| \theta_{|s}),\,
+          D_\infty(\theta_{|s} \| \tilde\theta_{|s})\big)
+
+and :math:`D_\infty` is the max-divergence of the laws of the **whole database** given the secret s. Given s, an output
+is at most :math:`e^\Delta` times more or less likely under θ̃ than under the nearest θ (both are mixtures of the same
+conditional laws given the database); the two secrets of a pair give 2Δ, Θ the rest (Appendix A of the paper).
+
+How the maximum over databases is taken depends on the model:
+
+*   Markov chains: the largest ratio along a path, :mod:`pufferfish.core.path_ratio`. Independent chains add up.
+*   Joint distributions: every database in turn, in exact fractions.
+*   Cliques: a database of a clique has probability P(N = j) / C(n, j), so ratios are those of P(N = j); exact.
+
+Everything is rounded up. See docs/robustness.md for what an infinite Δ means, and for why Δ is for short series.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any, Self
+
+from pufferfish.core.rounding import float_up
+from pufferfish.errors import ModelError, NotApplicableError, ParameterError
+from pufferfish.mechanisms.mechanism import as_epsilon
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.cliques import Cliques
+from pufferfish.models.joint_distribution import JointDistribution
+from pufferfish.models.markov_chain import MarkovChain
+from pufferfish.models.model_class import Member, Theta, as_theta, lengths_of
+from pufferfish.models.secrets import Secret
+from pufferfish.robustness.chains import between_chains, chain_secret
+from pufferfish.robustness.cliques import between_cliques
+from pufferfish.robustness.distance import OVER_THETA, SAME, Distance
+from pufferfish.robustness.joints import between_joints
+
+__all__ = ["Robustness", "robustness"]
+
+
+class Robustness(float):
+    r"""The distance Δ of Theorem 2.4 between a belief and the nearest member of Θ, in nats; made by :func:`robustness`.
+
+    It is a number, ``inf`` where the nearest member and the belief disagree about what is possible, and knows what
+    decided it.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> chain = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], [0.5, 0.5])
+    >>> delta = pf.robustness(chain, pf.MarkovChain([[0.4, 0.6], [0.6, 0.4]], [0.5, 0.5]), length=3)
+    >>> delta
+    Robustness(0.446287, theta=0, belief=None, secret='record 0 is 0', direction='theta over belief')
+    >>> f"{delta.effective_epsilon(1.0):.6f}"
+    '1.892574'
+    """
+
+    __slots__ = ("_belief", "_direction", "_secret", "_theta")
+
+    def __new__(
+        cls,
+        value: float,
+        theta: int = 0,
+        belief: int | None = None,
+        secret: str | None = None,
+        direction: str | None = None,
+    ) -> Self:
+        """Return a distance with what decided it."""
+        self = super().__new__(cls, value)
+        self._theta, self._belief, self._secret, self._direction = theta, belief, secret, direction
+        return self
+
+    def __repr__(self) -> str:
+        return (
+            f"Robustness({float(self):.6g}, theta={self.theta}, belief={self.belief}, secret={self.secret!r}, "
+            f"direction={self.direction!r})"
+        )
+
+    @property
+    def theta(self) -> int:
+        """Number of the closest member of Θ (0-based); the first, where Δ is infinite for all."""
+        return self._theta
+
+    @property
+    def belief(self) -> int | None:
+        """Number of the worst belief, where several were given."""
+        return self._belief
+
+    @property
+    def secret(self) -> str | None:
+        """The deciding secret in words; None where the laws are the same, or no single secret decides."""
+        return self._secret
+
+    @property
+    def direction(self) -> str | None:
+        """Which of the two divergences decides: "belief over theta" or "theta over belief"; None as for the secret."""
+        return self._direction
+
+    @property
+    def reason(self) -> str | None:
+        """Why Δ is infinite, in words; None where it is finite."""
+        if self < math.inf:
+            return None
+        if self.secret is None:
+            return "the belief leaves the law of the first record open, and that member of Θ does not"
+        holds, lacks = ("the belief", "Θ") if self.direction == OVER_THETA else ("Θ", "the belief")
+        return f"given that {self.secret}, {holds} takes something to be possible that {lacks} takes to be impossible"
+
+    def effective_epsilon(self, epsilon: float) -> float:
+        """Return ε + 2Δ, rounded up: what a mechanism that is ε-private for Θ leaks to this belief at most.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon is not a positive finite number.
+        """
+        given = as_epsilon(epsilon)
+        return math.inf if self == math.inf else float_up(Fraction(given) + 2 * Fraction(float(self)))
+
+
+def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = None) -> Robustness:
+    r"""Distance Δ between a belief and a class Θ: what is ε-private for Θ leaks at most ε + 2Δ to that belief.
+
+    Parameters
+    ----------
+    theta : MarkovChain, JointDistribution, Cliques, a list of one of these, ChainClass or ModelClass
+        The class Θ that noise is calibrated for. Of a chain with initial law ``"any"`` the member with the belief's own
+        initial law is taken: Δ is at most that.
+    belief : the same
+        What an adversary believes; of several the worst counts. With initial law ``"any"`` every initial law is a
+        belief: a Θ with ``"any"`` too takes the same one (the result is the supremum over them); against all others Δ
+        is infinite, since a point mass is a belief as well.
+    length : int, ChainLength, or sequence of these
+        For chains: T, or the lengths of the independent chains. Unobserved records of a chain count, and they may be
+        secrets.
+    secrets : iterable of Secret or of pairs of them, optional
+        What shall not be told apart; by default every single record having every single value it can have. Chains take
+        :class:`~pufferfish.models.secrets.RecordIs` alone, cliques no ``Fact``. A secret that is impossible
+        under both is passed over; under one of them alone, it makes Δ infinite.
+
+    Returns
+    -------
+    Robustness
+        Δ in nats, rounded up, with what decided it.
+
+    Raises
+    ------
+    ModelError
+        If belief and Θ are of different kinds, or about other states or records.
+    ParameterError
+        If length or secrets do not fit, or no secret is possible.
+    NotApplicableError
+        If the kind of model, or of secret for it, is not covered.
+
+    References
+    ----------
+    Song, Wang, Chaudhuri (2017), Theorem 2.4.
+
+    Examples
+    --------
+    The paper's example, with and without a secret that rules out the third database:
+
+    >>> from pufferfish.models.joint_distribution import JointDistribution
+    >>> from pufferfish.models.secrets import Fact
+    >>> databases = [["D1"], ["D2"], ["D3"]]
+    >>> theta, belief = (JointDistribution(databases, p) for p in ([0.9, 0.05, 0.05], [0.01, 0.95, 0.04]))
+    >>> for fact in (Fact("always", lambda row: True), Fact("not D3", lambda row: row[0] != "D3")):
+    ...     print(round(math.exp(robustness(theta, belief, secrets=[fact])), 3))
+    90.0
+    90.947
+    """
+    class_, beliefs = as_theta(theta), as_theta(belief)
+    _check_comparable(class_, beliefs)
+    wanted = _as_secrets(secrets)
+    if isinstance(class_, ChainClass):
+        lengths = lengths_of(class_, length)
+        asked = None if wanted is None else [chain_secret(s, lengths, class_.states) for s in wanted]
+
+        def distance(member: Any, believed: Any) -> Distance | None:
+            return between_chains(member, believed, lengths, asked)
+    else:
+        lengths_of(class_, length)
+        between = between_joints if isinstance(class_.members[0], JointDistribution) else between_cliques
+
+        def distance(member: Any, believed: Any) -> Distance | None:
+            return between(member, believed, wanted)
+
+    several = not isinstance(belief, MarkovChain | Member)
+    return _worst_of_nearest(_members(class_), _members(beliefs), distance, several)
+
+
+def _worst_of_nearest(
+    members: Sequence[Any],
+    beliefs: Sequence[Any],
+    distance: Callable[[Any, Any], Distance | None],
+    several: bool,
+) -> Robustness:
+    worst: Robustness | None = None
+    for b, believed in enumerate(beliefs):
+        nearest: Robustness | None = None
+        possible = False
+        for m, member in enumerate(members):
+            found = distance(member, believed)
+            possible = possible or found is not None
+            found = found or SAME
+            if nearest is None or found.value < nearest:
+                nearest = Robustness(found.value, m, b if several else None, found.secret, found.direction)
+            if possible and nearest == 0:
+                break
+        if nearest is None or not possible:
+            raise ParameterError("none of the secrets is possible, under Θ or the belief: there is nothing to compare")
+        worst = nearest if worst is None or nearest > worst else worst
+    assert worst is not None
+    return worst
+
+
+def _members(class_: Theta) -> Sequence[Any]:
+    return class_.chains if isinstance(class_, ChainClass) else class_.members
+
+
+def _check_comparable(class_: Theta, beliefs: Theta) -> None:
+    one, other = _members(class_)[0], _members(beliefs)[0]
+    if type(one) is not type(other):
+        raise ModelError(
+            f"theta is {type(one).__name__} and belief {type(other).__name__}: give the same kind of model for both"
+        )
+    if not isinstance(one, MarkovChain | JointDistribution | Cliques):
+        raise NotApplicableError(
+            f"robustness is not computed for {type(one).__name__}: expected MarkovChain, JointDistribution or Cliques"
+        )
+    for name, given in (("theta", class_), ("belief", beliefs)):
+        if given.stands_for_more:
+            raise NotApplicableError(
+                f"{name} is not a list of models but {getattr(given, 'origin', 'a class')}: give the models themselves"
+            )
+    for i, believed in enumerate(_members(beliefs)):
+        unordered = isinstance(one, JointDistribution)
+        if (sorted(one.states) != sorted(believed.states)) if unordered else (one.states != believed.states):
+            raise ModelError(
+                f"theta has states {', '.join(one.states[:20])} and belief[{i}] has {', '.join(believed.states[:20])}: "
+                f"both need the same{'' if unordered else ', in the same order'}; give states= to both"
+            )
+        if isinstance(one, JointDistribution) and one.variables != believed.variables:
+            raise ModelError(
+                f"theta is about the records {', '.join(str(v) for v in one.variables[:20])} and belief[{i}] about "
+                f"{', '.join(str(v) for v in believed.variables[:20])}: both need the same, in the same order"
+            )
+        if isinstance(one, Cliques) and one.groups != believed.groups:
+            raise ModelError(
+                f"theta has cliques of {', '.join(str(n) for n in one.groups[:20])} people and belief[{i}] of "
+                f"{', '.join(str(n) for n in believed.groups[:20])}: both are about the same people"
+            )
+
+
+def _as_secrets(secrets: Any) -> tuple[Secret, ...] | None:
+    """Return single secrets from secrets, or pairs of them."""
+    if secrets is None:
+        return None
+    given: list[Any] = list(secrets) if isinstance(secrets, Iterable) else [secrets]  # pyright: ignore[reportUnknownArgumentType]
+    found: list[Secret] = []
+    for i, entry in enumerate(given):
+        parts: list[Any] = list(entry) if isinstance(entry, tuple | list) else [entry]  # pyright: ignore[reportUnknownArgumentType]
+        for part in parts:
+            if not isinstance(part, Secret):
+                raise ParameterError(
+                    f"secrets[{i}] is {part!r}, expected a secret such as RecordIs(0, 'flu'), or a pair of them"
+                )
+            if part not in found:
+                found.append(part)
+    if not found:
+        raise ParameterError("secrets is empty: give at least one, or leave it out for every value of every record")
+    return tuple(found)
