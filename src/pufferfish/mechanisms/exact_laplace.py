@@ -8,9 +8,9 @@ independent of the data can do with less for this query.
 constant plus v·n with a whole number n and a vector v, and give each its own noise of scale b. An output (w_m) then
 has, as a function of n, the likelihood k(n) = exp(−Σ_m |w_m − v_m n|/b), log-concave, and changes by at most
 Λ = ‖v‖₁/b in its logarithm when n moves by 1. Such a k is a mixture of the kernels ρ^{|n−c|} with ρ = e^{−Λ}: its
-weights are (k(n)(1 + ρ²) − ρ(k(n−1) + k(n+1)))/(1 − ρ²), and with k(n)/k(n−1) = e^a ≥ e^c = k(n+1)/k(n), |a|, |c| ≤ Λ, they are
-non-negative because e^{−a} + e^c ≤ e^{−a} + e^a ≤ e^Λ + e^{−Λ}. So no output leaks more than Laplace noise of scale
-b/‖v‖₁ on n alone, and outputs with w = v·c leak as much: the least scale is ‖v‖₁ times that of n.
+weights are (k(n)(1 + ρ²) − ρ(k(n−1) + k(n+1)))/(1 − ρ²), and with k(n)/k(n−1) = e^a ≥ e^c = k(n+1)/k(n), |a|, |c| ≤ Λ,
+they are non-negative because e^{−a} + e^c ≤ e^{−a} + e^a ≤ e^Λ + e^{−Λ}. So no output leaks more than Laplace noise of
+scale b/‖v‖₁ on n alone, and outputs with w = v·c leak as much: the least scale is ‖v‖₁ times that of n.
 """
 
 from collections.abc import Iterator
