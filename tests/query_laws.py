@@ -33,7 +33,7 @@ DIGITS = 50
 
 def exactly(number: Any) -> Fraction:
     """The very number: a float is the binary fraction that it is."""
-    return Fraction(number)
+    return number if isinstance(number, Fraction) else Fraction(float(number))
 
 
 def rows_exactly(table: ArrayLike) -> list[list[Fraction]]:
