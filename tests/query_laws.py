@@ -124,7 +124,8 @@ class Databases:
                 own = weights.setdefault(row[t], {})
                 own[answers[row]] = own.get(answers[row], 0) + mass.numerator * (common // mass.denominator)
             laws = [
-                {answer: Fraction(w, sum(own.values())) for answer, w in own.items()} for _, own in sorted(weights.items())
+                {answer: Fraction(w, sum(own.values())) for answer, w in own.items()}
+                for _, own in sorted(weights.items())
             ]
             found += itertools.combinations(laws, 2)
         return found
@@ -180,7 +181,11 @@ def w_inf(mu: Law, nu: Law) -> Fraction:
     worst = Fraction(0)
     for cut in cuts:  # just below every cut, the inverses of both distribution functions
         inverse = [
-            next(x for (x, _), reached in zip(law, itertools.accumulate(m for _, m in law), strict=True) if reached >= cut)
+            next(
+                x
+                for (x, _), reached in zip(law, itertools.accumulate(m for _, m in law), strict=True)
+                if reached >= cut
+            )
             for law in (first, second)
         ]
         worst = max(worst, abs(inverse[0] - inverse[1]))

@@ -113,7 +113,11 @@ def chain_of(
     initial: Sequence[int], transition: Sequence[Sequence[int]], values: NDArray[np.int64], steps: int, period: int = 1
 ) -> AdditiveChain:
     rows = np.array([[w / sum(row) for w in row] for row in transition])
-    assert all(Fraction(float(rows[x, y])) == Fraction(w, sum(transition[x])) for x in range(len(rows)) for y, w in enumerate(transition[x]))
+    assert all(
+        Fraction(float(rows[x, y])) == Fraction(w, sum(transition[x]))
+        for x in range(len(rows))
+        for y, w in enumerate(transition[x])
+    )
     start = Wide.of([w / sum(initial) for w in initial])
     return AdditiveChain(start, rows, values, steps, period=period)
 

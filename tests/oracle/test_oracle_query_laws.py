@@ -57,7 +57,11 @@ def all_queries(k: int, length: int) -> list[Asked]:
 
 
 def check(
-    make: Callable[..., Any], queries: Sequence[Asked], pairs_of: Callable[[Ask], list[Pair]], *, scales: Sequence[float] = (0.7, 3.0)
+    make: Callable[..., Any],
+    queries: Sequence[Asked],
+    pairs_of: Callable[[Ask], list[Pair]],
+    *,
+    scales: Sequence[float] = (0.7, 3.0),
 ) -> None:
     """W, the loss and the least noise of every query are those of the laws listed."""
     for query, ask in queries:
@@ -253,7 +257,10 @@ def test_other_chains_blur() -> None:
 
 
 def test_the_worst_theta_decides() -> None:
-    cases = [awkward("one", [1, 0], [[0.75, 0.25], [0.375, 0.625]], 5), awkward("two", [0.5, 0.5], [[0.25, 0.75], [0.875, 0.125]], 5)]
+    cases = [
+        awkward("one", [1, 0], [[0.75, 0.25], [0.375, 0.625]], 5),
+        awkward("two", [0.5, 0.5], [[0.25, 0.75], [0.875, 0.125]], 5),
+    ]
     theta = [case.chain for case in cases]
     pairs = {case.name: of_case(case).pairs(count(1)) for case in cases}
     for scale in (0.5, 2.0, 8.0):
@@ -394,7 +401,9 @@ def climbed(masses: np.ndarray, likelihood: np.ndarray) -> float:
     for _ in range(4):
         q = np.exp(np.concatenate([np.zeros((len(points), 1)), points], axis=1))
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.log(q @ likelihood[0]) - np.log(q @ masses[0]) - np.log(q @ likelihood[1]) + np.log(q @ masses[1])
+            found = (
+                np.log(q @ likelihood[0]) - np.log(q @ masses[0]) - np.log(q @ likelihood[1]) + np.log(q @ masses[1])
+            )
         found = np.where(np.isfinite(found), found, -np.inf)
         top = int(np.argmax(found))
         best = max(best, float(found[top]))
@@ -421,29 +430,56 @@ def chain_secrets(k: int, length: int) -> list[tuple[str, Any, Any]]:
     """Pairs of secrets, with what they mean of a row of states."""
     last = length - 1
     found: list[tuple[str, Any, Any]] = [
-        ("several states", (Record(1, [0, 1]), Record(1, [k - 1])), (lambda r: r[1] in (0, 1), lambda r: r[1] == k - 1)),
+        (
+            "several states",
+            (Record(1, [0, 1]), Record(1, [k - 1])),
+            (lambda r: r[1] in (0, 1), lambda r: r[1] == k - 1),
+        ),
         ("across records", (Record(0, 1), Record(last, 0)), (lambda r: r[0] == 1, lambda r: r[last] == 0)),
-        ("both ends", (Record(0, 0) & Record(last, 0), Record(0, 1) & Record(last, 1)),
-         (lambda r: r[0] == r[last] == 0, lambda r: r[0] == r[last] == 1)),
-        ("counts", (pf.CountIs(1, at_least=2), pf.CountIs(1, at_most=1)), (lambda r: r.count(1) >= 2, lambda r: r.count(1) < 2)),
-        ("a count and a record", (pf.CountIs([0], 1, 2) & Record(last, 1), pf.CountIs([0], at_most=0)),
-         (lambda r: 1 <= r.count(0) <= 2 and r[last] == 1, lambda r: r.count(0) == 0)),
-        ("two counts", (pf.CountIs(0, at_least=1) & pf.CountIs(1, at_least=1), Record(0, 0) & pf.CountIs(0, length)),
-         (lambda r: 0 in r and 1 in r, lambda r: r.count(0) == length)),
+        (
+            "both ends",
+            (Record(0, 0) & Record(last, 0), Record(0, 1) & Record(last, 1)),
+            (lambda r: r[0] == r[last] == 0, lambda r: r[0] == r[last] == 1),
+        ),
+        (
+            "counts",
+            (pf.CountIs(1, at_least=2), pf.CountIs(1, at_most=1)),
+            (lambda r: r.count(1) >= 2, lambda r: r.count(1) < 2),
+        ),
+        (
+            "a count and a record",
+            (pf.CountIs([0], 1, 2) & Record(last, 1), pf.CountIs([0], at_most=0)),
+            (lambda r: 1 <= r.count(0) <= 2 and r[last] == 1, lambda r: r.count(0) == 0),
+        ),
+        (
+            "two counts",
+            (pf.CountIs(0, at_least=1) & pf.CountIs(1, at_least=1), Record(0, 0) & pf.CountIs(0, length)),
+            (lambda r: 0 in r and 1 in r, lambda r: r.count(0) == length),
+        ),
         ("contradictory", (Record(0, 0) & Record(0, 1), Record(0, 1)), (lambda r: False, lambda r: r[0] == 1)),
         ("overlapping", (Record(0, 0), pf.CountIs(0, at_least=1)), (lambda r: r[0] == 0, lambda r: 0 in r)),
     ]
     if k == 3:
         found.append(
-            ("all but one state", (Record(0, [0, 2]) & pf.CountIs([1, 2], at_least=1), pf.CountIs([1, 2], at_least=2)),
-             (lambda r: r[0] != 1 and sum(x > 0 for x in r) >= 1, lambda r: sum(x > 0 for x in r) >= 2)),
+            (
+                "all but one state",
+                (Record(0, [0, 2]) & pf.CountIs([1, 2], at_least=1), pf.CountIs([1, 2], at_least=2)),
+                (lambda r: r[0] != 1 and sum(x > 0 for x in r) >= 1, lambda r: sum(x > 0 for x in r) >= 2),
+            ),
         )
     return found
 
 
-def check_secrets(make: Callable[..., Any], queries: Sequence[Asked], databases: Databases, cases: Sequence[tuple[str, Any, Any]]) -> None:
+def check_secrets(
+    make: Callable[..., Any], queries: Sequence[Asked], databases: Databases, cases: Sequence[tuple[str, Any, Any]]
+) -> None:
     for _, secrets, meant in cases:
-        check(lambda kind, s=secrets: make(kind, [s]), queries, lambda ask, m=meant: databases.pairs(ask, [m]), scales=[1.0])
+        check(
+            lambda kind, s=secrets: make(kind, [s]),
+            queries,
+            lambda ask, m=meant: databases.pairs(ask, [m]),
+            scales=[1.0],
+        )
     secrets, meant = [case[1] for case in cases[:4]], [case[2] for case in cases[:4]]
     check(lambda kind: make(kind, secrets), queries[:2], lambda ask: databases.pairs(ask, meant))
 
@@ -467,11 +503,25 @@ def test_secrets_of_several_chains(seed: int) -> None:
     one, two = (Databases.of_chain(list(start), matrix, length) for length in (3, 2))
     cases = [
         ("one", (Record((0, 1), 0), Record((0, 1), 1)), (lambda r: r[1] == 0, lambda r: r[1] == 1)),
-        ("across", (Record((0, 2), 0) & Record((2, 0), 1), Record((1, 1), 1)), (lambda r: r[2] == 0 and r[5] == 1, lambda r: r[4] == 1)),
-        ("all", (pf.CountIs(1, at_least=4), pf.CountIs(1, at_most=3)), (lambda r: r.count(1) >= 4, lambda r: r.count(1) < 4)),
-        ("all and one", (pf.CountIs(0, 3, 5) & Record((1, 0), 1), Record((2, 1), [0])), (lambda r: 3 <= r.count(0) <= 5 and r[3] == 1, lambda r: r[6] == 0)),
+        (
+            "across",
+            (Record((0, 2), 0) & Record((2, 0), 1), Record((1, 1), 1)),
+            (lambda r: r[2] == 0 and r[5] == 1, lambda r: r[4] == 1),
+        ),
+        (
+            "all",
+            (pf.CountIs(1, at_least=4), pf.CountIs(1, at_most=3)),
+            (lambda r: r.count(1) >= 4, lambda r: r.count(1) < 4),
+        ),
+        (
+            "all and one",
+            (pf.CountIs(0, 3, 5) & Record((1, 0), 1), Record((2, 1), [0])),
+            (lambda r: 3 <= r.count(0) <= 5 and r[3] == 1, lambda r: r[6] == 0),
+        ),
     ]
-    check_secrets(lambda kind, secrets: kind(chain, lengths, secrets=secrets), all_queries(2, 2)[:3], one * two * two, cases)
+    check_secrets(
+        lambda kind, secrets: kind(chain, lengths, secrets=secrets), all_queries(2, 2)[:3], one * two * two, cases
+    )
 
 
 @pytest.mark.parametrize(("matrix", "length"), [ANY[0], ANY[2], ANY[5]], ids=str)
@@ -487,7 +537,9 @@ def test_secrets_under_every_initial_distribution(matrix: Any, length: int) -> N
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [0.5, 0.5])
 
 
-@pytest.mark.parametrize("secret", [Record(3, 0), Record(-1, 0), Record("x", 0), Record((0, 7), 0), Record(0, "nobody")], ids=str)
+@pytest.mark.parametrize(
+    "secret", [Record(3, 0), Record(-1, 0), Record("x", 0), Record((0, 7), 0), Record(0, "nobody")], ids=str
+)
 def test_secrets_about_nothing_are_refused(secret: Any) -> None:
     with pytest.raises(ParameterError, match="there is no"):
         pf.Wasserstein(CHAIN, 3, secrets=[(secret, Record(0, 1))]).distance(pf.Count(1))
@@ -549,7 +601,9 @@ def random_joint(seed: int) -> tuple[pf.JointDistribution, Databases]:
     masses = [Fraction(int(v), 7) for v in rng.integers(1, 9, len(rows))]
     masses = [m / sum(masses) for m in masses]
     names = ["abcd"[x] for x in range(k)]
-    joint = pf.JointDistribution([[names[x] for x in row] for row in rows], masses, variables=[f"r{t}" for t in range(n)], states=names)
+    joint = pf.JointDistribution(
+        [[names[x] for x in row] for row in rows], masses, variables=[f"r{t}" for t in range(n)], states=names
+    )
     return joint, Databases.listed(rows, masses)
 
 
@@ -559,7 +613,10 @@ def test_joint_distributions(seed: int) -> None:
     k, n = len(joint.states), databases.records
     values = [0.5, -1, 2.25][:k]
     largest = pf.Function(lambda row: max("abcd".index(v) for v in row.values()) / 2, "half the largest", unit=0.5)
-    runs = pf.Function(lambda row: [3 * sum(v == row["r0"] for v in row.values()), sum(v == row["r0"] for v in row.values())], ["a", "b"])
+    runs = pf.Function(
+        lambda row: [3 * sum(v == row["r0"] for v in row.values()), sum(v == row["r0"] for v in row.values())],
+        ["a", "b"],
+    )
     queries: list[Asked] = [
         (pf.Count("b"), count(1)),
         (pf.Sum(values), total(values)),
@@ -581,10 +638,16 @@ def test_facts_about_joint_distributions(seed: int) -> None:
     differ = pf.Fact("first and last differ", lambda row: row["r0"] != row[joint.variables[-1]])
     cases = [
         ("facts", (same, differ), (lambda r: r[0] == r[-1], lambda r: r[0] != r[-1])),
-        ("facts and records", (same & Record("r0", "a"), differ & pf.CountIs("b", at_least=1)),
-         (lambda r: r[0] == r[-1] == 0, lambda r: r[0] != r[-1] and 1 in r)),
-        ("several states", (Record("r1", ["a", "b"]), pf.CountIs(["a", "b"], at_most=1)),
-         (lambda r: r[1] in (0, 1), lambda r: sum(x in (0, 1) for x in r) <= 1)),
+        (
+            "facts and records",
+            (same & Record("r0", "a"), differ & pf.CountIs("b", at_least=1)),
+            (lambda r: r[0] == r[-1] == 0, lambda r: r[0] != r[-1] and 1 in r),
+        ),
+        (
+            "several states",
+            (Record("r1", ["a", "b"]), pf.CountIs(["a", "b"], at_most=1)),
+            (lambda r: r[1] in (0, 1), lambda r: sum(x in (0, 1) for x in r) <= 1),
+        ),
         ("impossible", (pf.Fact("never", lambda row: False), same), (lambda r: False, lambda r: r[0] == r[-1])),
     ]
     queries: list[Asked] = [(pf.Count("b"), count(1)), (pf.Frequency("a"), share(count(0)))]
@@ -622,7 +685,9 @@ def test_laws_of_ones_own(seed: int) -> None:
         }
 
     def pairs(ask: Ask) -> list[Pair]:
-        return databases.pairs(ask, [(lambda r, x=x: r[0] == x, lambda r, y=y: r[0] == y) for x, y in itertools.combinations(range(k), 2)])
+        return databases.pairs(
+            ask, [(lambda r, x=x: r[0] == x, lambda r, y=y: r[0] == y) for x, y in itertools.combinations(range(k), 2)]
+        )
 
     values = [0.5, -1, 2.25][:k]
     asks = {pf.Count("b"): count(1), pf.Mean(values): share(total(values)), pf.Frequency("a"): share(count(0))}
@@ -631,7 +696,9 @@ def test_laws_of_ones_own(seed: int) -> None:
         theta = pf.GivenLaws(lambda query, write=write: laws_of(asks[query], write), records=n, states=joint.states)
         check(lambda kind, theta=theta: kind(theta), list(asks.items()), pairs)
         vectors = pf.GivenLaws(laws_of(histogram(k), write), records=n, states=joint.states)
-        assert pf.Wasserstein(vectors).distance(pf.Histogram(relative=False)) == farthest(pairs(histogram(k)), bottleneck)
+        assert pf.Wasserstein(vectors).distance(pf.Histogram(relative=False)) == farthest(
+            pairs(histogram(k)), bottleneck
+        )
 
 
 def test_pairs_of_given_laws() -> None:
@@ -673,7 +740,9 @@ def test_cliques(seed: int) -> None:
     pairs = databases.pairs(histogram(2))
     if pairs:
         assert pf.Wasserstein(cliques).distance(pf.Histogram(relative=False)) == farthest(pairs, bottleneck)
-        assert pf.ExactLaplace(cliques).loss(pf.Histogram(relative=False), 2.0) == pytest.approx(laplace_loss(pairs, 2.0), abs=1e-9)
+        assert pf.ExactLaplace(cliques).loss(pf.Histogram(relative=False), 2.0) == pytest.approx(
+            laplace_loss(pairs, 2.0), abs=1e-9
+        )
         query, ask = queries[seed % 2]
         if laplace_loss(databases.pairs(ask), 1e-4) > 0.7:
             check_least(pf.ExactLaplace(cliques), query, databases.pairs(ask), 0.7)
@@ -688,20 +757,45 @@ def test_secrets_of_cliques(seed: int) -> None:
     one, other = ((0, 0), (end, sizes[end] - 1)) if end else (0, sizes[0] - 1)
     cases = [
         ("across cliques", (Record(one, "ill"), Record(other, "well")), (lambda r: r[0] == 1, lambda r: r[last] == 0)),
-        ("together", (Record(one, "ill") & Record(other, "ill"), Record(one, "well") & Record(other, "well")),
-         (lambda r: r[0] == r[last] == 1, lambda r: r[0] == r[last] == 0)),
-        ("one of each", (Record(one, "ill") & Record(other, "well"), Record(other, "ill")),
-         (lambda r: r[0] == 1 and r[last] == 0, lambda r: r[last] == 1)),
+        (
+            "together",
+            (Record(one, "ill") & Record(other, "ill"), Record(one, "well") & Record(other, "well")),
+            (lambda r: r[0] == r[last] == 1, lambda r: r[0] == r[last] == 0),
+        ),
+        (
+            "one of each",
+            (Record(one, "ill") & Record(other, "well"), Record(other, "ill")),
+            (lambda r: r[0] == 1 and r[last] == 0, lambda r: r[last] == 1),
+        ),
         ("whatever", (Record(one, ["well", "ill"]), Record(one, "ill")), (lambda r: True, lambda r: r[0] == 1)),
-        ("outbreak", (pf.CountIs("ill", at_least=2), pf.CountIs("ill", at_most=1)), (lambda r: sum(r) >= 2, lambda r: sum(r) < 2)),
-        ("outbreak, and the well", (pf.CountIs("well", 1, 2) & Record(one, "ill"), pf.CountIs("ill", at_least=1)),
-         (lambda r: 1 <= r.count(0) <= 2 and r[0] == 1, lambda r: sum(r) >= 1)),
-        ("two ranges", (pf.CountIs("ill", at_least=1) & pf.CountIs("well", at_least=1), pf.CountIs("ill", at_most=0)),
-         (lambda r: 0 in r and 1 in r, lambda r: sum(r) == 0)),
-        ("everybody in some state", (pf.CountIs(["ill", "well"], at_least=1), Record(one, "ill")), (lambda r: True, lambda r: r[0] == 1)),
+        (
+            "outbreak",
+            (pf.CountIs("ill", at_least=2), pf.CountIs("ill", at_most=1)),
+            (lambda r: sum(r) >= 2, lambda r: sum(r) < 2),
+        ),
+        (
+            "outbreak, and the well",
+            (pf.CountIs("well", 1, 2) & Record(one, "ill"), pf.CountIs("ill", at_least=1)),
+            (lambda r: 1 <= r.count(0) <= 2 and r[0] == 1, lambda r: sum(r) >= 1),
+        ),
+        (
+            "two ranges",
+            (pf.CountIs("ill", at_least=1) & pf.CountIs("well", at_least=1), pf.CountIs("ill", at_most=0)),
+            (lambda r: 0 in r and 1 in r, lambda r: sum(r) == 0),
+        ),
+        (
+            "everybody in some state",
+            (pf.CountIs(["ill", "well"], at_least=1), Record(one, "ill")),
+            (lambda r: True, lambda r: r[0] == 1),
+        ),
     ]
     assert len(at) == len(sizes)
-    check_secrets(lambda kind, secrets: kind(cliques, secrets=secrets), [(pf.Count("ill"), count(1)), (pf.Frequency("well"), share(count(0)))], databases, cases)
+    check_secrets(
+        lambda kind, secrets: kind(cliques, secrets=secrets),
+        [(pf.Count("ill"), count(1)), (pf.Frequency("well"), share(count(0)))],
+        databases,
+        cases,
+    )
 
 
 # --- Bayesian networks -----------------------------------------------------------------------------------------------
@@ -712,7 +806,9 @@ def random_network(seed: int) -> tuple[pf.BayesianNetwork, Databases]:
     rng = np.random.default_rng(seed)
     n = 2 + seed % 4
     sizes = [2 + int(rng.random() < 0.25 * (n < 5)) for _ in range(n)]
-    parents = [sorted(int(v) for v in rng.choice(j, int(rng.integers(0, min(j, 2) + 1)), replace=False)) for j in range(n)]
+    parents = [
+        sorted(int(v) for v in rng.choice(j, int(rng.integers(0, min(j, 2) + 1)), replace=False)) for j in range(n)
+    ]
     tables = []
     for j in range(n):
         shape = [sizes[i] for i in parents[j]]
@@ -752,10 +848,16 @@ def test_secrets_of_networks(seed: int) -> None:
     a, b = place["n0"], place["n1"]
     cases = [
         ("across", (Record("n0", 1), Record("n1", 0)), (lambda r: r[a] == 1, lambda r: r[b] == 0)),
-        ("together", (Record("n0", [0, 1]) & Record("n1", 1), Record("n0", 0) & Record("n1", 0)),
-         (lambda r: r[a] in (0, 1) and r[b] == 1, lambda r: r[a] == r[b] == 0)),
-        ("counts", (pf.CountIs(1, at_least=2), pf.CountIs(1, at_most=1) & Record("n0", 0)),
-         (lambda r: r.count(1) >= 2, lambda r: r.count(1) < 2 and r[a] == 0)),
+        (
+            "together",
+            (Record("n0", [0, 1]) & Record("n1", 1), Record("n0", 0) & Record("n1", 0)),
+            (lambda r: r[a] in (0, 1) and r[b] == 1, lambda r: r[a] == r[b] == 0),
+        ),
+        (
+            "counts",
+            (pf.CountIs(1, at_least=2), pf.CountIs(1, at_most=1) & Record("n0", 0)),
+            (lambda r: r.count(1) >= 2, lambda r: r.count(1) < 2 and r[a] == 0),
+        ),
     ]
     queries: list[Asked] = [(pf.Count(1), count(1)), (pf.Frequency(0), share(count(0)))]
     check_secrets(lambda kind, secrets: kind(network, secrets=secrets), queries, databases, cases)

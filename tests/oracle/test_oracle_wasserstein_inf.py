@@ -62,7 +62,10 @@ def test_random_masses_of_full_precision(seed: int) -> None:
     rng = np.random.default_rng(1000 + seed)
     places = [rng.choice(30, 6, replace=False) / 4 for _ in range(2)]
     masses = [rng.dirichlet(np.full(6, 0.5)) for _ in range(2)]
-    mu, nu = ({Fraction(float(v)): Fraction(float(m)) for v, m in zip(x, p, strict=True)} for x, p in zip(places, masses, strict=True))
+    mu, nu = (
+        {Fraction(float(v)): Fraction(float(m)) for v, m in zip(x, p, strict=True)}
+        for x, p in zip(places, masses, strict=True)
+    )
     assert pf.wasserstein_inf(places[0], masses[0], places[1], masses[1]) == w_inf_by_lp(mu, nu)
 
 
@@ -83,7 +86,11 @@ def test_vectors_on_a_line_are_numbers() -> None:
     for _ in range(10):
         mu, nu = (random_law(rng, 5, 30, 1, 20) for _ in range(2))
         doubled = [{(2 * x[0], -x[0]): mass for x, mass in law.items()} for law in (mu, nu)]
-        assert distance(*doubled) == 3 * distance(mu, nu) == 3 * w_inf(*({x[0]: m for x, m in law.items()} for law in (mu, nu)))
+        assert (
+            distance(*doubled)
+            == 3 * distance(mu, nu)
+            == 3 * w_inf(*({x[0]: m for x, m in law.items()} for law in (mu, nu)))
+        )
 
 
 # --- equal laws, written differently ---------------------------------------------------------------------------------
