@@ -193,7 +193,7 @@ def w_inf(mu: Law, nu: Law) -> Fraction:
 
 
 def couples(mu: Law, nu: Law, reach: Fraction, tolerance: float = 1e-9) -> bool:
-    """Whether an LP over couplings moves all but a rounding of the mass within reach. Blind for tails below the tolerance."""
+    """Whether an LP over couplings moves all mass within reach, up to a tolerance: blind for smaller tails."""
     p, q = list(mu.items()), list(nu.items())
     allowed = [(i, j) for i, (x, _) in enumerate(p) for j, (y, _) in enumerate(q) if apart(x, y) <= reach]
     if not allowed:
@@ -336,8 +336,8 @@ def decimal(number: Fraction) -> Decimal:
 def excess(mu: Law, nu: Law, epsilon: float, scale: float) -> float:
     """Σ_w max(0, P(w | s) − e^ε P(w | s')) over all whole outputs, with discrete Laplace noise on every output.
 
-    Beyond the box around the atoms both masses fall by the same factor ρ with every step, and so does what is summed: every
-    face of the box stands for geometric series.
+    Beyond the box around the atoms both masses fall by the same factor ρ with every step, and so does what is summed:
+    every face of the box stands for geometric series.
     """
     p, q = (({x if isinstance(x, tuple) else (x,): m for x, m in law.items()}) for law in (mu, nu))
     m = len(next(iter(p)))

@@ -1,7 +1,7 @@
-"""Laws of additive statistics of long chains, those that stand for many records among them, in numbers that never round.
+"""Laws of additive statistics of long chains, also where one stands for many records, in numbers that never round.
 
-The oracle holds Σ_n c_n z^n with whole numbers c_n as one huge decimal number, z = 10^width: a step of the chain is then
-additions and shifts, and P(X_i = a, F = n) for all n at once is one multiplication.
+The oracle holds Σ_n c_n z^n with whole numbers c_n as one huge decimal number, z = 10^width: a step of the chain is
+then additions and shifts, and P(X_i = a, F = n) for all n at once is one multiplication.
 """
 
 import decimal
@@ -325,7 +325,7 @@ def test_masses_below_the_least_double_given_a_record() -> None:
 
 
 def test_masses_of_many_sizes_at_once() -> None:
-    """Steps of probability 2^-50: masses from 1 down to 2^-3000, in no order, far more than one exponent of a double."""
+    """Steps of probability 2^-50: masses from 1 down to 2^-3000, in no order, beyond any double."""
     rare, often = 1, 2**50 - 1
     for values in ([0, 1], [1, -1], [0, 3]):
         check([1, 0], [[rare, often], [rare, often]], np.array(values), 60)

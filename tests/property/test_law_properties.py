@@ -61,7 +61,8 @@ def scale(make: Callable[[], Any], query: Any, epsilon: float) -> float:
     try:
         return make().calibrate(query, epsilon).scale
     except ModelError as error:
-        assert "nothing to hide" in str(error) or "tells nothing" in str(error) or "no secret to protect" in str(error)
+        if not any(words in str(error) for words in ("nothing to hide", "tells nothing", "no secret to protect")):
+            raise
         return 0.0
 
 
