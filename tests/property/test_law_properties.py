@@ -260,7 +260,7 @@ def test_the_promise_is_not_kept_by_less_noise() -> None:
 
 
 def test_tails_in_closed_form() -> None:
-    """The oracle's geometric series against adding up far out; where δ is 0 and where it is not, in one and two dimensions."""
+    """The oracle's geometric series against adding up far out, in one and in two dimensions."""
     half = Fraction(1, 2)
     mu, nu = {Fraction(0): half, Fraction(1): half}, {Fraction(1): half, Fraction(5): half}
     for one, other in ((mu, nu), (nu, mu)):
