@@ -13,6 +13,7 @@ from pufferfish.errors import QueryError
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import Theta
+from pufferfish.models.secrets import SecretPair
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 
 __all__ = ["Calibration", "Witness"]
@@ -78,6 +79,11 @@ class Bound(Protocol):
     @property
     def delta(self) -> float:
         """Probability with which the promise may fail."""
+        ...
+
+    @property
+    def secrets(self) -> tuple[SecretPair, ...] | None:
+        """The pairs of secrets that shall not be told apart; None for any two values of any record."""
         ...
 
     def verify(self, calibration: "Calibration") -> tuple[float, Witness | None]:
@@ -182,12 +188,19 @@ class Calibration:
         """A scale that is too small: independent Laplace noise of less on every output is not ε-Pufferfish here.
 
         Found by sign tilts (docs/propagation.md, "How near the least possible"); ``scale / lower_bound`` says how much
-        noise any other calibration of Laplace noise could save at most. 0 where no such scale was found. With
-        unobserved records it holds for a chain whose observed records follow each other.
+        noise any other calibration of Laplace noise could save at most. 0 where no such scale was found, and where
+        secrets are given: it is for any two values of any record. With unobserved records it holds for a chain whose
+        observed records follow each other.
         """
         linear = self.linear
         known = isinstance(self.theta, ChainClass) and not self.theta.stands_for_more
-        if not known or self.delta or not isinstance(linear, LinearQuery) or linear.factors is not None:
+        if (
+            not known
+            or self.delta
+            or self.bound.secrets is not None
+            or not isinstance(linear, LinearQuery)
+            or linear.factors is not None
+        ):
             return 0.0
         records = max(chain.records for chain in self.length)
         chains = [

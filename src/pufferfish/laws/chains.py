@@ -14,13 +14,13 @@ from pufferfish.core.mixtures import LawFamily
 from pufferfish.core.progress import report_progress
 from pufferfish.core.rounding import UNIT
 from pufferfish.core.wide import Wide
-from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.errors import NotApplicableError
 from pufferfish.laws.coding import Coding
 from pufferfish.laws.pairs import About, LawPair, counts_of, place_of, records_of
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.markov_chain import MarkovChain
-from pufferfish.models.secrets import RecordIs, Secret, SecretPair
+from pufferfish.models.secrets import RecordIs, Secret, SecretPair, check_states
 from pufferfish.queries import LinearQuery
 
 __all__ = ["chain_pairs"]
@@ -202,14 +202,10 @@ def _of_secrets(
 
 def _allowed(secret: Secret, chain: MarkovChain, steps: Sequence[int]) -> list[list[NDArray[np.bool_] | None]]:
     """Return for every record of every chain the states that a secret leaves it."""
+    check_states(secret, chain.states)
     found: list[list[NDArray[np.bool_] | None]] = [[None] * length for length in steps]
     for condition in records_of(secret, "Markov chains"):
         c, t = place_of(condition.record, steps, secret, ("chain", "step"))
-        unknown = [state for state in condition.states if state not in chain.states]
-        if unknown:
-            raise ParameterError(
-                f"secret {str(secret)!r}: there is no state {unknown[0]!r}. States: {', '.join(chain.states[:20])}"
-            )
         mask = np.array([state in condition.states for state in chain.states])
         before = found[c][t]
         found[c][t] = mask if before is None else mask & before

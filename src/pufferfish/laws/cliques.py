@@ -8,10 +8,9 @@ import numpy as np
 
 from pufferfish.core.law import Law, sum_of
 from pufferfish.core.wide import Wide
-from pufferfish.errors import ParameterError
 from pufferfish.laws.pairs import About, LawPair, place_of, records_of
 from pufferfish.models.cliques import Cliques
-from pufferfish.models.secrets import CountIs, Secret, SecretPair
+from pufferfish.models.secrets import CountIs, Secret, SecretPair, check_states
 from pufferfish.queries import LinearQuery
 
 __all__ = ["clique_pairs"]
@@ -44,12 +43,11 @@ def clique_pairs(
 
 def _given(cliques: Cliques, secret: Secret) -> Law | None:
     """Return the law of the number of people who have it, given a secret; None if that is impossible."""
+    check_states(secret, cliques.states)
     having: dict[int, set[int]] = {}
     lacking: dict[int, set[int]] = {}
     for condition in records_of(secret, cliques.kind):
         c, member = place_of(condition.record, cliques.groups, secret, ("clique", "member"))
-        for state in condition.states:
-            _check_state(state, cliques, secret)
         has = [state == cliques.states[1] for state in condition.states]
         if len(has) == 1:
             (having if has[0] else lacking).setdefault(c, set()).add(member)
@@ -63,24 +61,14 @@ def _given(cliques: Cliques, secret: Secret) -> Law | None:
     total = sum_of((part, 1) for part in parts)
     for condition in secret.conditions:
         if isinstance(condition, CountIs):
-            for state in condition.states:
-                _check_state(state, cliques, secret)
-            if len(condition.states) == 1:
-                people, ill = sum(cliques.groups), condition.states[0] == cliques.states[1]
-                numbers = [total.start + n for n in range(total.size)]
-                kept = np.array([condition.allows(n if ill else people - n) for n in numbers])
-                if not (kept & total.masses.positive).any():
-                    return None
-                levels = np.where(kept, total.masses.levels, -(2**40))
-                total = Law.of(total.start, Wide(np.where(kept, total.masses.values, 0.0), levels), total.log_error)
+            people, ill = sum(cliques.groups), condition.states[0] == cliques.states[1]
+            numbers = [people if len(condition.states) == 2 else total.start + n for n in range(total.size)]
+            kept = np.array([condition.allows(n if ill or len(condition.states) == 2 else people - n) for n in numbers])
+            if not (kept & total.masses.positive).any():
+                return None
+            levels = np.where(kept, total.masses.levels, -(2**40))
+            total = Law.of(total.start, Wide(np.where(kept, total.masses.values, 0.0), levels), total.log_error)
     return total
-
-
-def _check_state(state: str, cliques: Cliques, secret: Secret) -> None:
-    if state not in cliques.states:
-        raise ParameterError(
-            f"secret {str(secret)!r}: there is no state {state!r}. States: {', '.join(cliques.states)}"
-        )
 
 
 def _trimmed(masses: Sequence[Fraction]) -> tuple[int, Sequence[Fraction]]:

@@ -31,7 +31,7 @@ class Coding:
     query : LinearQuery
         The query.
     counts : sequence of CountIs
-        What secrets count.
+        What secrets count; each set of states is counted once, and not at all where the query itself tells its number.
     states : sequence of str
         The k states.
     records : int
@@ -39,7 +39,7 @@ class Coding:
     """
 
     def __init__(self, query: LinearQuery, counts: Sequence[CountIs], states: Sequence[str], records: int) -> None:
-        self._query, self._counts, self._records = query, tuple(dict.fromkeys(counts)), records
+        self._query, self._records = query, records
         line = query.line
         self.norm = 1 if line is None else line.norm
         k = len(states)
@@ -53,8 +53,13 @@ class Coding:
         factors = np.ones(1, dtype=np.int64) if query.factors is None else query.factors
         times = records if query.factors is None else 1
         moves = factors[:, None, None] * base[None, :, :]  # record, coordinate, state
-        chosen = np.array([[state in count.states for state in states] for count in self._counts], dtype=np.int64)
-        chosen = chosen.reshape(len(self._counts), k)
+        sets = dict.fromkeys(tuple(state in count.states for state in states) for count in counts)
+        self._states = tuple(states)
+        alone = line is not None and query.factors is None
+        self._same = {s for s in sets if alone and np.array_equal(np.array(s), base[0])}
+        self._other = {s for s in sets if alone and np.array_equal(1 - np.array(s), base[0])}
+        self._sets = [s for s in sets if s not in self._same and s not in self._other]
+        chosen = np.array(self._sets, dtype=np.int64).reshape(len(self._sets), k)
         low = moves.min(axis=2)
         self._least = low.sum(axis=0) * times
         radices = [int(r) + 1 for r in (moves.max(axis=2) - low).sum(axis=0) * times] + [records + 1] * len(chosen)
@@ -77,25 +82,37 @@ class Coding:
         """Return the law of the query from that of the code, given what secrets say of counts; None if impossible."""
         if law is None:
             return None
-        if self._single:
+        if self._single and not given:
             return replace(law, start=law.start + int(self._least[0]))
         values, levels = np.zeros(self._size), np.full(self._size, -(2**40), dtype=np.int64)
         there = slice(law.start, law.start + law.size)
         values[there], levels[there] = law.masses.values, law.masses.levels
+        for count in given:
+            values = np.where(self._allowed(count), values, 0.0)
+        levels = np.where(values > 0, levels, -(2**40))
         table = Wide(values.reshape(self._rows, -1), levels.reshape(self._rows, -1))
-        allowed = np.ones(self._rows, dtype=bool)
-        rest = np.arange(self._rows)
-        for count in self._counts:
-            rest, digit = rest // (self._records + 1), rest % (self._records + 1)
-            if count in given:
-                allowed &= np.array([count.allows(int(d)) for d in digit])
-        if not table[allowed].positive.any():
+        if not table.positive.any():
             return None
-        found = Law.of(0, table[allowed].sum(axis=0), law.log_error)
+        found = Law.of(0, table.sum(axis=0), law.log_error)
         found = replace(found, log_weight=found.log_weight + law.log_weight)
         if len(self._radices) == 1:
             return replace(found, start=found.start + int(self._least[0]))
         return self._vectors(found)
+
+    def _allowed(self, count: CountIs) -> NDArray[np.bool_]:
+        """Return for every code whether it has a count in the range that a secret says."""
+        codes = np.arange(self._size)
+        key = tuple(state in count.states for state in self._states)
+        if key in self._same:
+            number = codes % self._radices[0] + self._least[0]
+        elif key in self._other:
+            number = self._records - (codes % self._radices[0] + self._least[0])
+        else:
+            place = self._size // self._rows * (self._records + 1) ** self._sets.index(key)
+            number = codes // place % (self._records + 1)
+        low = 0 if count.at_least is None else count.at_least
+        high = self._records if count.at_most is None else count.at_most
+        return (number >= low) & (number <= high)
 
     def _vectors(self, law: Law) -> VectorLaw:
         positive = law.masses.positive

@@ -15,7 +15,7 @@ from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.laws.coding import Coding
 from pufferfish.laws.pairs import About, LawPair, counts_of, records_of
 from pufferfish.models.bayesian_network import BayesianNetwork
-from pufferfish.models.secrets import Secret, SecretPair
+from pufferfish.models.secrets import Secret, SecretPair, check_states
 from pufferfish.queries import LinearQuery
 
 __all__ = ["network_pairs"]
@@ -92,6 +92,7 @@ def _weights(network: BayesianNetwork, values: NDArray[np.int64]) -> list[NDArra
 
 
 def _allowed(secret: Secret, network: BayesianNetwork) -> list[NDArray[np.bool_] | None]:
+    check_states(secret, network.states)
     found: list[NDArray[np.bool_] | None] = [None] * len(network.nodes)
     for condition in records_of(secret, network.kind):
         if condition.record not in network.nodes:

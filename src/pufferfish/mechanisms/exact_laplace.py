@@ -21,7 +21,7 @@ from pufferfish.core.inversion import bracket
 from pufferfish.core.laplace_loss import laplace_loss
 from pufferfish.core.law import Law, VectorLaw
 from pufferfish.core.mixtures import LawFamily, mixture_loss
-from pufferfish.core.rounding import down
+from pufferfish.core.rounding import down, up
 from pufferfish.errors import NotApplicableError
 from pufferfish.laws import LawPair
 from pufferfish.mechanisms.of_laws import Decisive, LawMechanism
@@ -35,6 +35,9 @@ _KEPT = 3_000_000
 
 _TOLERANCE = 1e-10
 """How near the loss of the least noise comes to ε, relatively."""
+
+_TINY = 1e-6
+"""Losses below this are also bounded by how far the law moves."""
 
 _ROOM = 2e-10
 """More noise than needed, relatively, so that pairs of laws that need the same are not searched one by one."""
@@ -133,10 +136,16 @@ class ExactLaplace(LawMechanism):
 
 
 def _loss(pair: LawPair, scale: float) -> float:
-    """Return what Laplace noise on the one number leaks of a pair of secrets."""
+    """Return what Laplace noise on the one number leaks of a pair of secrets, rounded up."""
     mu, nu = pair.mu, pair.nu
     if isinstance(mu, LawFamily) and isinstance(nu, LawFamily):
-        return mixture_loss(mu, nu, scale)
-    assert isinstance(mu, Law)
-    assert isinstance(nu, Law)
-    return laplace_loss(mu, nu, scale)
+        found = mixture_loss(mu, nu, scale)
+    else:
+        assert isinstance(mu, Law)
+        assert isinstance(nu, Law)
+        found = laplace_loss(mu, nu, scale)
+    if found > _TINY:
+        return found
+    moved = shift_of(pair)  # its rounding is less than that of a loss that is next to nothing
+    by_distance = [up(moved.certain / pair.about.norm / scale), up(moved.near / pair.about.norm / scale + moved.slack)]
+    return min(found, *by_distance)

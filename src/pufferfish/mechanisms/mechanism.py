@@ -10,6 +10,7 @@ from pufferfish.errors import NotApplicableError, ParameterError, QueryError
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import Theta, as_theta, lengths_of
+from pufferfish.models.secrets import SecretPair
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 
 __all__ = ["Mechanism", "as_epsilon"]
@@ -83,6 +84,11 @@ class Mechanism(ABC):
     def length(self) -> tuple[ChainLength, ...]:
         """Lengths of the independent chains."""
         return self._length
+
+    @property
+    def secrets(self) -> tuple[SecretPair, ...] | None:
+        """The pairs of secrets that shall not be told apart; None for any two values of any record."""
+        return None
 
     @property
     def delta(self) -> float:

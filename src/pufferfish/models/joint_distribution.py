@@ -11,7 +11,7 @@ from typing import Any
 
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.models.masses import exact_law
-from pufferfish.models.secrets import CountIs, RecordIs, Secret
+from pufferfish.models.secrets import RecordIs, Secret, check_states
 from pufferfish.models.states import state_label
 
 __all__ = ["JointDistribution"]
@@ -102,17 +102,13 @@ class JointDistribution:
         ParameterError
             If the secret names a record or a state that is not there.
         """
+        check_states(secret, self.states)
         for condition in secret.conditions:
             if isinstance(condition, RecordIs) and condition.record not in self.variables:
                 raise ParameterError(
                     f"secret {str(secret)!r}: there is no record {condition.record!r}. Records: "
                     f"{', '.join(str(v) for v in self.variables[:20])}"
                 )
-            if isinstance(condition, RecordIs | CountIs):
-                for state in condition.states:
-                    if state not in self.states:
-                        known = ", ".join(self.states[:20])
-                        raise ParameterError(f"secret {str(secret)!r}: there is no state {state!r}. States: {known}")
         return tuple(i for i, row in enumerate(self.databases) if secret.holds(row))
 
     def probability(self, secret: Secret) -> Fraction:

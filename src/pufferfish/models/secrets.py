@@ -14,7 +14,7 @@ from typing import Any
 from pufferfish.errors import ParameterError
 from pufferfish.models.states import state_label
 
-__all__ = ["CountIs", "Fact", "RecordIs", "Secret", "SecretPair", "as_secret_pairs"]
+__all__ = ["CountIs", "Fact", "RecordIs", "Secret", "SecretPair", "as_secret_pairs", "check_states"]
 
 SecretPair = tuple["Secret", "Secret"]
 
@@ -176,6 +176,21 @@ class _Joined(Secret):
 
     def __str__(self) -> str:
         return " and ".join(str(part) for part in self.parts)
+
+
+def check_states(secret: Secret, states: Sequence[str]) -> None:
+    """Refuse a secret that names a state which no record can have.
+
+    Raises
+    ------
+    ParameterError
+        If it names one.
+    """
+    for condition in secret.conditions:
+        for state in () if isinstance(condition, Fact) else condition.states:
+            if state not in states:
+                known = ", ".join(states[:20])
+                raise ParameterError(f"secret {str(secret)!r}: there is no state {state!r}. States: {known}")
 
 
 def as_secret_pairs(secrets: Any) -> tuple[SecretPair, ...] | None:

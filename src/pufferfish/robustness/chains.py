@@ -14,8 +14,8 @@ from pufferfish.errors import NotApplicableError
 from pufferfish.laws.pairs import place_of
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.markov_chain import MarkovChain
-from pufferfish.models.secrets import RecordIs, Secret
-from pufferfish.robustness.distance import OVER_BELIEF, OVER_THETA, SAME, Distance, Others, check_states, larger
+from pufferfish.models.secrets import RecordIs, Secret, check_states
+from pufferfish.robustness.distance import OVER_BELIEF, OVER_THETA, SAME, Distance, Others, larger
 
 __all__ = ["ChainSecret", "between_chains", "chain_secret"]
 
@@ -48,7 +48,7 @@ def chain_secret(secret: Secret, lengths: Sequence[ChainLength], states: Sequenc
             "JointDistribution takes any secret"
         )
     chain, step = place_of(secret.record, [c.steps for c in lengths], secret, ("chain", "step"))
-    check_states(secret, secret.states, states)
+    check_states(secret, states)
     return ChainSecret(chain, step, tuple(states.index(s) for s in secret.states), str(secret))
 
 

@@ -14,8 +14,8 @@ from pufferfish.core.rounding import up
 from pufferfish.errors import NotApplicableError
 from pufferfish.laws.pairs import place_of
 from pufferfish.models.cliques import Cliques
-from pufferfish.models.secrets import CountIs, RecordIs, Secret
-from pufferfish.robustness.distance import OVER_BELIEF, OVER_THETA, Distance, Others, check_states, larger, log_largest
+from pufferfish.models.secrets import CountIs, RecordIs, Secret, check_states
+from pufferfish.robustness.distance import OVER_BELIEF, OVER_THETA, Distance, Others, larger, log_largest
 
 __all__ = ["between_cliques"]
 
@@ -105,6 +105,7 @@ def _clique_conditions(
 
     None for the first where it contradicts itself.
     """
+    check_states(secret, cliques.states)
     said: dict[tuple[int, int], set[str]] = {}
     counts: list[CountIs] = []
     for condition in secret.conditions:
@@ -113,7 +114,6 @@ def _clique_conditions(
                 f"secret {str(secret)!r}: cliques do not list their databases, so a Fact cannot be looked up; use "
                 "RecordIs and CountIs, or a JointDistribution"
             )
-        check_states(secret, condition.states, cliques.states)
         if isinstance(condition, CountIs):
             counts.append(condition)
             continue

@@ -1,16 +1,14 @@
 """Divergences between one belief and one member of Θ, and how those of independent parts add up."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from pufferfish.core.rounding import log_up, up
-from pufferfish.errors import ParameterError
-from pufferfish.models.secrets import Secret
 
-__all__ = ["OVER_BELIEF", "OVER_THETA", "SAME", "Distance", "Others", "check_states", "larger", "log_largest"]
+__all__ = ["OVER_BELIEF", "OVER_THETA", "SAME", "Distance", "Others", "larger", "log_largest"]
 
 OVER_THETA = "belief over theta"
 OVER_BELIEF = "theta over belief"
@@ -56,12 +54,3 @@ def log_largest(pairs: Iterable[tuple[Fraction, Fraction]], totals: tuple[Any, A
         if p:
             largest = max(largest, p / q)
     return max(0.0, log_up(largest * Fraction(totals[1]) / Fraction(totals[0])))
-
-
-def check_states(secret: Secret, named: Sequence[str], states: Sequence[str]) -> None:
-    """Refuse a secret that names a state which is not there."""
-    for state in named:
-        if state not in states:
-            raise ParameterError(
-                f"secret {str(secret)!r}: there is no state {state!r}. States: {', '.join(states[:20])}"
-            )
