@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.law import Law, log_rounding
+from pufferfish.core.progress import report_progress
 from pufferfish.core.rounding import UNIT
 from pufferfish.core.wide import Wide
 
@@ -38,6 +39,9 @@ _SHORTEST = 24
 """Chains of fewer steps have every law computed."""
 
 _GROWTH = 1.3
+
+_REPORTED = 64
+"""Steps between reports of progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +164,7 @@ class AdditiveChain:
         if self._others is not None:
             right = _rows(self._others.masses, self.k)
         for node in range(self.steps - 1, -1, -1):
+            self._report(self.steps - 1 - node)
             if node <= highest:
                 yield self._node(node, left.pop().convolved(right))
             right = self._pulled(right, node)
@@ -173,10 +178,15 @@ class AdditiveChain:
             right.append(self._pulled(right[-1], node))
         left = self._sweep_forward(with_others=True)
         for node in range(self.steps):
+            self._report(self.steps + node)
             if node >= lowest:
                 yield self._node(node, right.pop().convolved(left))
             if node + 1 < self.steps:
                 left = left.pushed(self._p, self._adds[node + 1])
+
+    def _report(self, done: int) -> None:
+        if done % _REPORTED == 0:
+            report_progress("laws of the query", done / (2 * self.steps))
 
     def _node(self, node: int, joint: Wide) -> NodeLaws:
         laws = [Law.of(self.start, row, self._error) if row.positive.any() else None for row in _each(joint)]

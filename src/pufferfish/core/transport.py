@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from pufferfish.core.law import Law
-from pufferfish.core.rounding import UNIT, float_up
+from pufferfish.core.rounding import UNIT, float_up, up
 
 __all__ = ["Shift", "carried", "distance", "shift", "unmatched"]
 
@@ -69,7 +69,7 @@ def shift(mu: Law, nu: Law) -> Shift:
             high = middle
         else:
             low = middle
-    slack = mu.log_error + nu.log_error + 2 * math.log1p(float(s)) + 4 * UNIT
+    slack = up(mu.log_error + nu.log_error + 2 * math.log1p(float(s)) + 4 * UNIT)
     return Shift(at_most, high, slack if high < at_most else 0.0)
 
 
