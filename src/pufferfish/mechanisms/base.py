@@ -11,24 +11,19 @@ Laplace scale, vector queries and composition (losses of several releases add be
 alone. Both directions round towards privacy.
 """
 
-import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pufferfish.calibration import Calibration, Witness
-from pufferfish.core.rounding import UNIT
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.mechanisms.losses import Losses, Profile, as_losses
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
 from pufferfish.queries import LinearQuery, Query
 
 __all__ = ["InfluenceBound"]
-
-_MOST_NUDGES = 30
 
 
 class InfluenceBound(Mechanism):
@@ -129,7 +124,9 @@ class InfluenceBound(Mechanism):
         epsilon = as_epsilon(epsilon)
         linear = self.bind(query)
         if not isinstance(linear, LinearQuery):
-            raise QueryError(f"{self.title} bounds what single records move, which is not known of a function")
+            raise NotApplicableError(
+                f"{self.title} does not apply: it bounds what single records move, which is not known of a function"
+            )
         losses = self._losses_of(linear)
         with self._lock:
             scale, witness = self._least_divisor(losses, epsilon)
@@ -138,14 +135,4 @@ class InfluenceBound(Mechanism):
                 "under every θ each record has one possible state only: there is no secret to protect "
                 "and no noise to calibrate; check initial_distribution and the zeros of transition_matrix"
             )
-        for nudge in range(_MOST_NUDGES):
-            if not 0 < scale < math.inf:
-                break
-            found = Calibration(
-                epsilon=epsilon, unit_scale=scale, query=query, linear=linear, witness=witness, bound=self
-            )
-            leakage, decides = self.verify(found)
-            if leakage <= epsilon and decides is not None:
-                return replace(found, witness=decides)
-            scale *= 1 + UNIT * 4**nudge
-        raise NotApplicableError(f"{self.title} does not apply: no finite noise is enough at epsilon={epsilon:g}")
+        return self._proven(query, linear, epsilon, scale, witness)

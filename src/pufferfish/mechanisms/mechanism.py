@@ -3,9 +3,11 @@
 import math
 import threading
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from pufferfish.calibration import Calibration, Witness
+from pufferfish.core.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
@@ -14,6 +16,8 @@ from pufferfish.models.secrets import SecretPair
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 
 __all__ = ["Mechanism", "as_epsilon"]
+
+_MOST_NUDGES = 30
 
 
 class Mechanism(ABC):
@@ -113,6 +117,22 @@ class Mechanism(ABC):
     @abstractmethod
     def verify(self, calibration: Calibration) -> tuple[float, Witness | None]:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
+
+    def _proven(
+        self, query: Query, bound: BoundQuery, epsilon: float, unit_scale: float, witness: Witness
+    ) -> Calibration:
+        """Return a calibration with this noise, or hardly more, that has been verified."""
+        for nudge in range(_MOST_NUDGES):
+            if not 0 < unit_scale < math.inf:
+                break
+            found = Calibration(
+                epsilon=epsilon, unit_scale=unit_scale, query=query, linear=bound, witness=witness, bound=self
+            )
+            leakage, decides = self.verify(found)
+            if leakage <= epsilon and decides is not None:
+                return replace(found, witness=decides)
+            unit_scale *= 1 + UNIT * 4**nudge
+        raise NotApplicableError(f"{self.title} does not apply: no finite noise is enough at epsilon={epsilon:g}")
 
     def bind(self, query: Query) -> BoundQuery:
         """Return a query on the states and records of Θ.

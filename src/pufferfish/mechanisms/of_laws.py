@@ -5,14 +5,12 @@ they prove holds for this one release: knowing the value of another query, or of
 their ε never adds, and a ledger refuses them.
 """
 
-import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pufferfish.calibration import Calibration, Witness
-from pufferfish.core.rounding import UNIT
 from pufferfish.errors import ModelError, NotApplicableError
 from pufferfish.laws import About, LawPair, pairs_of_laws
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
@@ -21,8 +19,6 @@ from pufferfish.models.secrets import SecretPair, as_secret_pairs
 from pufferfish.queries import BoundQuery, Query
 
 __all__ = ["Decisive", "LawMechanism"]
-
-_MOST_NUDGES = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,19 +130,8 @@ class LawMechanism(Mechanism):
                 f"{self.title} does not apply: under every θ the query's law is the same whichever secret holds, so it "
                 "tells nothing about them and there is no noise to calibrate"
             )
-        scale = found.value
-        for nudge in range(_MOST_NUDGES):
-            if not 0 < scale < math.inf:
-                break
-            with self._lock:
-                worst = self._leaks(query, scale)
-            if worst.value <= epsilon and worst.about is not None:
-                witness = _witness(worst, worst.about, bound)
-                return Calibration(
-                    epsilon=epsilon, unit_scale=scale, query=query, linear=bound, witness=witness, bound=self
-                )
-            scale *= 1 + UNIT * 4**nudge
-        raise NotApplicableError(f"{self.title} does not apply: no finite noise is enough at epsilon={epsilon:g}")
+        witness = _witness(found, found.about, bound)
+        return self._proven(query, bound, epsilon, found.value, witness)
 
     def verify(self, calibration: Calibration) -> tuple[float, Witness | None]:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
