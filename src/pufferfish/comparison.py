@@ -64,8 +64,9 @@ class Comparison(tuple[ComparisonRow, ...]):
                 lines.append(f"{row.title:<20}{'N/A':>12}  {row.reason}")
             else:
                 ratio = "" if row.over_lower_bound is None else f"{row.over_lower_bound:.4g}"
+                multiplier = "" if row.noise_multiplier is None else f"{row.noise_multiplier:.6g}"
                 lines.append(
-                    f"{row.title:<20}{row.scale:>12.6g}{row.noise_multiplier:>18.6g}"
+                    f"{row.title:<20}{row.scale:>12.6g}{multiplier:>18}"
                     f"{row.expected_l1_error:>19.6g}{ratio:>15}{row.seconds:>9.2f}"
                 )
         return "\n".join(lines)
