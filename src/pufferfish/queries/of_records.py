@@ -16,8 +16,9 @@ __all__ = ["Function", "Weighted", "Window"]
 
 
 def _inner(query: Any, states: Sequence[str], records: int, name: str) -> LinearQuery:
-    found = query.bind(states, records) if isinstance(query, Query) else None
-    if not isinstance(found, LinearQuery) or found.factors is not None:
+    plain = isinstance(query, Query) and not isinstance(query, Window | Weighted)
+    found = query.bind(states, records) if plain else None
+    if not isinstance(found, LinearQuery):
         raise QueryError(f"{name} is of {query!r}, expected a query such as Count(state), Histogram() or Sum(values)")
     return found
 
