@@ -155,11 +155,12 @@ def _ratio(n: Logs, d: Logs) -> Logs:
 def _quadratic(n0: Logs, n1: Logs, n2: Logs, d0: Logs, d1: Logs, d2: Logs) -> Logs:
     """Bound log sup over t > 0 of (n₀ + n₁t + n₂t²)/(d₀ + d₁t + d₂t²), coefficients given as logs."""
     ends = np.maximum(_ratio(n0, d0), _ratio(n2, d2))
-    # t is measured so that d₀ and d₂ are alike, and all are divided by the larger of them and d₁
+    # without d₀ or d₂ it is a ratio of two sums of two terms: at most the larger of the ratios of terms
+    lopsided = (d0 == -np.inf) | (d2 == -np.inf)
+    # else t is measured so that d₀ and d₂ are alike, which makes d₁ the largest, and all are divided by that
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        turn = np.where(np.isfinite(d0) & np.isfinite(d2), (d2 - d0) / 2, 0.0)
-        top = np.maximum(np.maximum(d0, d2 - 2 * turn), d1 - turn)
-        top = np.where(np.isfinite(top), top, 0.0)
+        turn = np.where(lopsided, 0.0, (d2 - d0) / 2)
+        top = np.where(lopsided, 0.0, d1 - turn)
         m0, m1, m2 = np.exp(n0 - top), np.exp(n1 - turn - top), np.exp(n2 - 2 * turn - top)
         e0, e1, e2 = np.exp(d0 - top), np.exp(d1 - turn - top), np.exp(d2 - 2 * turn - top)
         square, linear, constant = e1**2 - 4 * e0 * e2, 2 * (m1 * e1 - 2 * (e0 * m2 + m0 * e2)), m1**2 - 4 * m0 * m2
@@ -176,5 +177,5 @@ def _quadratic(n0: Logs, n1: Logs, n2: Logs, d0: Logs, d1: Logs, d2: Logs) -> Lo
             holds = (over <= 0) | (over * over * (1 + _ROUND) <= 4 * first * last * (1 - _ROUND))
             found = np.where(holds & (first >= 0) & (last >= 0), np.log(λ), found)
     nothing = (n0 == -np.inf) & (n1 == -np.inf) & (n2 == -np.inf)
-    unbounded = (ends > _FARTHEST) | ((d0 == -np.inf) & (d1 == -np.inf) & (d2 == -np.inf))
-    return np.where(nothing, -np.inf, np.where(unbounded, np.inf, np.maximum(found, ends)))
+    found = np.where(ends > _FARTHEST, np.inf, np.maximum(found, ends))
+    return np.where(nothing, -np.inf, np.where(lopsided, np.maximum(ends, _ratio(n1, d1)), found))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pufferfish.core.mixtures import _worst_ratio
+from pufferfish.core.mixtures import _quadratic, _worst_ratio
 
 
 def ratio(forms: list[np.ndarray], q: np.ndarray) -> np.ndarray:
@@ -43,3 +43,18 @@ def test_impossible_secrets() -> None:
     assert _worst_ratio(np.array([[never], [never]]), b, a, b)[0] == -np.inf
     with_zero = np.array([[zero], [zero]])
     assert _worst_ratio(with_zero, with_zero, with_zero, np.array([[never], [zero]]))[0] == np.inf
+
+
+def test_first_states_that_all_but_rule_a_secret_out() -> None:
+    """Terms that no double holds beside the others still decide."""
+    never, zero = -np.inf, 0.0
+    alpha = np.array([[-930.0], [3.0]])
+    beta = np.array([[zero], [never]])
+    gamma = np.array([[-930.0], [zero]])
+    delta = np.array([[never], [zero]])
+    # (α₀ + α₁t)(β₀) / ((γ₀ + γ₁t)(δ₁t)): unbounded at t → 0
+    assert _worst_ratio(alpha, beta, gamma, delta)[0] == np.inf
+    n = [np.array([v]) for v in (never, -900.0, 5.0)]
+    d = [np.array([v]) for v in (never, -902.0, 6.0)]
+    assert _quadratic(*n, *d)[0] == 2.0
+    assert _quadratic(*n[::-1], *d[::-1])[0] == 2.0
