@@ -552,6 +552,8 @@ def _print_release(found: Release) -> None:
     if found.ledger is not None:
         booked = found.ledger
         click.echo(f"ledger: number {booked.entry}, spent {_number(booked.spent)} of {_number(booked.budget)} in all")
+    if found.mechanism.name not in {bound.name for bound in BOUNDS}:
+        click.echo(found.not_promised[-1])
     if found.postprocessing:
         click.echo(f"post-processed: {found.postprocessing}")
     click.echo(found.promise)

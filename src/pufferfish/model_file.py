@@ -9,7 +9,7 @@ import msgspec
 from pufferfish.errors import ModelError, RecordError
 from pufferfish.files import read_record, write_whole
 from pufferfish.models.bayesian_network import BayesianNetwork
-from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.chain_class import ChainClass, as_chain_class
 from pufferfish.models.cliques import Cliques
 from pufferfish.models.joint_distribution import JointDistribution
 from pufferfish.models.markov_chain import MarkovChain
@@ -27,7 +27,7 @@ class Model:
 
     Parameters
     ----------
-    theta : ChainClass
+    theta : ChainClass, MarkovChain or list of MarkovChain
         The class.
     bins : tuple of float, optional
         Edges by which a numeric column becomes the states of Θ.
@@ -41,6 +41,9 @@ class Model:
     bins: tuple[float, ...] | None = None
     step: str | None = None
     fitted_on: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "theta", as_chain_class(self.theta))
 
 
 class ChainRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -55,7 +55,7 @@ def test_the_flu_example_that_was_left_out() -> None:
     """
     laws = {"healthy": {0: "1/2", 1: "1/6", 2: "1/6", 3: "1/6"}, "sick": dict.fromkeys(range(1, 5), "1/4")}
     exact = {secret: {n: Fraction(m) for n, m in law.items()} for secret, law in laws.items()}
-    theta = pf.GivenLaws(exact, records=4, states=["healthy", "flu"])
+    theta = pf.GivenLaws(exact, records=4, states=["healthy", "flu"], query=SICK)
     assert pf.Wasserstein(theta).distance(SICK) == 2
     assert pf.GroupDP(theta).calibrate(SICK, 1.0).scale == pytest.approx(4, rel=1e-9)
 

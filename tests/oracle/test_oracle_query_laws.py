@@ -713,16 +713,15 @@ def test_laws_of_ones_own(seed: int) -> None:
         # a mean is on a grid of its own: a float next to a multiple of the unit stands for it
         theta = pf.GivenLaws(lambda query, write=write: laws_of(asks[query], write), records=n, states=joint.states)
         check(lambda kind, theta=theta: kind(theta), list(asks.items()), pairs)
-        vectors = pf.GivenLaws(laws_of(histogram(k), write), records=n, states=joint.states)
-        assert pf.Wasserstein(vectors).distance(pf.Histogram(relative=False)) == farthest(
-            pairs(histogram(k)), bottleneck
-        )
+        counts = pf.Histogram(relative=False)
+        vectors = pf.GivenLaws(laws_of(histogram(k), write), records=n, states=joint.states, query=counts)
+        assert pf.Wasserstein(vectors).distance(counts) == farthest(pairs(histogram(k)), bottleneck)
 
 
 def test_pairs_of_given_laws() -> None:
     laws = {"a": {0: 1.0}, "b": {1: 1.0}, "c": {5: 1.0}}
     for pairs, truth in ((None, 5), ([("a", "b")], 1), ([("b", "c")], 4), ([("a", "b"), ("c", "b")], 4)):
-        theta = pf.GivenLaws(laws, records=5, states=[0, 1], pairs=pairs)
+        theta = pf.GivenLaws(laws, records=5, states=[0, 1], pairs=pairs, query=pf.Count(1))
         assert pf.Wasserstein(theta).distance(pf.Count(1)) == truth
         assert pf.ExactLaplace(theta).calibrate(pf.Count(1), 0.5).scale == pytest.approx(2 * truth, rel=1e-8)
 

@@ -252,7 +252,7 @@ def test_the_promise_is_not_kept_by_less_noise() -> None:
     # a share of 0.05 goes 50 away: that is what is left behind, and all that is broken
     given_laws = {"here": {0: "1/2", 1: "1/2"}, "there": {1: "1/2", 2: "9/20", 50: "1/20"}}
     exact = {name: {n: Fraction(m) for n, m in law.items()} for name, law in given_laws.items()}
-    loose = pf.ApproximateWasserstein(pf.GivenLaws(exact, records=50, states=[0, 1]), delta=0.06)
+    loose = pf.ApproximateWasserstein(pf.GivenLaws(exact, records=50, states=[0, 1], query=COUNT), delta=0.06)
     mu, nu = ({Fraction(n): m for n, m in law.items()} for law in exact.values())
     assert loose.distance(COUNT) == 1 < farthest([(mu, nu)]) == 49
     broken = promised([(mu, nu)], Fraction(1), 1.0, loose.calibrate(COUNT, 1.0).scale)

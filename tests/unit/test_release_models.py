@@ -126,7 +126,7 @@ def test_secrets_and_delta_are_in_the_promise() -> None:
     found = pf.release(data, pf.Count("flu"), calibration)
     assert found.delta == 1e-3
     assert "(at least 3 records are flu) or (at most 2 records are flu)" in found.promise
-    assert "but for a probability of at most 0.001," in found.promise
+    assert "has at most e^1 = 2.718 times the probability, plus 0.001," in found.promise
     assert found.mechanism.secrets == [(str(pair[0]), str(pair[1]))]
     assert "other than the secrets" in found.not_promised[1]
 
@@ -171,3 +171,69 @@ def test_what_a_function_can_be_is_not_known() -> None:
     calibration = pf.ExactLaplace(CHAIN, 3).calibrate(pf.Count("active"), 1.0)
     with pytest.raises(ParameterError, match="ledger is tied to a table"):
         pf.release(["rest"] * 3, pf.Count("active"), calibration, ledger=ledger)
+
+
+def test_secrets_of_given_laws_are_what_is_promised() -> None:
+    laws = {"outbreak": {3: 0.5, 4: 0.5}, "no outbreak": {0: 0.5, 1: 0.25, 2: 0.25}}
+    theta = pf.GivenLaws(laws, records=4, states=["healthy", "sick"], query=pf.Count("sick"))
+    calibration = pf.Wasserstein(theta).calibrate(pf.Count("sick"), 1.0)
+    found = pf.release(["sick"] * 4, pf.Count("sick"), calibration)
+    assert "(outbreak) or (no outbreak)" in found.promise
+    assert "any one record" not in found.promise
+    with pytest.raises(pf.PufferfishError, match="are those of"):
+        pf.Wasserstein(theta).calibrate(pf.Count("healthy"), 1.0)
+    with pytest.raises(pf.PufferfishError, match="query is missing"):
+        pf.GivenLaws(laws, records=4, states=["healthy", "sick"])
+
+
+def test_members_about_records_in_another_order_are_refused() -> None:
+    one, other = (
+        pf.JointDistribution([[0, 0], [1, 0]], [0.5, 0.5], variables=names, states=[0, 1])
+        for names in (["A", "B"], ["B", "A"])
+    )
+    with pytest.raises(pf.PufferfishError, match="in the same order"):
+        pf.Wasserstein([one, other])
+    tables = {"A": pf.CPT([0, 1], [0.5, 0.5]), "B": pf.CPT([0, 1], [1, 0])}
+    with pytest.raises(pf.PufferfishError, match="in the same order"):
+        pf.Wasserstein([pf.BayesianNetwork(tables), pf.BayesianNetwork(dict(reversed(tables.items())))])
+
+
+def test_secrets_that_name_a_chain_or_clique_do_not_meet_a_table(sequences_of: Any) -> None:
+    pair = (pf.RecordIs((1, 1), "active"), pf.RecordIs((1, 1), "rest"))
+    calibration = pf.Wasserstein(CHAIN, [21, 3], secrets=[pair]).calibrate(pf.Count("active"), 1.0)
+    with pytest.raises(ReleaseRefused, match="cannot be known"):
+        pf.release(sequences_of([[2, 1], [15, 6]]), pf.Count("active"), calibration)
+    pair = (pf.RecordIs((0, 0), "flu"), pf.RecordIs((0, 0), "healthy"))
+    calibration = pf.Wasserstein(FLU, secrets=[pair]).calibrate(pf.Count("flu"), 1.0)
+    with pytest.raises(ReleaseRefused, match="cannot be known"):
+        pf.release(households({"A": [1, 0], "B": [0, 1, 1, 0]}), pf.Count("flu"), calibration)
+    assert pf.release(["flu"] * 6, pf.Count("flu"), calibration).values == [6]
+
+
+def test_parts_of_one_household_are_no_cliques() -> None:
+    frame = pl.DataFrame({"h": ["A"] * 4, "t": [0, 1, 100, 101], "s": ["flu", "healthy"] * 2})
+    theta = pf.Cliques([[0.4, 0.2, 0.4]] * 2, states=["healthy", "flu"])
+    data = pf.read_sequences(frame, "s", subject="h", time="t", max_gap=5, gaps="independent", states=theta.states)
+    with pytest.raises(ReleaseRefused, match="cuts subjects"):
+        pf.release(data, pf.Count("flu"), pf.ExactLaplace(theta).calibrate(pf.Count("flu"), 1.0))
+
+
+def test_what_is_kept_is_not_taken_for_something_else() -> None:
+    mechanism = pf.Wasserstein(CHAIN, 5)
+    query = pf.Sum({"rest": 0, "active": 1})
+    before = mechanism.distance(query)
+    query.values["active"] = 10  # type: ignore[index, call-overload]
+    assert mechanism.distance(query) == 10 * before
+    with pytest.raises(AttributeError):
+        mechanism.secrets = None  # type: ignore[misc]
+    joint = pf.JointDistribution([[0, 0], [1, 1]], [0.5, 0.5])
+    spoil = pf.Function(lambda row: (row.pop(0) and 0) or 1)
+    for _ in range(2):
+        with pytest.raises(pf.PufferfishError, match="the same whichever"):
+            pf.Wasserstein(joint).calibrate(spoil, 1.0)
+    assert joint.databases[1] == {0: "1", 1: "1"}
+
+
+def test_secrets_are_joined_by_the_right_sign() -> None:
+    with pytest.raises(ParameterError, match="join secrets by &"):
+        pf.RecordIs(0, "flu") and pf.RecordIs(1, "flu")

@@ -29,11 +29,17 @@ from pufferfish.core.law import Law, log_rounding
 from pufferfish.core.progress import report_progress
 from pufferfish.core.rounding import UNIT
 from pufferfish.core.wide import Wide
+from pufferfish.errors import NotApplicableError
 
 __all__ = ["AdditiveChain", "NodeLaws"]
 
-_NEGLIGIBLE = 2e-9
-"""Error of the laws of covered nodes, in nats."""
+_NEGLIGIBLE = 4e-13
+"""Error of the laws of covered nodes, in nats, for each step of the chain: about what rounding leaves."""
+
+_LEAST_NEGLIGIBLE = 2e-9
+
+_MOST_WORK = 1e11
+"""Multiplications for the laws of all nodes, where none covers others."""
 
 _SHORTEST = 24
 """Chains of fewer steps have every law computed."""
@@ -100,6 +106,7 @@ class AdditiveChain:
         each = np.broadcast_to(values, (steps, self.k))
         low = each.min(axis=1)
         self._adds = (each - low[:, None]).astype(np.int64)
+        self._negligible = max(_LEAST_NEGLIGIBLE, _NEGLIGIBLE * steps)
         self._start = int(low.sum()) + (0 if others is None else others.start)
         self._p, self._back = Wide.of(transition), Wide.of(transition.T.copy())
         self._size = int(self._adds.max(axis=1).sum()) + (1 if others is None else others.size)
@@ -133,6 +140,12 @@ class AdditiveChain:
         """Yield the laws given the state of every record, those that cover many records first."""
         margin, error = self._margin()
         if margin is None:
+            work = self.steps**2 * self._size * self.k / 6
+            if work > _MOST_WORK:
+                raise NotApplicableError(
+                    f"the laws of {self.steps:,} records do not settle far from the ends, and all of them take about "
+                    f"{work:.0e} operations (at most {_MOST_WORK:.0e} are done)"
+                )
             half = self.steps // 2
             yield from self._left(half)
             yield from self._right(half + 1)
@@ -208,7 +221,7 @@ class AdditiveChain:
         m = 4
         while self._alike and self.steps >= _SHORTEST and 2 * m + 2 * self._period < self.steps // 2:
             error = self._hops(m)
-            if error <= _NEGLIGIBLE:
+            if error <= self._negligible:
                 return m, error
             # η falls like e^{−cm}: never grow by less than a few steps
             m = max(m + 4, int(m * _GROWTH))
@@ -226,7 +239,7 @@ class AdditiveChain:
         while hop <= longest and hop <= farthest:
             far = powers.to(m + hop * self._period)
             eta = _apart(near, far)
-            if not eta <= _NEGLIGIBLE:
+            if not eta <= self._negligible:
                 return np.inf
             error += eta * (farthest // hop if 2 * hop > min(longest, farthest) else 1)
             hop *= 2

@@ -21,6 +21,12 @@ from pufferfish.queries import LinearQuery
 __all__ = ["Coding"]
 
 _MOST_CODES = 4_000_000
+"""Values of the query and of what secrets count, together, that are listed."""
+
+_MOST_VECTORS = 1000
+"""Values of a query with several outputs: each pair of laws of theirs is a transport problem."""
+
+_LARGEST = 2**62
 
 
 class Coding:
@@ -52,6 +58,8 @@ class Coding:
         self._of_counts = line is None and len(query.weights) >= k
         factors = np.ones(1, dtype=np.int64) if query.factors is None else query.factors
         times = records if query.factors is None else 1
+        if int(np.max(np.abs(base))) * int(np.max(np.abs(factors))) * records > _LARGEST:
+            raise NotApplicableError("values times factors leave 62 bits: give the query in larger units")
         moves = factors[:, None, None] * base[None, :, :]  # record, coordinate, state
         sets = dict.fromkeys(tuple(state in count.states for state in states) for count in counts)
         self._states = tuple(states)
@@ -63,10 +71,14 @@ class Coding:
         low = moves.min(axis=2)
         self._least = low.sum(axis=0) * times
         radices = [int(r) + 1 for r in (moves.max(axis=2) - low).sum(axis=0) * times] + [records + 1] * len(chosen)
-        if math.prod(radices) > _MOST_CODES:
+        several = math.prod(radices[: len(base)]) if len(base) > 1 else 0
+        if math.prod(radices) > _MOST_CODES or several > _MOST_VECTORS:
+            most = _MOST_VECTORS if several > _MOST_VECTORS else _MOST_CODES
+            what = "what the secrets count, " if len(chosen) else ""
             raise NotApplicableError(
-                f"the law of this query over {records} records has about {math.prod(radices):,} values, and at most "
-                f"{_MOST_CODES:,} are computed: ask for fewer outputs, or for fewer records"
+                f"the law of this query over {records} records has about {several or math.prod(radices):,} values "
+                f"({what}all outputs together), and at most {most:,} are computed: ask for fewer outputs, or for fewer "
+                "records"
             )
         self._radices = radices[: len(base)]
         places = np.cumprod([1, *radices[:-1]])

@@ -10,6 +10,12 @@ import numpy as np
 from pufferfish.core.law import Law, VectorLaw
 from pufferfish.core.rounding import UNIT
 from pufferfish.core.wide import Wide
+from pufferfish.errors import NotApplicableError
+
+_MOST_LISTED = 1_000_000
+"""Whole numbers from the least to the greatest value up to which a law lists all of them."""
+
+_LARGEST = 2**60
 
 __all__ = ["OnLine", "Values", "law_of_values", "line_through"]
 
@@ -44,7 +50,11 @@ def line_through(values: Sequence[tuple[int, ...]]) -> OnLine | None:
     first = next((move for move in moves if any(move)), (1,) * len(origin))
     common = gcd(*first)
     line = OnLine(origin, tuple(v // common for v in first))
-    return line if all(line.number(value) is not None for value in values) else None
+    numbers = [line.number(value) for value in values]
+    listed = [number for number in numbers if number is not None]
+    if max(abs(v) for value in values for v in value) > _LARGEST:
+        raise NotApplicableError("outputs leave 60 bits: give a larger unit")
+    return line if len(listed) == len(numbers) and max(listed) - min(listed) <= _MOST_LISTED else None
 
 
 def law_of_values(masses: Values, line: OnLine | None) -> Law | VectorLaw:

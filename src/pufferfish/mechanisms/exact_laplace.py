@@ -13,6 +13,7 @@ they are non-negative because e^{−a} + e^c ≤ e^{−a} + e^a ≤ e^Λ + e^{�
 scale b/‖v‖₁ on n alone, and outputs with w = v·c leak as much: the least scale is ‖v‖₁ times that of n.
 """
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, ClassVar
@@ -22,11 +23,11 @@ from pufferfish.core.laplace_loss import laplace_loss
 from pufferfish.core.law import Law, VectorLaw
 from pufferfish.core.mixtures import LawFamily, mixture_loss
 from pufferfish.core.rounding import down, up
-from pufferfish.errors import NotApplicableError
+from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.laws import LawPair
 from pufferfish.mechanisms.of_laws import Decisive, LawMechanism
 from pufferfish.mechanisms.wasserstein import shift_of
-from pufferfish.queries import Query
+from pufferfish.queries import LinearQuery, Query
 
 __all__ = ["ExactLaplace"]
 
@@ -35,6 +36,11 @@ _KEPT = 3_000_000
 
 _TOLERANCE = 1e-10
 """How near the loss of the least noise comes to ε, relatively."""
+
+_SEVERAL = (
+    "ExactLaplace does not apply: the query has {} outputs that no single number determines, or one with too many "
+    "values to list; ask for one of them, or use Wasserstein or LeakagePropagation"
+)
 
 _TINY = 1e-6
 """Losses below this are also bounded by how far the law moves."""
@@ -68,7 +74,7 @@ class ExactLaplace(LawMechanism):
 
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length, secrets=secrets)
-        self._known: list[tuple[Query, list[LawPair]]] = []
+        self._known: list[tuple[object, list[LawPair]]] = []
 
     def loss(self, query: Query, scale: float) -> float:
         """Return what Laplace noise of a scale leaks, in nats: not a bound, but the loss itself (rounded up).
@@ -85,7 +91,11 @@ class ExactLaplace(LawMechanism):
         QueryError, NotApplicableError
             As :meth:`calibrate`.
         """
+        if not scale > 0:
+            raise ParameterError(f"scale is {scale!r}, expected a positive number")
         unit = float(self.bind(query).unit)
+        if scale == math.inf:
+            return 0.0
         with self._lock:
             return self._leaks(query, scale / unit).value
 
@@ -119,20 +129,20 @@ class ExactLaplace(LawMechanism):
 
     def _numbers(self, query: Query) -> Iterator[LawPair]:
         """Yield the laws of the one number that determines the outputs, kept for the next time where not too large."""
-        known = next((pairs for asked, pairs in self._known if asked == query), None)
+        key, bound = self._key(query), self.bind(query)
+        if isinstance(bound, LinearQuery) and bound.line is None:
+            raise NotApplicableError(_SEVERAL.format(len(bound.labels)))
+        known = next((pairs for asked, pairs in self._known if asked == key and key is not None), None)
         kept: list[LawPair] = []
         size = 0
         for pair in known if known is not None else self._pairs(query):
             if isinstance(pair.mu, VectorLaw):
-                raise NotApplicableError(
-                    f"{self.title} does not apply: the query has {len(self.bind(query).labels)} outputs that no single "
-                    "number determines; ask for one of them, or use Wasserstein or LeakagePropagation"
-                )
+                raise NotApplicableError(_SEVERAL.format(len(bound.labels)))
             size += pair.size
             kept = [*kept, pair] if size <= _KEPT and known is None else kept
             yield pair
-        if known is None and size <= _KEPT:
-            self._known = [*self._known[-1:], (query, kept)]
+        if known is None and key is not None and size <= _KEPT:
+            self._known = [*self._known[-1:], (key, kept)]
 
 
 def _loss(pair: LawPair, scale: float) -> float:

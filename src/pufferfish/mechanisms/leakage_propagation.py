@@ -87,7 +87,7 @@ class LeakagePropagation(InfluenceBound):
     name: ClassVar[str] = "propagation"
     title: ClassVar[str] = "LeakagePropagation"
 
-    def __init__(self, theta: Any, length: Any) -> None:
+    def __init__(self, theta: Any, length: Any = None) -> None:
         super().__init__(theta, length)
         self._members = [_member(chain, self.length) for chain in self.theta.chains]
         self._known: dict[tuple[object, ...], tuple[float, Witness | None]] = {}

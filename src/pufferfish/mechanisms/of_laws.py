@@ -14,9 +14,10 @@ from pufferfish.calibration import Calibration, Witness
 from pufferfish.errors import ModelError, NotApplicableError
 from pufferfish.laws import About, LawPair, pairs_of_laws
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
+from pufferfish.models.given_laws import GivenLaws
 from pufferfish.models.model_class import Theta
 from pufferfish.models.secrets import SecretPair, as_secret_pairs
-from pufferfish.queries import BoundQuery, Query
+from pufferfish.queries import BoundQuery, LinearQuery, Query
 
 __all__ = ["Decisive", "LawMechanism"]
 
@@ -83,6 +84,12 @@ class LawMechanism(Mechanism):
     def _leaks(self, query: Query, unit_scale: float) -> Decisive:
         """Return what noise leaks at most."""
 
+    def _key(self, query: Query) -> tuple[object, ...] | None:
+        """Return what kept laws are known by; None where they depend on a function of the user's."""
+        bound = self.bind(query)
+        given = any(isinstance(member, GivenLaws) for member in self.theta.members)
+        return bound.key if isinstance(bound, LinearQuery) and not given else None
+
     def _pairs(self, query: Query) -> Iterator[LawPair]:
         try:
             yield from pairs_of_laws(self.theta, self.length, query, self.bind(query), self.secrets)
@@ -127,8 +134,8 @@ class LawMechanism(Mechanism):
             )
         if found.value == 0:
             raise NotApplicableError(
-                f"{self.title} does not apply: under every θ the query's law is the same whichever secret holds, so it "
-                "tells nothing about them and there is no noise to calibrate"
+                f"{self.title} does not apply: under every θ the query's law is the same whichever secret holds"
+                f"{', but for less than delta' if self.delta else ''}, so there is no noise to calibrate"
             )
         witness = _witness(found, found.about, bound)
         return self._proven(query, bound, epsilon, found.value, witness)

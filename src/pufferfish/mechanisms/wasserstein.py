@@ -17,7 +17,7 @@ from pufferfish.core.law import Law, VectorLaw
 from pufferfish.core.mixtures import LawFamily, mixture_shift
 from pufferfish.core.rounding import UNIT, up
 from pufferfish.core.transport import Shift, shift, unmatched
-from pufferfish.errors import ParameterError
+from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.laws import About, LawPair
 from pufferfish.mechanisms.of_laws import Decisive, LawMechanism
 from pufferfish.queries import Query
@@ -57,7 +57,7 @@ class Wasserstein(LawMechanism):
 
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length, secrets=secrets)
-        self._known: list[tuple[Query, list[tuple[About, Shift]]]] = []
+        self._known: list[tuple[object, list[tuple[About, Shift]]]] = []
 
     def distance(self, query: Query) -> float:
         """Return W: the largest ∞-Wasserstein distance, in L1, of the query's law given the secrets of a pair.
@@ -82,8 +82,9 @@ class Wasserstein(LawMechanism):
 
     def _shifts(self, query: Query) -> list[tuple[About, Shift]]:
         """Return the different distances between laws, in units of the query, with the first pair that has each."""
+        key = self._key(query)
         for asked, shifts in self._known:
-            if asked == query:
+            if asked == key and key is not None:
                 return shifts
         found: dict[tuple[int, int], tuple[About, Shift]] = {}
         for pair in self._pairs(query):
@@ -91,7 +92,7 @@ class Wasserstein(LawMechanism):
             key = moved.certain, moved.near
             slack = max(moved.slack, found[key][1].slack) if key in found else moved.slack
             found[key] = found.get(key, (about, moved))[0], Shift(*key, slack)
-        self._known = [*self._known[-3:], (query, list(found.values()))]
+        self._known = [*self._known[-3:], (key, list(found.values()))]
         return self._known[-1][1]
 
     def _shift(self, pair: LawPair) -> Shift:
@@ -196,7 +197,10 @@ def shift_of(pair: LawPair) -> Shift:
     assert isinstance(nu, VectorLaw)
     error = max(mu.log_error, nu.log_error, 4 * UNIT)
     s = Fraction(2) ** math.ceil(math.log2(math.expm1(error)))
-    near = vector_transport.least_reach(*_atoms(mu, nu), slack=s)
+    try:
+        near = vector_transport.least_reach(*_atoms(mu, nu), slack=s)
+    except ModelError as error:
+        raise NotApplicableError(f"Wasserstein does not apply: {error}") from error
     spread = np.abs(np.maximum(mu.points.max(0), nu.points.max(0)) - np.minimum(mu.points.min(0), nu.points.min(0)))
     return Shift(int(spread.sum()), near, mu.log_error + nu.log_error + 2 * math.log1p(float(s)) + 4 * UNIT)
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from pufferfish.errors import ModelError
-from pufferfish.models.masses import exact_law
+from pufferfish.models.masses import exact_law, exact_number
 from pufferfish.models.states import state_label
 
 __all__ = ["Cliques"]
@@ -73,14 +73,17 @@ class Cliques:
         *,
         states: Sequence[Any] = ("0", "1"),
     ) -> "Cliques":
-        """Return cliques of given sizes, ``law(n)`` giving n + 1 weights of N = 0 … n, which need not sum to 1."""
+        """Return cliques of given sizes, ``law(n)`` giving n + 1 weights of N = 0 … n, which need not sum to 1.
+
+        ``states`` names not having it, and having it.
+        """
         found: dict[int, tuple[Fraction, ...]] = {}
         given = [int(n) for n in sizes]
         for n in dict.fromkeys(given):
-            weights = [Fraction(w) for w in law(n)]
-            if len(weights) != n + 1 or min(weights) < 0 or not sum(weights):
+            weights = [w for w in map(exact_number, law(n)) if w is not None]
+            if n < 1 or len(weights) != n + 1 or min(weights) < 0 or not sum(weights):
                 raise ModelError(
-                    f"law({n}) gives {len(weights)} weights, expected {n + 1} non-negative ones: N = 0 … {n}"
+                    f"law({n}) gives {len(weights)} numbers, expected {n + 1}, none negative and not all 0: N = 0 … {n}"
                 )
             found[n] = tuple(w / sum(weights) for w in weights)
         return cls([found[n] for n in given], states=states)

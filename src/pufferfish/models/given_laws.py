@@ -17,8 +17,10 @@ class GivenLaws:
     ----------
     laws : callable or mapping
         Takes the query, returns a dict from secrets (any names) to the law of its value given that secret: a dict from
-        values to probabilities. Values are multiples of the query's unit, tuples where it has several outputs. A
-        mapping stands for one query only.
+        values to probabilities. Values are multiples of the query's unit, tuples where it has several outputs. Or that
+        dict itself, for one query.
+    query : Query
+        The query that a dict is for.
     records : int
         How many records the query is about.
     states : sequence
@@ -30,7 +32,7 @@ class GivenLaws:
     --------
     >>> import pufferfish as pf
     >>> laws = {"sick": {1: 0.25, 2: 0.75}, "healthy": {0: 0.5, 1: 0.5}}
-    >>> theta = pf.GivenLaws(laws, records=2, states=["healthy", "sick"])
+    >>> theta = pf.GivenLaws(laws, records=2, states=["healthy", "sick"], query=pf.Count("sick"))
     >>> pf.Wasserstein(theta).distance(pf.Count("sick"))
     2.0
     """
@@ -44,12 +46,16 @@ class GivenLaws:
         records: int,
         states: Sequence[Any],
         pairs: Iterable[tuple[Any, Any]] | None = None,
+        query: Any = None,
     ) -> None:
         if not callable(laws) and not isinstance(laws, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ModelError(f"laws is {laws!r}, expected a function of the query, or a dict from secrets to laws")
+        if isinstance(laws, Mapping) and query is None:
+            raise ModelError("query is missing: a dict of laws is for one query, say which")
         if records < 1:
             raise ModelError(f"records is {records}, expected at least 1")
-        self._laws, self._records = laws, int(records)
+        self._laws: Any = laws
+        self._records, self._query = int(records), query
         self._pairs = None if pairs is None else tuple((a, b) for a, b in pairs)
         self.states: tuple[str, ...] = tuple(state_label(s) for s in states)
 
@@ -66,10 +72,13 @@ class GivenLaws:
         ModelError
             If the function returns anything but a dict of dicts.
         """
+        if self._query is not None and query != self._query:
+            raise ModelError(f"the laws are those of {self._query}, not of {query}: give a function of the query")
         found: Any = self._laws(query) if callable(self._laws) else self._laws
-        if not isinstance(found, Mapping) or not all(isinstance(law, Mapping) and law for law in found.values()):  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]
+        laws: list[Any] = [*found.values()] if isinstance(found, Mapping) else []  # pyright: ignore[reportUnknownMemberType]
+        if not laws or not all(isinstance(law, Mapping) and law for law in laws):
             raise ModelError("laws gives no dict from secrets to dicts from values to probabilities")
-        return found  # pyright: ignore[reportUnknownVariableType]
+        return dict(found)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
     def pairs_of(self, secrets: Iterable[Any]) -> tuple[tuple[Any, Any], ...]:
         """Return the pairs of secrets that shall not be told apart.

@@ -77,6 +77,8 @@ class JointDistribution:
             )
         seen = tuple(dict.fromkeys(state for row in rows for state in row))
         self.states: tuple[str, ...] = seen if states is None else tuple(state_label(s) for s in states)
+        if len(set(self.states)) < len(self.states):
+            raise ModelError("states repeats a name; names are distinct")
         for state in seen:
             if state not in self.states:
                 raise ModelError(f"values has the state {state!r}, which states does not list")

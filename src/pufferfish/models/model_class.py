@@ -55,6 +55,11 @@ class ModelClass:
                     f"theta[{i}] has states {', '.join(member.states)} and theta[0] has {', '.join(first.states)}: "
                     "all members of a class share their states, in the same order"
                 )
+            if _names(member) != _names(first):
+                raise ModelError(
+                    f"theta[{i}] is about the records {', '.join(_names(member)[:8])} and theta[0] about "
+                    f"{', '.join(_names(first)[:8])}: all members of a class share their records, in the same order"
+                )
             if member.groups != first.groups:
                 raise ModelError(f"theta[{i}] and theta[0] are about different records: all members share them")
 
@@ -92,6 +97,12 @@ class ModelClass:
     def lengths(self) -> tuple[ChainLength, ...]:
         """Sizes of the groups of records that may depend on each other."""
         return as_lengths(self.members[0].groups)
+
+
+def _names(member: Any) -> list[str]:
+    """Return the names of a model's records, where they have some."""
+    names: Any = getattr(member, "variables", None) or getattr(member, "nodes", None) or ()
+    return [repr(name) for name in names]
 
 
 Theta = ChainClass | ModelClass

@@ -9,6 +9,7 @@ of any record.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from pufferfish.errors import ParameterError
@@ -29,6 +30,9 @@ class Secret(ABC):
 
     def __and__(self, other: "Secret") -> "Secret":
         return _Joined((*self.conditions, *other.conditions))
+
+    def __bool__(self) -> bool:
+        raise ParameterError("a secret is neither true nor false: join secrets by &, not by 'and'")
 
     def holds(self, row: Mapping[Any, str]) -> bool:
         """Whether it holds in a database, given as the state of every record by its name."""
@@ -105,6 +109,9 @@ class CountIs(Secret):
     def __init__(self, states: Any, at_least: int | None = None, at_most: int | None = None) -> None:
         if at_least is None and at_most is None:
             raise ParameterError("CountIs gives no range: say at_least, at_most, or both")
+        for name, bound in (("at_least", at_least), ("at_most", at_most)):
+            if bound is not None and (not isinstance(bound, Integral)):
+                raise ParameterError(f"{name} is {bound!r}, expected a whole number of records")
         object.__setattr__(self, "states", _labels(states))
         object.__setattr__(self, "at_least", at_least)
         object.__setattr__(self, "at_most", at_most)
@@ -159,7 +166,7 @@ class Fact(Secret):
 
     def holds(self, row: Mapping[Any, str]) -> bool:
         """Whether it holds in a database."""
-        return bool(self.function(row))
+        return bool(self.function(dict(row)))
 
     def __str__(self) -> str:
         return self.description

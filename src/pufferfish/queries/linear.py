@@ -92,6 +92,12 @@ class LinearQuery:
         common = int(np.gcd.reduce(values))
         return Line(values // common, int(np.abs(direction).sum()) * common)
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells this query from others on the same states."""
+        factors = None if self.factors is None else self.factors.tobytes()
+        return self.weights.shape, self.weights.tobytes(), self.unit, factors
+
     def value(self, states: Sequence[int]) -> tuple[int, ...]:
         """Return the query's value, in units, on records in given states."""
         factors = np.ones(len(states), dtype=np.int64) if self.factors is None else self.factors

@@ -162,7 +162,7 @@ class Function(Query):
         )
 
     def _outputs(self, row: Mapping[Any, str]) -> tuple[int, ...]:
-        found = self.function(row)
+        found = self.function(dict(row))
         outputs: list[Any] = list(found) if isinstance(found, Sequence | np.ndarray) else [found]  # pyright: ignore[reportUnknownArgumentType]
         if len(outputs) != len(self.labels):
             raise QueryError(f"the function returned {len(outputs)} numbers for {len(self.labels)} labels")

@@ -10,6 +10,7 @@ from pufferfish.errors import ReleaseRefused
 from pufferfish.mechanisms.mechanism import Mechanism
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
+from pufferfish.models.secrets import RecordIs
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 from pufferfish.release.values import Database
 
@@ -18,6 +19,9 @@ __all__ = ["check_query", "check_reading", "check_records", "prove"]
 
 def check_query(data: Sequences | Database, query: Query, calibration: Calibration) -> BoundQuery:
     """Return the query on the records of Θ, refused where the noise is for another."""
+    bound = calibration.bound
+    if not isinstance(bound, Mechanism):
+        raise ReleaseRefused(f"the noise comes from {type(bound).__name__}, which is no mechanism: calibrate anew")
     if query != calibration.query:
         raise ReleaseRefused(
             f"the noise was calibrated for {calibration.query}, not for {query}: calibrate for this query"
@@ -59,6 +63,17 @@ def check_records(data: Sequences | Database, calibration: Calibration) -> None:
                 f"the noise was calibrated for a window of {read.size} records of one chain: read those rows alone"
             )
         return
+    if not isinstance(theta, ChainClass) and (data.base.gaps == "independent" or data.subjects != len(data.length)):
+        raise ReleaseRefused(
+            "the groups of Θ are the table's subjects, and this reading cuts subjects into parts: read it without "
+            "time, max_gap and gaps='independent'"
+        )
+    named = [c for pair in calibration.bound.secrets or () for s in pair for c in s.conditions]
+    if len(calibration.length) > 1 and any(isinstance(c, RecordIs) for c in named):
+        raise ReleaseRefused(
+            "the secrets name records by chain or clique, and which subject of a table that is cannot be known: give "
+            "the database as a list, or leave secrets out"
+        )
     if not calibration.composes or not isinstance(theta, ChainClass):
         if sorted(data.length) != sorted(calibration.length):
             raise ReleaseRefused(
@@ -82,8 +97,6 @@ def _spelled(calibration: Calibration) -> str:
 def prove(calibration: Calibration) -> tuple[float, Witness]:
     """Prove again that the noise is enough, whatever the calibration says of itself."""
     bound = calibration.bound
-    if not isinstance(bound, Mechanism):
-        raise ReleaseRefused(f"the noise comes from {type(bound).__name__}, which is no mechanism: calibrate anew")
     leakage, witness = bound.verify(calibration)
     if witness is None or not 0 <= leakage <= calibration.epsilon < math.inf:
         raise ReleaseRefused(

@@ -6,7 +6,8 @@ import platform
 from typing import Any
 
 from pufferfish.calibration import Calibration
-from pufferfish.mechanisms.of_laws import LawMechanism
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.given_laws import GivenLaws
 from pufferfish.release.record import LedgerRecord
 
 __all__ = ["not_promised_of", "promise_of", "secrets_of", "versions", "warnings_of"]
@@ -30,24 +31,27 @@ def promise_of(calibration: Calibration) -> str:
     epsilon, secrets = calibration.epsilon, secrets_of(calibration)
     factor = f"e^{epsilon:g}" + (f" = {math.exp(epsilon):.4g}" if epsilon < 700 else "")
     if secrets is None:
+        record = " (the state of one subject at one time)" if isinstance(calibration.theta, ChainClass) else ""
         about = (
-            "if any one record (the state of one subject at one time) has one value as if it has another, for every "
-            "record, every two values it can have"
+            f"if any one record{record} has one value as if it has another, for every record, every two values it can "
+            "have, and every distribution in Θ"
         )
     else:
         pairs = "; ".join(f"({a}) or ({b})" for a, b in secrets[:4]) + ("; …" if len(secrets) > 4 else "")
-        about = f"under one as under the other secret of each pair, namely {pairs}"
-    sure = "" if not calibration.delta else f", but for a probability of at most {calibration.delta:g},"
-    return (
-        f"Whatever is released here is{sure} at most {factor} times as likely {about}, and every distribution in Θ, "
-        "the records' correlation with each other included."
-    )
+        about = f"under one as under the other secret of each pair, namely {pairs}, for every distribution in Θ"
+    much = f"Whatever is released here is at most {factor} times as likely {about}"
+    if calibration.delta:
+        at_most = f"at most {factor} times the probability, plus {calibration.delta:g},"
+        much = f"Every set of possible releases has {at_most} {about}"
+    return f"{much}, the records' correlation with each other included."
 
 
 def secrets_of(calibration: Calibration) -> list[tuple[str, str]] | None:
     """Return the pairs of secrets in words; None for any two values of any record."""
-    bound: Any = calibration.bound
-    pairs = bound.secrets if isinstance(bound, LawMechanism) else None
+    pairs: Any = calibration.bound.secrets
+    given = [member for member in calibration.theta.members if isinstance(member, GivenLaws)]
+    if given:
+        pairs = dict.fromkeys(pair for m in given for pair in m.pairs_of(m.laws_of(calibration.query)))
     return None if pairs is None else [(str(a), str(b)) for a, b in pairs]
 
 
