@@ -75,7 +75,7 @@ class GivenLaws:
         if self._query is not None and query != self._query:
             raise ModelError(f"the laws are those of {self._query}, not of {query}: give a function of the query")
         found: Any = self._laws(query) if callable(self._laws) else self._laws
-        laws: list[Any] = [*found.values()] if isinstance(found, Mapping) else []  # pyright: ignore[reportUnknownMemberType]
+        laws: list[Any] = [*found.values()] if isinstance(found, Mapping) else []  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         if not laws or not all(isinstance(law, Mapping) and law for law in laws):
             raise ModelError("laws gives no dict from secrets to dicts from values to probabilities")
         return dict(found)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
