@@ -3,8 +3,8 @@
     python benchmarks/law_mechanisms.py
 
 The plain way convolves both sides of every record in doubles, without grouping records. It is run where it is bearable
-(T = 2,000), may find no larger W (doubles lose the tails), and its time there is the reference of the ratio. Memory is the peak of what Python and
-numpy allocate (tracemalloc), in MB.
+(T = 2,000), may find no larger W (doubles lose the tails), and its time there is the reference of the ratio. Memory is
+the peak of what Python and numpy allocate (tracemalloc), in MB.
 """
 
 import time

@@ -3,9 +3,9 @@
     python examples/measles.py CONTACTS.csv [--day 38] [--epsilon 1] [--output release.json]
 
 CONTACTS has a row per child with the columns household, tI and tR (first and last day of being infectious), as the
-measles of Hagelloch in 1861 in the R package "surveillance". Who lives together is public; who is infectious is not. The
-class Θ is public too: given its size n, j children of a household are infectious with probability proportional to e^{cj},
-as in the paper's example, for several strengths c of contagion.
+measles of Hagelloch in 1861 in the R package "surveillance". Who lives together is public; who is infectious is not.
+The class Θ is public too: given its size n, j children of a household are infectious with probability proportional to
+e^{cj}, as in the paper's example, for several strengths c of contagion.
 """
 
 import argparse
@@ -38,6 +38,7 @@ def contagion(sizes: list[int]) -> pf.ModelClass:
 
 
 def main() -> None:
+    """Print the noise of three mechanisms, and release."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("contacts", metavar="CONTACTS")
     parser.add_argument("--day", type=float, default=38.0)

@@ -76,7 +76,7 @@ class GivenLaws:
             raise ModelError(f"the laws are those of {self._query}, not of {query}: give a function of the query")
         found: Any = self._laws(query) if callable(self._laws) else self._laws
         laws: list[Any] = [*found.values()] if isinstance(found, Mapping) else []  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-        if not laws or not all(isinstance(law, Mapping) and law for law in laws):
+        if not laws or not all(isinstance(law, Mapping) and len(law) for law in laws):  # pyright: ignore[reportUnknownArgumentType]
             raise ModelError("laws gives no dict from secrets to dicts from values to probabilities")
         return dict(found)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
