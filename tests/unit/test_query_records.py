@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import pufferfish as pf
@@ -20,6 +21,8 @@ START = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [0.0, 1.0])
         (lambda: pf.Window(pf.Count(1), 5, 11), "0 <= start < stop"),
         (lambda: pf.Window(pf.Window(pf.Count(1), 0, 5), 0, 2), "expected a query such as"),
         (lambda: pf.Window("count", 0, 2), "expected a query such as"),  # type: ignore[arg-type]
+        (lambda: pf.Window(pf.Count(1), 0, 1.5), "stop is 1.5"),  # type: ignore[arg-type]
+        (lambda: pf.Function("count"), "takes a dict"),  # type: ignore[arg-type]
         (lambda: pf.Weighted(pf.Count(1), [1, 2]), "2 factors for 10 records"),
         (lambda: pf.Weighted(pf.Count(1), [0] * 10), "all 0"),
         (lambda: pf.Weighted(pf.Count(1), [0.5] * 10), "whole numbers"),  # type: ignore[list-item]
@@ -93,3 +96,18 @@ def test_a_ledger_charges_a_window_for_its_records() -> None:
     with pytest.raises(ReleaseRefused, match="reads records 20 to 29"):
         again.spend(calibration, window=(0, 10))
     assert again.spent == alone.spent
+
+
+def test_what_is_no_fact_no_law_no_row_is_refused() -> None:
+    with pytest.raises(pf.PufferfishError, match="fact in words"):
+        pf.Fact(bool, "a fact")  # type: ignore[arg-type]
+    with pytest.raises(pf.PufferfishError, match="law is"):
+        pf.Cliques.of_sizes([2], [1, 2, 3])  # type: ignore[arg-type]
+    with pytest.raises(pf.PufferfishError, match="none negative"):
+        pf.Cliques.of_sizes([2], lambda n: [float("nan")] * 3)
+
+
+def test_a_frame_is_read_by_rows() -> None:
+    frame = pl.DataFrame({"x": ["a", "a"], "y": ["b", "a"]})
+    for given in (frame, frame.to_numpy()):
+        assert pf.JointDistribution(given, [0.9, 0.1]).rows == (("a", "b"), ("a", "a"))

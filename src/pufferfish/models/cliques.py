@@ -77,6 +77,8 @@ class Cliques:
 
         ``states`` names not having it, and having it.
         """
+        if not callable(law):
+            raise ModelError(f"law is {law!r}, expected a function from a size n to n + 1 weights")
         found: dict[int, tuple[Fraction, ...]] = {}
         given = [int(n) for n in sizes]
         for n in dict.fromkeys(given):

@@ -53,6 +53,8 @@ class JointDistribution:
         variables: Sequence[Any] | None = None,
         states: Sequence[Any] | None = None,
     ) -> None:
+        if hasattr(values, "to_numpy"):  # a frame is iterated by columns
+            values = values.to_numpy()
         rows = [tuple(state_label(v) for v in _as_row(row, i)) for i, row in enumerate(values)]
         if not rows or not rows[0]:
             raise ModelError("values is empty: give at least one row with at least one record")

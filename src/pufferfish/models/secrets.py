@@ -159,6 +159,12 @@ class Fact(Secret):
     description: str
     function: Callable[[Mapping[Any, str]], Any]
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.description, str) or not callable(self.function):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ParameterError(
+                "Fact takes the fact in words, and a function from a dict of states to whether it holds"
+            )
+
     @property
     def conditions(self) -> "tuple[Fact, ...]":
         """The one condition."""

@@ -45,6 +45,15 @@ class Window(Query):
     start: int
     stop: int
 
+    def __post_init__(self) -> None:
+        for name in ("start", "stop"):
+            try:
+                object.__setattr__(self, name, index(getattr(self, name)))
+            except TypeError:
+                raise QueryError(
+                    f"{name} is {getattr(self, name)!r}, expected a whole number: records from 0"
+                ) from None
+
     @property
     def kind(self) -> str:
         """Word for the query."""
@@ -143,6 +152,8 @@ class Function(Query):
     def __init__(
         self, function: Callable[[Mapping[Any, str]], Any], labels: Any = "value", unit: float | Fraction = 1
     ) -> None:
+        if not callable(function):
+            raise QueryError(f"function is {function!r}, expected one that takes a dict from records to states")
         grid = exact_number(unit)
         if grid is None or grid <= 0:
             raise QueryError(f"unit is {unit!r}, expected a positive number: the grid on which the outputs lie")
