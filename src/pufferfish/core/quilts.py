@@ -47,6 +47,10 @@ class Objective(Protocol):
         """Return a weight, rounded down, up to which the objective stays at or below ``value``."""
         ...
 
+    def promise(self, weight: float, influence: float, best: float) -> float:
+        """Return how much a quilt leaks at the noise that the best one known allows: which way to search first."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class LeakThrough:
@@ -61,6 +65,10 @@ class LeakThrough:
         if not influence:
             return value
         return down(value - influence, 8) if influence < value else -math.inf
+
+    def promise(self, weight: float, influence: float, best: float) -> float:
+        """Return weight + influence."""
+        return weight + influence
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,10 @@ class Score:
     def heaviest(self, value: float, influence: float) -> float:
         """Return value·(ε − influence), rounded down."""
         return down(value * down(self.epsilon - influence, 8), 8) if influence < self.epsilon else -math.inf
+
+    def promise(self, weight: float, influence: float, best: float) -> float:
+        """Return weight/best + influence, which is below ε where the quilt is better than the best one known."""
+        return weight / best + influence
 
 
 class SearchProblem(Protocol):

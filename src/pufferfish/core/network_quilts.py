@@ -1,0 +1,292 @@
+r"""Best quilts on any Bayesian network: the search behind Algorithm 2.
+
+A quilt of node i is a set Q of other nodes. What Q does not d-separate from i is *nearby* (N), the rest *remote*; from
+Q alone both follow, the remote set as large as it can be. A quilt has
+
+*   a **weight**, the summed record-level losses of N, the node itself included, and
+*   an **influence**, the largest log ratio e(X_Q | X_i) over the secret pairs,
+
+and is judged by an objective that grows with both (:class:`~pufferfish.core.quilts.Score`,
+:class:`~pufferfish.core.quilts.LeakThrough`).
+
+**All quilts worth having.** Let D be a set of nodes that holds all descendants of its nodes but not i, and let I be a
+connected set around i in the moral graph of the network without D. The neighbours of I in that graph separate it from
+everything else there, so they are a quilt with N ⊆ I ∪ D. Conversely let Q be any quilt with remote set R, let A be the
+smallest ancestral set that holds i, Q and R, and D all other nodes. In the moral graph of A, the set Q separates i from
+R. With I the part around i, the neighbours of I are in Q (so their influence is no larger) and what they leave nearby is
+in I ∪ D, all of which was nearby before: every node of I is d-connected to i given Q, and so are the nodes of D below
+I. So the pairs (I, D) lose nothing. They are reached from ({i}, ∅) by two moves on a neighbour q of I:
+
+*   **absorb** q: I grows by q. The new neighbours were remote, so the influence falls (data processing);
+*   **swallow** a child q of I with all its descendants (none of them in I): D grows by them. Then X_q is not looked at,
+    what its other parents tell stays out, and the neighbours are fewer, so again the influence falls.
+
+Both make the weight of I ∪ D grow. Hence a state of that weight w is not worth a look once the objective of w and
+influence 0 is no better than what was found, and a search that visits all others has found the best quilt of all:
+first those that promise most (best-first), with a bound on how many.
+
+Nodes whose loss is 0 are absorbed at once: that costs nothing, and only lowers the influence.
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.core.inference import Inference
+from pufferfish.core.quilts import Objective
+from pufferfish.core.rounding import UNIT, up
+from pufferfish.core.separation import Dag, members
+
+__all__ = ["NetworkQuilt", "NodeWeights", "QuiltSearch"]
+
+_HINTS = 8
+"""Best quilts of other nodes that are tried before searching."""
+
+_SPHERES = 64
+"""Distances up to which all nodes around one are absorbed together, to begin with."""
+
+
+class NodeWeights:
+    """Sums of the record-level losses of sets of nodes, rounded up.
+
+    Parameters
+    ----------
+    losses : (n,) ndarray
+        Largest loss of every node over pairs of its states, at least 0.
+    """
+
+    def __init__(self, losses: NDArray[np.float64]) -> None:
+        alike: dict[float, int] = {}
+        for node, loss in enumerate(losses.tolist()):
+            alike[loss] = alike.get(loss, 0) | 1 << node
+        self.free: int = alike.pop(0.0, 0)
+        self._alike = list(alike.items())
+
+    def __call__(self, nodes: int) -> float:
+        """Sum over a set of nodes."""
+        total = 0.0
+        for loss, those in self._alike:
+            times = (nodes & those).bit_count()
+            total += up(loss * times) if times > 1 else loss * times
+        return up(total, len(self._alike)) if len(self._alike) > 1 else total
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkQuilt:
+    """A quilt of a node of a network, and what it costs there.
+
+    Parameters
+    ----------
+    node : int
+        The node it protects.
+    quilt, nearby : int
+        Sets of nodes; all others are remote.
+    pair : (int, int) or None
+        The secret pair at which the influence is attained; None for a quilt that tells nothing.
+    weight, influence, value : float
+        Summed losses of the nearby nodes, max-influence, and the objective.
+    """
+
+    node: int
+    quilt: int
+    nearby: int
+    pair: tuple[int, int] | None
+    weight: float
+    influence: float
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A connected set around a node, what was swallowed, and the neighbours of the first without the second."""
+
+    inside: int
+    dropped: int
+    border: int
+
+
+class QuiltSearch:
+    """Search for the best quilts of the nodes of one network.
+
+    Parameters
+    ----------
+    inference : Inference
+        Exact inference on the network.
+    weights : NodeWeights
+        Losses of the nodes.
+    objective : Objective
+        What quilts are judged by.
+    most : int or None
+        Quilts to look at for each node; None for all that can matter.
+    """
+
+    def __init__(self, inference: Inference, weights: NodeWeights, objective: Objective, most: int | None) -> None:
+        self._inference = inference
+        self._dag: Dag = inference.dag
+        self._all: int = (1 << self._dag.size) - 1
+        self._weights = weights
+        self._objective = objective
+        self._most = most
+
+    def judged(self, node: int, quilt: int, pairs: NDArray[np.bool_], than: float = np.inf) -> NetworkQuilt:
+        """Return what a quilt costs at a node; its influence is infinite where it cannot be better than ``than``.
+
+        Parameters
+        ----------
+        node : int
+            The node.
+        quilt : int
+            Any set of other nodes.
+        pairs : (k, k) ndarray of bool
+            The secret pairs of the node's states.
+        than : float
+            A value of the objective.
+        """
+        nearby = self._dag.connected(node, quilt)
+        weight = self._weights(nearby)
+        if self._objective(weight, 0.0) >= than:
+            return NetworkQuilt(node, quilt, nearby, None, weight, np.inf, np.inf)
+        tells = self._tells(node, quilt, nearby)
+        if not tells:
+            return NetworkQuilt(node, quilt, nearby, None, weight, 0.0, self._objective(weight, 0.0))
+        total = np.sum(tells, axis=0) if len(tells) > 1 else tells[0]
+        total = np.where(pairs, total * (1 + UNIT * len(tells)), -np.inf)
+        x, x_ = (int(v) for v in np.unravel_index(int(np.argmax(total)), total.shape))
+        influence = float(total[x, x_])
+        value = self._objective(weight, influence) if influence < np.inf else np.inf
+        return NetworkQuilt(node, quilt, nearby, (x, x_), weight, influence, value)
+
+    def best(
+        self, node: int, pairs: NDArray[np.bool_], enough: float = -np.inf, hints: Sequence[int] = ()
+    ) -> NetworkQuilt:
+        """Return the best quilt found of a node.
+
+        Parameters
+        ----------
+        node : int
+            The node.
+        pairs : (k, k) ndarray of bool
+            The secret pairs of the node's states, at least one.
+        enough : float
+            A value of the objective that need not be improved on.
+        hints : sequence of int
+            Quilts to try first, such as those of its neighbours.
+        """
+        best, enough = self.judged(node, 0, pairs), max(enough, 0.0)
+        for quilt in hints:
+            if best.value > enough and not quilt >> node & 1:
+                best = min(best, self.judged(node, quilt, pairs, best.value), key=_value)
+        if best.value <= enough:
+            return best
+        left = self._most
+        order = 0
+        heap: list[tuple[float, float, int, _State]] = []
+        seen: set[tuple[int, int]] = set()
+        for state in self._seeds(node):
+            weight = self._weights(state.inside | state.dropped)
+            if (state.inside, state.dropped) not in seen and self._objective(weight, 0.0) < best.value:
+                seen.add((state.inside, state.dropped))
+                heapq.heappush(heap, (-np.inf, weight, order, state))
+                order += 1
+        while heap and (left is None or left > 0):
+            _, weight, _, state = heapq.heappop(heap)
+            if self._objective(weight, 0.0) >= best.value:
+                continue
+            left = None if left is None else left - 1
+            found = self.judged(node, state.border, pairs, best.value)
+            best = min(best, found, key=_value)
+            if best.value <= enough:
+                break
+            promise = self._objective.promise(found.weight, found.influence, best.value)
+            for follower in self._moves(state):
+                key = follower.inside, follower.dropped
+                weight = self._weights(follower.inside | follower.dropped)
+                if key not in seen and self._objective(weight, 0.0) < best.value:
+                    seen.add(key)
+                    heapq.heappush(heap, (promise, weight, order, follower))
+                    order += 1
+        return best
+
+    def _tells(self, node: int, quilt: int, nearby: int) -> list[NDArray[np.float64]]:
+        """Return the log ratios of the parts of a quilt that are independent of each other given the node."""
+        told = quilt & self._dag.connected(node, 0)
+        if not told:
+            return []
+        if self._dag.is_forest:
+            parts = self._twigs(node, told, nearby)
+        else:
+            parts = [part for part in self._dag.branches(node, quilt) if part & told]
+        return [self._inference.log_ratios(node, part) for part in parts]
+
+    def _twigs(self, node: int, quilt: int, nearby: int) -> Iterator[int]:
+        """Yield the quilt's nodes on each branch of a tree."""
+        for first in members(self._dag.parents[node] | self._dag.children[node]):
+            part, fresh, seen = 0, 1 << first, 1 << node
+            while fresh:
+                part |= fresh & quilt
+                seen |= fresh
+                reached = 0
+                for at in members(fresh & nearby):
+                    reached |= self._dag.parents[at] | self._dag.children[at]
+                fresh = reached & ~seen & (nearby | quilt)
+            if part:
+                yield part
+
+    def _seeds(self, node: int) -> Iterator[_State]:
+        """Yield the Markov blanket, growing spheres, and the same with the node's descendants swallowed."""
+        yield self._grown(1 << node, 0)
+        swallowed = 0 if self._dag.is_forest else self._dag.below[node] & ~(1 << node)
+        for dropped in dict.fromkeys((0, swallowed)):
+            state = self._grown(1 << node, dropped)
+            for _ in range(_SPHERES):
+                yield state
+                if not state.border:
+                    break
+                state = self._grown(state.inside | state.border, dropped)
+
+    def _grown(self, inside: int, dropped: int) -> _State:
+        """Return the state with a connected set, grown by all neighbours whose loss is 0."""
+        alive, border, fresh = self._all & ~dropped, 0, inside
+        while fresh:
+            for at in members(fresh):
+                border |= self._dag.near(at, alive)
+            border &= ~inside
+            fresh = border & self._weights.free
+            inside |= fresh
+            border &= ~inside
+        return _State(inside, dropped, border)
+
+    def _moves(self, state: _State) -> Iterator[_State]:
+        """Yield the states that absorbing or swallowing one neighbour leads to."""
+        alive = self._all & ~state.dropped
+        below_inside = 0
+        for q in members(state.border):
+            near = self._dag.near(q, alive)
+            inside, border = state.inside | 1 << q, (state.border | near) & ~state.inside & ~(1 << q)
+            if border & self._weights.free:
+                yield self._grown(inside, state.dropped)
+            else:
+                yield _State(inside, state.dropped, border)
+        if self._dag.is_forest:
+            return
+        for at in members(state.inside):
+            below_inside |= self._dag.children[at]
+        for q in members(state.border & below_inside):
+            swallowed = self._dag.below[q] & alive
+            if swallowed & state.inside or not self._keeps_out(swallowed, state.inside):
+                continue
+            yield self._grown(state.inside, state.dropped | swallowed)
+
+    def _keeps_out(self, swallowed: int, inside: int) -> bool:
+        """Whether some nodes have parents other than themselves and those inside: else absorbing them is as good."""
+        parents = 0
+        for at in members(swallowed):
+            parents |= self._dag.parents[at]
+        return bool(parents & ~swallowed & ~inside)
+
+
+def _value(quilt: NetworkQuilt) -> float:
+    return quilt.value
