@@ -21,6 +21,7 @@ from pufferfish.mechanisms import (
     ExactLaplace,
     GroupDP,
     LeakagePropagation,
+    MarkovQuilt,
     MQMApprox,
     MQMExact,
     ParticipantDP,
@@ -40,9 +41,10 @@ from pufferfish.models import (
     JointDistribution,
     MarkovChain,
     ModelClass,
+    Quilt,
     RecordIs,
 )
-from pufferfish.queries import Count, Frequency, Function, Histogram, Mean, Sum, Weighted, Window
+from pufferfish.queries import Count, Frequency, Function, Histogram, Marginals, Mean, Subset, Sum, Weighted, Window
 from pufferfish.release import Release, release
 from pufferfish.robustness import Robustness, robustness
 from pufferfish.wasserstein_inf import wasserstein_inf
@@ -70,17 +72,21 @@ __all__ = [
     "Ledger",
     "MQMApprox",
     "MQMExact",
+    "Marginals",
     "MarkovChain",
+    "MarkovQuilt",
     "Mean",
     "Model",
     "ModelClass",
     "ParticipantDP",
     "Profile",
     "PufferfishError",
+    "Quilt",
     "RecordIs",
     "Release",
     "Robustness",
     "Sequences",
+    "Subset",
     "Sum",
     "Wasserstein",
     "Weighted",

@@ -29,12 +29,12 @@ class Witness:
         Index of the worst member of Θ.
     length : int
         Steps of the chain it was found in.
-    node : int or None
-        The worst record, 0-based; None where all are alike.
+    node : int, str or None
+        The worst record, 0-based, or the name of a network's node; None where all are alike.
     secret_pair : tuple of str or None
         The two values of the record that are hardest to tell apart; None where all pairs are alike.
-    active_quilt : tuple of int or None
-        Nodes of the best quilt of that record, 0-based: () is the trivial quilt; None where quilts play no part.
+    active_quilt : tuple of int or str, or None
+        Nodes of the best quilt of that record, as above: () is the trivial quilt; None where quilts play no part.
     nearby : int or None
         Number of records whose loss counts in full, card(X_N); None where quilts play no part.
     distance : float or None
@@ -43,14 +43,15 @@ class Witness:
     influence : float or None
         Max-influence of the record on the quilt, in nats; None where quilts play no part.
     own, past, future : float or None
-        Nats that the record itself, the records before it and those after it tell; None where that is not known.
+        Nats that the record itself, the records before it and those after it tell (in a tree those above, and those
+        below it); None where that is not known.
     """
 
     theta: int
     length: int
-    node: int | None
+    node: int | str | None
     secret_pair: tuple[str, str] | None
-    active_quilt: tuple[int, ...] | None = None
+    active_quilt: tuple[int | str, ...] | None = None
     nearby: int | None = None
     influence: float | None = None
     distance: float | None = None
@@ -74,6 +75,11 @@ class Bound(Protocol):
     @property
     def length(self) -> tuple[ChainLength, ...]:
         """Lengths of the independent chains."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """Independent rows of the table of a network; 1 for other models."""
         ...
 
     @property
@@ -211,8 +217,8 @@ class Calibration:
 
     @property
     def records(self) -> int:
-        """Observed records n over all chains."""
-        return sum(chain.records for chain in self.length)
+        """Observed records n over all chains, or the cells of all rows of a network's table."""
+        return self.bound.rows * sum(chain.records for chain in self.length)
 
     @property
     def expected_l1_error(self) -> float:

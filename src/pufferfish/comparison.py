@@ -116,7 +116,7 @@ def compare(theta: Any, query: Query, epsilon: float, length: Any = None) -> Com
      'exact-laplace': 3.3}
     """
     class_ = as_theta(theta)
-    length = lengths_of(class_, length)
+    lengths_of(class_, length)
     epsilon = as_epsilon(epsilon)
     rows: list[ComparisonRow] = []
     best: Calibration | None = None
@@ -125,7 +125,7 @@ def compare(theta: Any, query: Query, epsilon: float, length: Any = None) -> Com
         name, title = mechanism.name, mechanism.title
         start = time.perf_counter()
         try:
-            found = mechanism(class_, length).calibrate(query, epsilon)
+            found = mechanism.of(class_, length).calibrate(query, epsilon)
         except NotApplicableError as error:
             reason = str(error).removeprefix(f"{title} does not apply: ")
             rows.append(ComparisonRow(mechanism=name, title=title, reason=reason))

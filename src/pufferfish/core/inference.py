@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import opt_einsum
+import opt_einsum  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
 
 from pufferfish.core.divergence import max_log_ratio
@@ -213,7 +213,7 @@ class Inference:
         for at in reversed(way[:-1]):
             law, support, error = self._marginals[self.dag.parents[at].bit_length() - 1]
             table = self._tables[at][1]
-            reached = (support[:, None] & (table > 0)).any(axis=0)
+            reached = np.asarray(np.any(support[:, None] & (table > 0), axis=0), dtype=np.bool_)
             self._marginals[at] = law @ table, reached, error + UNIT * (len(law) + 6)
         return self._marginals[node]
 

@@ -13,9 +13,9 @@ and is judged by an objective that grows with both (:class:`~pufferfish.core.qui
 connected set around i in the moral graph of the network without D. The neighbours of I in that graph separate it from
 everything else there, so they are a quilt with N ⊆ I ∪ D. Conversely let Q be any quilt with remote set R, let A be the
 smallest ancestral set that holds i, Q and R, and D all other nodes. In the moral graph of A, the set Q separates i from
-R. With I the part around i, the neighbours of I are in Q (so their influence is no larger) and what they leave nearby is
-in I ∪ D, all of which was nearby before: every node of I is d-connected to i given Q, and so are the nodes of D below
-I. So the pairs (I, D) lose nothing. They are reached from ({i}, ∅) by two moves on a neighbour q of I:
+R. With I the part around i, the neighbours of I are in Q (so their influence is no larger) and what they leave nearby
+is in I ∪ D, all of which was nearby before: every node of I is d-connected to i given Q, and so are the nodes of D
+below I. So the pairs (I, D) lose nothing. They are reached from ({i}, ∅) by two moves on a neighbour q of I:
 
 *   **absorb** q: I grows by q. The new neighbours were remote, so the influence falls (data processing);
 *   **swallow** a child q of I with all its descendants (none of them in I): D grows by them. Then X_q is not looked at,

@@ -96,7 +96,8 @@ class Dag:
     def connected(self, node: int, given: int) -> int:
         """Return the node and all that it is not d-separated from by a set, which does not hold the node."""
         going_up, going_down = 1 << node, 0  # an arrow was followed backwards to arrive, or forwards
-        up, down = [node], []
+        up: list[int] = [node]
+        down: list[int] = []
         while up or down:
             if up:
                 at = up.pop()

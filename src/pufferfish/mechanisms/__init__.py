@@ -9,6 +9,7 @@ from pufferfish.mechanisms.entry_dp import EntryDP
 from pufferfish.mechanisms.exact_laplace import ExactLaplace
 from pufferfish.mechanisms.group_dp import GroupDP, ParticipantDP
 from pufferfish.mechanisms.leakage_propagation import LeakagePropagation
+from pufferfish.mechanisms.markov_quilt import MarkovQuilt
 from pufferfish.mechanisms.mechanism import Mechanism
 from pufferfish.mechanisms.mqm_approx import MQMApprox
 from pufferfish.mechanisms.mqm_exact import MQMExact
@@ -27,13 +28,14 @@ __all__ = [
     "LeakagePropagation",
     "MQMApprox",
     "MQMExact",
+    "MarkovQuilt",
     "Mechanism",
     "ParticipantDP",
     "Wasserstein",
     "bound_of",
 ]
 
-BOUNDS: tuple[type[InfluenceBound], ...] = (EntryDP, GroupDP, MQMApprox, MQMExact, LeakagePropagation)
+BOUNDS: tuple[type[InfluenceBound], ...] = (EntryDP, GroupDP, MQMApprox, MQMExact, MarkovQuilt, LeakagePropagation)
 """Influence bounds, which compose: what a ledger can be kept by. All are built from (theta, length)."""
 
 MECHANISMS: tuple[type[Mechanism], ...] = (*BOUNDS, Wasserstein, ExactLaplace)

@@ -21,6 +21,7 @@ from pufferfish.calibration import Calibration, Witness
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.mechanisms.losses import Losses, Profile, as_losses
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
+from pufferfish.mechanisms.node_losses import NodeLosses, as_node_losses
 from pufferfish.queries import LinearQuery, Query
 
 __all__ = ["InfluenceBound"]
@@ -31,10 +32,11 @@ class InfluenceBound(Mechanism):
 
     Parameters
     ----------
-    theta : MarkovChain, sequence of MarkovChain, or ChainClass
+    theta : model, sequence of models, or class
         The class Θ.
     length : int, ChainLength, or sequence of these
-        T, or the lengths of the data set's independent chains, such as ``sequences.length``.
+        T, or the lengths of the data set's independent chains, such as ``sequences.length``; for networks the number of
+        rows of their table.
 
     Raises
     ------
@@ -45,6 +47,14 @@ class InfluenceBound(Mechanism):
     @abstractmethod
     def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
         """Leakage of given losses, and where it is attained; no witness where there is no secret to protect."""
+
+    def _network_leakage(self, losses: NodeLosses) -> tuple[float, Witness | None]:
+        """Leakage of the losses of a network's nodes, and where it is attained."""
+        raise NotApplicableError(f"{self.title} does not apply: it does not cover networks")
+
+    def _network_divisor(self, losses: NodeLosses, epsilon: float) -> tuple[float, Witness | None]:
+        """Least number by which the losses of a network's nodes must be divided so that they leak at most epsilon."""
+        raise NotApplicableError(f"{self.title} does not apply: it does not cover networks")
 
     @abstractmethod
     def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
@@ -58,7 +68,8 @@ class InfluenceBound(Mechanism):
         record_loss : float, array_like, Profile, or list of these
             A number (every observed record), shape (T,) (one per step of the chain, 0 where unobserved), (k, k) or
             (T, k, k) (one per pair of states), or a :class:`Profile`. For several chains either one entry for all of
-            them, or a list with one entry per chain.
+            them, or a list with one entry per chain. For a network: a number, a sequence of entries of its nodes, or
+            a mapping from names of nodes to entries, each a number or of shape (k_node, k_node).
 
         Returns
         -------
@@ -74,21 +85,36 @@ class InfluenceBound(Mechanism):
 
     def prove(self, record_loss: Any) -> tuple[float, Witness | None]:
         """Return :meth:`leakage` and where it is attained (None: there is no secret to protect)."""
-        losses = as_losses(record_loss, self.length, self.theta.k)
+        if self.networks:
+            return self._prove(as_node_losses(record_loss, self.networks[0]))
+        return self._prove(as_losses(record_loss, self.length, self.theta.k))
+
+    def _prove(self, losses: tuple[Losses, ...] | NodeLosses) -> tuple[float, Witness | None]:
         with self._lock:
-            return self._leakage(losses)
+            return self._network_leakage(losses) if isinstance(losses, NodeLosses) else self._leakage(losses)
 
     def verify(self, calibration: Calibration) -> tuple[float, Witness | None]:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
         linear = self.bind(calibration.query)
         if not isinstance(linear, LinearQuery):
             raise QueryError("a function of the database has no known record-level loss")
-        losses = tuple(chain.divided(calibration.unit_scale) for chain in self._losses_of(linear))
-        with self._lock:
-            return self._leakage(losses)
+        losses, scale = self._losses_of(linear), calibration.unit_scale
+        if isinstance(losses, NodeLosses):
+            return self._prove(losses.divided(scale))
+        return self._prove(tuple(chain.divided(scale) for chain in losses))
 
-    def _losses_of(self, linear: LinearQuery) -> tuple[Losses, ...]:
+    def _losses_of_calibration(self, calibration: Calibration) -> NodeLosses:
+        """Return the losses of a network's nodes under the noise of a calibration."""
+        linear = self.bind(calibration.query)
+        losses = self._losses_of(linear) if isinstance(linear, LinearQuery) else None
+        if not isinstance(losses, NodeLosses):
+            raise QueryError("this is about the nodes of a network, and a query that is linear in their states")
+        return losses.divided(calibration.unit_scale)
+
+    def _losses_of(self, linear: LinearQuery) -> tuple[Losses, ...] | NodeLosses:
         """Return the record-level losses of a query with noise of scale 1."""
+        if self.networks:
+            return NodeLosses.of_query(linear, len(self.networks[0].nodes))
         if linear.factors is None:
             return as_losses(linear.unit_distance, self.length, self.theta.k)
         each = linear.unit_distance / linear.largest_factor
@@ -129,10 +155,14 @@ class InfluenceBound(Mechanism):
             )
         losses = self._losses_of(linear)
         with self._lock:
-            scale, witness = self._least_divisor(losses, epsilon)
+            if isinstance(losses, NodeLosses):
+                scale, witness = self._network_divisor(losses, epsilon)
+            else:
+                scale, witness = self._least_divisor(losses, epsilon)
         if witness is None:
             raise ModelError(
-                "under every θ each record has one possible state only: there is no secret to protect "
-                "and no noise to calibrate; check initial_distribution and the zeros of transition_matrix"
+                "under every θ each record that is secret has one possible state only: there is no secret to protect "
+                "and no noise to calibrate; check the zeros of the model, such as those of initial_distribution and "
+                "transition_matrix"
             )
         return self._proven(query, linear, epsilon, scale, witness)

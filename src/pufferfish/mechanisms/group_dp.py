@@ -15,6 +15,8 @@ from pufferfish.calibration import Witness
 from pufferfish.core.rounding import float_up, up
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.losses import Losses
+from pufferfish.mechanisms.node_losses import NodeLosses
+from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import Theta
 
@@ -64,6 +66,32 @@ class GroupDP(InfluenceBound):
     def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
         total, witness = self._leakage(losses)
         return total / epsilon, witness
+
+    def _network_leakage(self, losses: NodeLosses) -> tuple[float, Witness | None]:
+        return max((_of_groups(t, net, losses) for t, net in enumerate(self.networks)), key=lambda found: found[0])
+
+    def _network_divisor(self, losses: NodeLosses, epsilon: float) -> tuple[float, Witness | None]:
+        total, witness = self._network_leakage(losses)
+        return total / epsilon, witness
+
+
+def _of_groups(theta: int, network: BayesianNetwork, losses: NodeLosses) -> tuple[float, Witness]:
+    """Return the losses of the connected part of a network that has most, summed up."""
+    largest, place = losses.largest, {node: j for j, node in enumerate(network.nodes)}
+    once = np.ones(1, dtype=np.int64)
+    parts = [largest[[place[node] for node in part]] for part in network.components]
+    totals = [_sum_up(part, np.broadcast_to(once, part.shape)) for part in parts]
+    worst = int(np.argmax(totals))
+    witness = Witness(
+        theta=theta,
+        length=len(parts[worst]),
+        node=None,
+        secret_pair=None,
+        active_quilt=(),
+        nearby=int(np.count_nonzero(parts[worst])),
+        influence=0.0,
+    )
+    return totals[worst], witness
 
 
 def _total(losses: Losses) -> tuple[float, Witness]:

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Self
 from pufferfish.calibration import Calibration, Witness
 from pufferfish.core.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError
+from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
-from pufferfish.models.model_class import Theta, as_theta, lengths_of
+from pufferfish.models.model_class import Theta, as_theta, lengths_of, rows_of
 from pufferfish.models.secrets import SecretPair
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 
@@ -28,7 +29,8 @@ class Mechanism(ABC):
     theta : model, sequence of models, or class
         The class Θ.
     length : int, ChainLength, or sequence of these
-        T, or the lengths of the data set's independent chains, such as ``sequences.length``; other models know theirs.
+        T, or the lengths of the data set's independent chains, such as ``sequences.length``; for networks the number of
+        independent rows of their table, 1 where it is left out; other models know theirs.
 
     Raises
     ------
@@ -52,6 +54,7 @@ class Mechanism(ABC):
         self._lock = threading.RLock()  # mechanisms keep what they computed, and are asked by one thread at a time
         self._theta = as_theta(theta)
         self._length = lengths_of(self._theta, length)
+        self._rows = rows_of(self._theta, length)
         reason = self._refuses(self._theta)
         if reason is not None:
             raise NotApplicableError(f"{self.title} does not apply: {reason}")
@@ -88,6 +91,16 @@ class Mechanism(ABC):
     def length(self) -> tuple[ChainLength, ...]:
         """Lengths of the independent chains."""
         return self._length
+
+    @property
+    def rows(self) -> int:
+        """Independent rows of the table of a network, each with a record for every node; 1 for other models."""
+        return self._rows
+
+    @property
+    def networks(self) -> tuple[BayesianNetwork, ...]:
+        """The members of Θ, where they are Bayesian networks."""
+        return self._theta.networks
 
     @property
     def secrets(self) -> tuple[SecretPair, ...] | None:
@@ -144,7 +157,10 @@ class Mechanism(ABC):
         """
         if not isinstance(query, Query):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise QueryError(f"query is {query!r}, expected one such as Histogram() or Count(state)")
-        found = query.bind(self.theta.states, sum(chain.records for chain in self.length))
+        records = self.rows * sum(chain.records for chain in self.length)
+        found = query.bind(self.theta.states, records, self.theta.variables)
+        if self.networks and isinstance(found, LinearQuery):
+            found = replace(found, domains=self.networks[0].domains)
         one = len(self.length) == 1 and self.length[0].steps == self.length[0].records
         if (
             isinstance(self.theta, ChainClass)
@@ -156,7 +172,7 @@ class Mechanism(ABC):
         return found
 
     def __reduce__(self) -> Any:
-        return _again, (type(self), self.theta, self.length, self.settings)
+        return _again, (type(self), self.theta, self.rows if self.networks else self.length, self.settings)
 
 
 def _again(kind: type[Mechanism], theta: Any, length: Any, settings: dict[str, Any]) -> Mechanism:

@@ -8,6 +8,7 @@ from pufferfish.models.joint_distribution import JointDistribution
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.markov_chain import MarkovChain
 from pufferfish.models.model_class import ModelClass, as_theta
+from pufferfish.models.quilt import Quilt
 from pufferfish.models.secrets import CountIs, Fact, RecordIs
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "JointDistribution",
     "MarkovChain",
     "ModelClass",
+    "Quilt",
     "RecordIs",
     "as_chain_class",
     "as_theta",

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pufferfish.core.inference import Inference
 from pufferfish.errors import ModelError
 from pufferfish.models.states import state_label
 
@@ -190,6 +191,65 @@ class BayesianNetwork:
     def sizes(self) -> tuple[int, ...]:
         """Number of states of every node, in the order of ``nodes``."""
         return tuple(len(self.node_states[node]) for node in self.nodes)
+
+    @cached_property
+    def domains(self) -> tuple[NDArray[np.intp], ...]:
+        """Places in ``states`` of the states of every node, in the order of ``nodes``."""
+        place = {state: x for x, state in enumerate(self.states)}
+        return tuple(np.array([place[state] for state in self.node_states[node]]) for node in self.nodes)
+
+    @cached_property
+    def inference(self) -> Inference:
+        """Exact inference, which keeps what it computed; nodes are places in ``nodes``."""
+        return Inference(self.tables, self.sizes)
+
+    def marginal(self, *nodes: Any) -> NDArray[np.float64]:
+        """Joint law of some nodes, by exact inference.
+
+        Parameters
+        ----------
+        *nodes : names
+            The nodes, each once.
+
+        Returns
+        -------
+        ndarray
+            P(nodes), one axis per node in the order given.
+
+        Raises
+        ------
+        ModelError
+            If a name is no node, or the law takes an array that is too large.
+
+        Examples
+        --------
+        >>> rain, wet = CPT(["no", "yes"], [0.8, 0.2]), CPT(["no", "yes"], [[0.9, 0.1], [0.05, 0.95]], parents=["rain"])
+        >>> BayesianNetwork({"rain": rain, "wet": wet}).marginal("wet").round(3)
+        array([0.73, 0.27])
+        """
+        if not nodes or len(set(nodes)) < len(nodes):
+            raise ModelError(f"marginal is of the nodes {nodes!r}, expected at least one, each once")
+        return self.inference.joint([self.place(node) for node in nodes])
+
+    def place(self, node: Any) -> int:
+        """Return where a node is in ``nodes``.
+
+        Raises
+        ------
+        ModelError
+            If there is no node of that name.
+        """
+        label = state_label(node)
+        if label not in self._places:
+            near = get_close_matches(label, self._places, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            more = ", …" if len(self.nodes) > 20 else ""
+            raise ModelError(f"there is no node {node!r}.{hint} Nodes: {', '.join(list(self._places)[:20])}{more}")
+        return self._places[label]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {state_label(node): place for place, node in enumerate(self.nodes)}
 
     @cached_property
     def tables(self) -> tuple[tuple[tuple[int, ...], NDArray[np.float64]], ...]:

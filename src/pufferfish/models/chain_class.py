@@ -64,6 +64,16 @@ class ChainClass:
         return self.chains[0].states
 
     @property
+    def networks(self) -> tuple[()]:
+        """The members that are Bayesian networks: none."""
+        return ()
+
+    @property
+    def variables(self) -> None:
+        """Names of the records: steps of a chain have none."""
+        return None
+
+    @property
     def k(self) -> int:
         """Number of states."""
         return self.chains[0].k

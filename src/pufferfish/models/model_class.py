@@ -1,16 +1,19 @@
 """Θ in general: a finite class of distributions of one kind over the same records and states."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Protocol, runtime_checkable
 
 from pufferfish.errors import ModelError, ParameterError
+from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.chain_class import STATED, ChainClass, as_chain_class
 from pufferfish.models.cliques import Cliques
+from pufferfish.models.joint_distribution import JointDistribution
 from pufferfish.models.lengths import ChainLength, as_lengths
 from pufferfish.models.markov_chain import MarkovChain
 
-__all__ = ["Member", "ModelClass", "Theta", "as_theta", "lengths_of"]
+__all__ = ["Member", "ModelClass", "Theta", "as_theta", "lengths_of", "rows_of"]
 
 
 @runtime_checkable
@@ -60,6 +63,12 @@ class ModelClass:
                     f"theta[{i}] is about the records {', '.join(_names(member)[:8])} and theta[0] about "
                     f"{', '.join(_names(first)[:8])}: all members of a class share their records, in the same order"
                 )
+            if isinstance(member, BayesianNetwork) and isinstance(first, BayesianNetwork):
+                for node in first.nodes:
+                    if member.node_states[node] != first.node_states[node]:
+                        raise ModelError(
+                            f"node {node!r} has other states in theta[{i}] than in theta[0]: all share them"
+                        )
             if member.groups != first.groups:
                 raise ModelError(f"theta[{i}] and theta[0] are about different records: all members share them")
 
@@ -72,6 +81,19 @@ class ModelClass:
     def chains(self) -> tuple[MarkovChain, ...]:
         """The members that are Markov chains: none."""
         return ()
+
+    @property
+    def networks(self) -> tuple[BayesianNetwork, ...]:
+        """The members, where they are Bayesian networks."""
+        return tuple(member for member in self.members if isinstance(member, BayesianNetwork))
+
+    @property
+    def variables(self) -> Mapping[Any, tuple[str, ...]] | None:
+        """Names of the records with the states of each, where records have names."""
+        first = self.members[0]
+        if isinstance(first, BayesianNetwork):
+            return first.node_states
+        return {v: first.states for v in first.variables} if isinstance(first, JointDistribution) else None
 
     @property
     def only_counts(self) -> bool:
@@ -134,6 +156,23 @@ def as_theta(theta: Any) -> Theta:
     return as_chain_class(theta)
 
 
+def rows_of(theta: Theta, length: Any) -> int:
+    """Return how many independent rows the table of a network has, one where nothing is said; 1 for other models.
+
+    Raises
+    ------
+    ParameterError
+        If that is no whole number of at least 1.
+    """
+    if not theta.networks or length is None:
+        return 1
+    if isinstance(length, bool) or not isinstance(length, Integral) or length < 1:
+        raise ParameterError(
+            f"length is {length!r}, expected the number of rows of the networks' table, such as rows.length"
+        )
+    return int(length)
+
+
 def lengths_of(theta: Theta, length: Any) -> tuple[ChainLength, ...]:
     """Return how many records depend on each other: as given for chains, known for other models.
 
@@ -146,6 +185,9 @@ def lengths_of(theta: Theta, length: Any) -> tuple[ChainLength, ...]:
         if length is None:
             raise ParameterError("length is missing: give T, or one length per independent chain")
         return as_lengths(length)
+    if theta.networks:
+        rows_of(theta, length)
+        return theta.lengths
     if length is not None and as_lengths(length) != theta.lengths:
         raise ParameterError(
             f"length does not fit: these {theta.kind} are about "

@@ -1,8 +1,9 @@
 """What is asked of the data."""
 
-from pufferfish.queries.linear import BoundQuery, FunctionQuery, Line, LinearQuery, Query
+from pufferfish.queries.linear import BoundQuery, FunctionQuery, Line, LinearQuery, Query, Variables
 from pufferfish.queries.of_records import Function, Weighted, Window
 from pufferfish.queries.of_states import Count, Frequency, Histogram, Mean, Sum
+from pufferfish.queries.of_variables import Marginals, Subset
 
 __all__ = [
     "BoundQuery",
@@ -13,9 +14,12 @@ __all__ = [
     "Histogram",
     "Line",
     "LinearQuery",
+    "Marginals",
     "Mean",
     "Query",
+    "Subset",
     "Sum",
+    "Variables",
     "Weighted",
     "Window",
 ]

@@ -10,18 +10,22 @@ noise is integer noise, and no floating-point rounding stands between the proof 
 
 Relative queries divide by n, the number of observed records, which is public: dividing is post-processing. Records may
 count with whole-number factors of their own, 0 for those that are not read: then d is multiplied by a record's factor.
+In a network every node is a record with states of its own, and may count in some outputs only.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BoundQuery", "FunctionQuery", "Line", "LinearQuery", "Query"]
+__all__ = ["BoundQuery", "FunctionQuery", "Line", "LinearQuery", "Query", "Variables"]
+
+Variables = Mapping[Any, tuple[str, ...]]
+"""Names of records, with the states of each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,8 +58,13 @@ class LinearQuery:
         Names of the m outputs.
     description : str
         The query in words.
-    factors : (n,) ndarray of int64, optional
-        With what factor each record of the one chain counts, 0 where it is not read; by default 1 for all.
+    factors : (n,) or (n, m) ndarray of int64, optional
+        With what factor each record of the one chain, or of one row of a network's table, counts, in all outputs or in
+        each of them, 0 where it is not read; by default 1 for all.
+    domains : tuple of ndarray of int, optional
+        Places in the model's states of those that each node of a network can have, in the node's order.
+    blocks : tuple of (tuple of int, int), optional
+        Outputs that together count every row of a network's table once, with the place of the node that they count.
     """
 
     weights: NDArray[np.int64]
@@ -63,15 +72,36 @@ class LinearQuery:
     labels: tuple[str, ...]
     description: str
     factors: NDArray[np.int64] | None = None
+    domains: tuple[NDArray[np.intp], ...] | None = None
+    blocks: tuple[tuple[tuple[int, ...], int], ...] = ()
 
     @property
     def unit_distance(self) -> NDArray[np.float64]:
         """L1 change of ``weights @ counts`` when one record goes from state x to x'; shape (k, k), whole numbers.
 
-        Where records count with factors, that of the record with the largest.
+        Where records differ, the largest over those that can have both states.
         """
+        if self.domains is not None:
+            largest = np.zeros((self.weights.shape[1],) * 2)
+            for place, domain in enumerate(self.domains):
+                at = np.ix_(domain, domain)
+                largest[at] = np.maximum(largest[at], self.distance_of(place))
+            return largest
         changes = np.abs(self.weights[:, :, None] - self.weights[:, None, :]).sum(axis=0)
         return changes.astype(np.float64) * self.largest_factor
+
+    def distance_of(self, place: int) -> NDArray[np.float64]:
+        """Return the L1 change, in units, when one node of a network changes its state; shape (k_node, k_node)."""
+        columns = self.weights if self.domains is None else self.weights[:, self.domains[place]]
+        if self.factors is not None:
+            columns = columns * self.factors[place][..., None]
+        changed = np.flatnonzero(np.any(columns != columns[:, :1], axis=1))
+        columns = columns[changed]
+        return np.abs(columns[:, :, None] - columns[:, None, :]).sum(axis=0).astype(np.float64)
+
+    def reads(self, place: int) -> bool:
+        """Whether a record counts at all."""
+        return self.factors is None or bool(np.any(self.factors[place]))
 
     @property
     def largest_factor(self) -> int:
@@ -81,6 +111,8 @@ class LinearQuery:
     @property
     def line(self) -> Line | None:
         """The one number that determines all outputs, if there is one."""
+        if self.factors is not None and self.factors.ndim == 2:
+            return None
         moves = self.weights - self.weights[:, :1]
         first: NDArray[np.int64] = moves[:, int(np.flatnonzero(moves.any(axis=0))[0])]
         direction = first // int(np.gcd.reduce(first))
@@ -95,15 +127,16 @@ class LinearQuery:
     @property
     def key(self) -> tuple[object, ...]:
         """What tells this query from others on the same states."""
-        factors = None if self.factors is None else self.factors.tobytes()
+        factors = None if self.factors is None else (self.factors.shape, self.factors.tobytes())
         return self.weights.shape, self.weights.tobytes(), self.unit, factors
 
     def value(self, states: Sequence[int]) -> tuple[int, ...]:
         """Return the query's value, in units, on records in given states."""
+        outputs = len(self.weights)
         factors = np.ones(len(states), dtype=np.int64) if self.factors is None else self.factors
-        each = zip(states, factors.tolist(), strict=True)
-        columns = [(self.weights[:, x].tolist(), c) for x, c in each]
-        return tuple(sum(column[m] * c for column, c in columns) for m in range(len(self.weights)))
+        factors = np.broadcast_to(factors.reshape(len(states), -1), (len(states), outputs))
+        columns = [(self.weights[:, x].tolist(), c) for x, c in zip(states, factors.tolist(), strict=True)]
+        return tuple(sum(column[m] * c[m] for column, c in columns) for m in range(outputs))
 
     @property
     def unit_lipschitz(self) -> int:
@@ -159,9 +192,21 @@ BoundQuery = LinearQuery | FunctionQuery
 class Query(ABC):
     """A statistic of the states in a table; bind it to a model's states to know its noise."""
 
+    of_some_records: ClassVar[bool] = False
+    """Whether it says which records it reads, or how much each counts."""
+
     @abstractmethod
-    def bind(self, states: Sequence[str], records: int) -> BoundQuery:
+    def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> BoundQuery:
         """Return the query on these states, for a table of ``records`` observed records.
+
+        Parameters
+        ----------
+        states : sequence of str
+            The model's states; those of all nodes together in a network.
+        records : int
+            Observed records: for a network, nodes times rows of the table.
+        variables : mapping, optional
+            Where records have names: every name with the states that it can have.
 
         Raises
         ------

@@ -10,14 +10,25 @@ import numpy as np
 
 from pufferfish.errors import QueryError
 from pufferfish.models.masses import exact_number
-from pufferfish.queries.linear import FunctionQuery, LinearQuery, Query
+from pufferfish.queries.linear import FunctionQuery, LinearQuery, Query, Variables
 
-__all__ = ["Function", "Weighted", "Window"]
+__all__ = ["Function", "Weighted", "Window", "inner_query", "rows_of"]
 
 
-def _inner(query: Any, states: Sequence[str], records: int, name: str) -> LinearQuery:
-    plain = isinstance(query, Query) and not isinstance(query, Window | Weighted)
-    found = query.bind(states, records) if plain else None
+def rows_of(records: int, variables: Variables | None) -> tuple[int, int]:
+    """Return how many records a row of the table has, and how many rows there are; a chain is one row."""
+    return (records, 1) if variables is None else (len(variables), records // len(variables))
+
+
+def inner_query(query: Any, states: Sequence[str], records: int, name: str) -> LinearQuery:
+    """Return a query that others restrict to some records, bound to states.
+
+    Raises
+    ------
+    QueryError
+        If it is restricted itself, or no linear query.
+    """
+    found = query.bind(states, records) if isinstance(query, Query) and not query.of_some_records else None
     if not isinstance(found, LinearQuery):
         raise QueryError(f"{name} is of {query!r}, expected a query such as Count(state), Histogram() or Sum(values)")
     return found
@@ -54,6 +65,8 @@ class Window(Query):
                     f"{name} is {getattr(self, name)!r}, expected a whole number: records from 0"
                 ) from None
 
+    of_some_records = True
+
     @property
     def kind(self) -> str:
         """Word for the query."""
@@ -64,15 +77,16 @@ class Window(Query):
         """Histograms of a window sum to its public number of records."""
         return self.query.is_histogram
 
-    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
+    def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and the steps of its one chain."""
-        if not 0 <= self.start < self.stop <= records:
+        places, rows = rows_of(records, variables)
+        if not 0 <= self.start < self.stop <= places:
             raise QueryError(
-                f"the window is records {self.start} to {self.stop - 1}, and the chain has records 0 to {records - 1}: "
+                f"the window is records {self.start} to {self.stop - 1}, and the chain has records 0 to {places - 1}: "
                 "expected 0 <= start < stop <= length"
             )
-        found = _inner(self.query, states, self.stop - self.start, "Window")
-        factors = np.zeros(records, dtype=np.int64)
+        found = inner_query(self.query, states, (self.stop - self.start) * rows, "Window")
+        factors = np.zeros(places, dtype=np.int64)
         factors[self.start : self.stop] = 1
         words = f"{found.description}, of records {self.start} to {self.stop - 1}"
         return LinearQuery(found.weights, found.unit, found.labels, words, factors)
@@ -110,16 +124,19 @@ class Weighted(Query):
         object.__setattr__(self, "query", query)
         object.__setattr__(self, "factors", whole)
 
+    of_some_records = True
+
     @property
     def kind(self) -> str:
         """Word for the query."""
         return f"weighted {self.query.kind}"
 
-    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
+    def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and the steps of its one chain."""
-        if len(self.factors) != records:
-            raise QueryError(f"there are {len(self.factors)} factors for {records} records: expected one per record")
-        found = _inner(self.query, states, records, "Weighted")
+        places, _ = rows_of(records, variables)
+        if len(self.factors) != places:
+            raise QueryError(f"there are {len(self.factors)} factors for {places} records: expected one per record")
+        found = inner_query(self.query, states, records, "Weighted")
         words = f"{found.description}, each with a factor of its own"
         return LinearQuery(found.weights, found.unit, found.labels, words, np.array(self.factors, dtype=np.int64))
 
@@ -166,7 +183,7 @@ class Function(Query):
         """Word for the query."""
         return "function"
 
-    def bind(self, states: Sequence[str], records: int) -> FunctionQuery:
+    def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> FunctionQuery:
         """Bind to a model's states and number of records."""
         return FunctionQuery(
             self._outputs, self.unit, self.labels, f"{', '.join(self.labels)} of the {records} records"

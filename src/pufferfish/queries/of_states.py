@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pufferfish.errors import QueryError
 from pufferfish.models.states import state_label
-from pufferfish.queries.linear import LinearQuery, Query
+from pufferfish.queries.linear import LinearQuery, Query, Variables
 
 __all__ = ["Count", "Frequency", "Histogram", "Mean", "Sum"]
 
@@ -37,7 +37,7 @@ class _OfStates(Query):
         """Word for the query."""
         return "frequency" if self.relative else "count"
 
-    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
+    def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and the public number of records."""
         for label in self.states:
             if label not in states:
@@ -120,7 +120,7 @@ class Histogram(Query):
         """Histograms sum to a public total."""
         return True
 
-    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
+    def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and the public number of records."""
         what = "share" if self.relative else "number"
         return LinearQuery(
@@ -151,7 +151,7 @@ class _OfValues(Query):
         """Word for the query."""
         return "mean" if self.relative else "sum"
 
-    def bind(self, states: Sequence[str], records: int) -> LinearQuery:
+    def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and the public number of records."""
         values = self._in_order(states)
         if len(set(values)) == 1:

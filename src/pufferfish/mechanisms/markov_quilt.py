@@ -1,0 +1,291 @@
+r"""MarkovQuilt: Algorithm 2, the Markov Quilt Mechanism on any Bayesian network.
+
+For every node i there is a set of quilts S_{Q,i}, the trivial one among them. A release whose record-level losses are d
+leaks at most
+
+.. math:: \max_{\theta} \max_i \min_{Q \in S_{Q,i}} \Big[ \sum_{j \in N_Q} d_j + e_\theta(X_Q | X_i) \Big],
+
+the loss of the nodes nearby and what the quilt tells; Algorithm 2 is this bound inverted. Quilts may be chosen anew for
+every θ and every release, since each of them bounds the loss by itself; so a ledger needs no fixed quilt sets
+(Theorem 4.4 asks for the same ones to add ε's, and here losses are added instead).
+
+Where no quilts are given they are searched (:mod:`pufferfish.core.network_quilts`): with ``max_quilts=None`` the best
+of all quilts is found, otherwise the best of as many as the bound allows.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.calibration import Calibration, Witness
+from pufferfish.core.network_quilts import NetworkQuilt, NodeWeights, QuiltSearch
+from pufferfish.core.progress import report_progress
+from pufferfish.core.quilts import LeakThrough, Objective, Score
+from pufferfish.core.separation import members
+from pufferfish.errors import ParameterError
+from pufferfish.mechanisms.base import InfluenceBound
+from pufferfish.mechanisms.losses import Losses
+from pufferfish.mechanisms.node_losses import NodeLosses
+from pufferfish.mechanisms.node_secrets import NodeSecrets
+from pufferfish.models.bayesian_network import BayesianNetwork
+from pufferfish.models.model_class import Theta
+from pufferfish.models.quilt import Quilt
+from pufferfish.models.secrets import SecretPair
+from pufferfish.models.states import state_label
+
+__all__ = ["ActiveQuilt", "MarkovQuilt"]
+
+_HINTS = 6
+"""Best quilts of other nodes that are tried before a node's own are searched."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveQuilt:
+    """The best quilt of one node, and what it lets leak of the node.
+
+    Parameters
+    ----------
+    node : name
+        The node.
+    theta : int
+        Index of the member of Θ under which it leaks most.
+    quilt : Quilt
+        The quilt with its nearby and remote nodes.
+    secret_pair : tuple of str or None
+        The two states at which the influence is attained; None where the quilt tells nothing.
+    nearby_loss, influence : float
+        Losses of the nearby nodes, and what the quilt tells, in nats.
+    """
+
+    node: Any
+    theta: int
+    quilt: Quilt
+    secret_pair: tuple[str, str] | None
+    nearby_loss: float
+    influence: float
+
+    @property
+    def leakage(self) -> float:
+        """What a release leaks of the node at most, in nats."""
+        return self.nearby_loss + self.influence
+
+
+class MarkovQuilt(InfluenceBound):
+    """The Markov Quilt Mechanism on any Bayesian network (Algorithm 2).
+
+    Parameters
+    ----------
+    theta : BayesianNetwork, sequence of BayesianNetwork, or ModelClass
+        The class Θ.
+    quilts : mapping from nodes to sequences of quilts, optional
+        The quilt sets S_{Q,i}: each quilt a :class:`Quilt`, which is checked, or the names of its nodes. The trivial
+        quilt is always among them. For nodes that are not named, quilts are searched.
+    length : int, optional
+        Number of independent rows of the table, 1 where it is left out. It only matters for relative queries.
+    secrets : sequence, optional
+        What shall not be told apart: names of nodes, any two values of each; or pairs of RecordIs of one node. By
+        default any two values of any node.
+    max_quilts : int or None, default 400
+        How many quilts are looked at for each node; None for all that can matter, which takes long in dense networks.
+
+    References
+    ----------
+    Section 4.1 to 4.3. The search is exhaustive where nothing limits it: proof in the docstring of
+    ``pufferfish.core.network_quilts``.
+
+    Examples
+    --------
+    The chain of three records in Section 4.2, with ε = 10: the middle record's best quilt is {X_1, X_3}.
+
+    >>> import pufferfish as pf
+    >>> first, step = pf.CPT(["0", "1"], [0.8, 0.2]), [[0.9, 0.1], [0.4, 0.6]]
+    >>> chain = pf.BayesianNetwork(
+    ...     {"X1": first, "X2": pf.CPT(["0", "1"], step, ["X1"]), "X3": pf.CPT(["0", "1"], step, ["X2"])}
+    ... )
+    >>> mechanism = pf.MarkovQuilt(chain, secrets=["X2"])
+    >>> calibration = mechanism.calibrate(pf.Count("1"), epsilon=10)
+    >>> round(calibration.scale, 4), calibration.witness.active_quilt
+    (0.1558, ('X1', 'X3'))
+    """
+
+    name: ClassVar[str] = "markov-quilt"
+    title: ClassVar[str] = "MarkovQuilt"
+    only_chains: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        theta: Any,
+        quilts: Mapping[Any, Iterable[Any]] | None = None,
+        *,
+        length: int | None = None,
+        secrets: Any = None,
+        max_quilts: int | None = 400,
+    ) -> None:
+        super().__init__(theta, length)
+        given: Any = max_quilts
+        if given is not None and not (isinstance(given, int) and given is not True and given >= 1):
+            raise ParameterError(
+                f"max_quilts is {max_quilts!r}, expected a whole number of at least 1, or None for all"
+            )
+        self.max_quilts = max_quilts
+        self._secrets = NodeSecrets(secrets, self.networks[0])
+        self._given = _given(quilts, self.networks)
+
+    @classmethod
+    def of(cls, theta: Any, length: Any, **settings: Any) -> "MarkovQuilt":
+        """Return the mechanism from Θ, the number of rows, and its settings."""
+        return cls(theta, length=length, **settings)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The quilt sets that were given, the secrets, and how many quilts are looked at."""
+        names = [state_label(node) for node in self.networks[0].nodes]
+        quilts = {names[j]: [[names[v] for v in members(cut)] for cut in cuts] for j, cuts in self._given.items()}
+        return {"quilts": quilts or None, "secrets": self._secrets.plain, "max_quilts": self.max_quilts}
+
+    @property
+    def secrets(self) -> tuple[SecretPair, ...] | None:
+        """The pairs of secrets that shall not be told apart; None for any two values of any node. Read-only."""
+        return self._secrets.pairs
+
+    @classmethod
+    def supports(cls, theta: Theta) -> str | None:
+        """Every class of Bayesian networks is covered."""
+        if theta.chains:
+            return "Θ is a class of Markov chains, where MQMExact searches the same quilts"
+        return None if theta.networks else f"it needs Bayesian networks, and Θ is a class of {theta.kind}"
+
+    def active_quilts(self, calibration: Calibration) -> tuple[ActiveQuilt, ...]:
+        """Return the best quilt of every node that is secret, under the noise of a calibration.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            The noise: of this mechanism, or of another one for the same networks.
+
+        Returns
+        -------
+        tuple of ActiveQuilt
+            In the order of the network's nodes.
+        """
+        losses = self._losses_of_calibration(calibration)
+        found: dict[int, ActiveQuilt] = {}
+        for theta, (search, secret) in enumerate(self._searches(losses.largest, LeakThrough())):
+            for node, pairs in enumerate(secret):
+                if pairs.any():
+                    best = self._active(theta, self._best(search, node, pairs))
+                    if node not in found or best.leakage > found[node].leakage:
+                        found[node] = best
+        return tuple(found[node] for node in sorted(found))
+
+    def best_at(self, theta: int, node: int, losses: NodeLosses, objective: Objective) -> float | None:
+        """Return what the best quilt found of one node proves; None if it is no secret."""
+        search, secret = list(self._searches(losses.largest, objective))[theta]
+        return self._best(search, node, secret[node]).value if secret[node].any() else None
+
+    def _leakage(self, losses: Iterable[Losses]) -> tuple[float, Witness | None]:
+        raise NotImplementedError("Θ is never a class of chains here")
+
+    def _least_divisor(self, losses: Iterable[Losses], epsilon: float) -> tuple[float, Witness | None]:
+        raise NotImplementedError("Θ is never a class of chains here")
+
+    def _network_leakage(self, losses: NodeLosses) -> tuple[float, Witness | None]:
+        return self._worst(losses.largest, LeakThrough())
+
+    def _network_divisor(self, losses: NodeLosses, epsilon: float) -> tuple[float, Witness | None]:
+        return self._worst(losses.largest, Score(epsilon))
+
+    def _worst(self, largest: NDArray[np.float64], objective: Objective) -> tuple[float, Witness | None]:
+        worst: NetworkQuilt | None = None
+        decides = 0
+        for theta, (search, secret) in enumerate(self._searches(largest, objective)):
+            nodes = [node for node, pairs in enumerate(secret) if pairs.any()]
+            trivial = {node: search.judged(node, 0, secret[node]).value for node in nodes}
+            hints: list[int] = []
+            for done, node in enumerate(sorted(nodes, key=lambda node: -trivial[node])):
+                report_progress("searching quilts", (theta + done / len(nodes)) / len(self.networks))
+                enough = -np.inf if worst is None else worst.value
+                if trivial[node] <= enough:
+                    break
+                found = self._best(search, node, secret[node], enough, hints)
+                hints = [found.quilt, *(cut for cut in hints if cut != found.quilt)][:_HINTS]
+                if worst is None or found.value > worst.value:
+                    worst, decides = found, theta
+        return (0.0, None) if worst is None else (worst.value, self._witness(worst, decides))
+
+    def _searches(
+        self, largest: NDArray[np.float64], objective: Objective
+    ) -> Iterator[tuple[QuiltSearch, list[NDArray[np.bool_]]]]:
+        """Yield for every θ its search, and which pairs of values of each node are secret."""
+        weights = NodeWeights(largest)
+        for network in self.networks:
+            yield QuiltSearch(network.inference, weights, objective, self.max_quilts), self._secrets.of(network)
+
+    def _best(
+        self,
+        search: QuiltSearch,
+        node: int,
+        pairs: NDArray[np.bool_],
+        enough: float = -np.inf,
+        hints: Iterable[int] = (),
+    ) -> NetworkQuilt:
+        if node not in self._given:
+            return search.best(node, pairs, enough, tuple(hints))
+        judged = (search.judged(node, cut, pairs) for cut in (0, *self._given[node]))
+        return min(judged, key=lambda quilt: quilt.value)
+
+    def _active(self, theta: int, found: NetworkQuilt) -> ActiveQuilt:
+        network = self.networks[theta]
+        node = network.nodes[found.node]
+        return ActiveQuilt(
+            node=node,
+            theta=theta,
+            quilt=Quilt.of(network, node, [network.nodes[j] for j in members(found.quilt)]),
+            secret_pair=_states(network, found),
+            nearby_loss=found.weight,
+            influence=found.influence,
+        )
+
+    def _witness(self, found: NetworkQuilt, theta: int) -> Witness:
+        network = self.networks[theta]
+        return Witness(
+            theta=theta,
+            length=len(network.nodes),
+            node=state_label(network.nodes[found.node]),
+            secret_pair=_states(network, found),
+            active_quilt=tuple(state_label(network.nodes[j]) for j in members(found.quilt)),
+            nearby=found.nearby.bit_count(),
+            influence=found.influence,
+        )
+
+
+def _states(network: BayesianNetwork, found: NetworkQuilt) -> tuple[str, str] | None:
+    names = network.node_states[network.nodes[found.node]]
+    return None if found.pair is None else (names[found.pair[0]], names[found.pair[1]])
+
+
+def _given(quilts: Any, networks: tuple[BayesianNetwork, ...]) -> dict[int, list[int]]:
+    """Return the quilt sets that were given, as sets of places, each checked under every θ."""
+    if quilts is None:
+        return {}
+    if not isinstance(quilts, Mapping):
+        raise ParameterError(f"quilts is {type(quilts).__name__}, expected a dict from nodes to lists of quilts")
+    found: dict[int, list[int]] = {}
+    sets: dict[Any, Any] = dict(quilts)  # pyright: ignore[reportUnknownArgumentType]
+    for node, several in sets.items():
+        if isinstance(several, str | Quilt) or not isinstance(several, Iterable):
+            raise ParameterError(f"the quilts of node {node!r} are {several!r}, expected a list of quilts")
+        listed: list[Any] = list(several)  # pyright: ignore[reportUnknownArgumentType]
+        for quilt in listed:
+            if isinstance(quilt, str) or not isinstance(quilt, Iterable | Quilt):
+                raise ParameterError(f"a quilt of node {node!r} is {quilt!r}, expected a list of names or a Quilt")
+        cuts = [_checked(network, node, quilt) for quilt in listed for network in networks]
+        found[networks[0].place(node)] = list(dict.fromkeys(cuts))
+    return found
+
+
+def _checked(network: BayesianNetwork, node: Any, quilt: Any) -> int:
+    return (quilt if isinstance(quilt, Quilt) else Quilt.of(network, node, quilt)).checked(network, node)

@@ -1,0 +1,153 @@
+"""Statistics of records that have names: some nodes of a network, or each of them by itself."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pufferfish.errors import QueryError
+from pufferfish.models.states import state_label
+from pufferfish.queries.linear import LinearQuery, Query, Variables
+from pufferfish.queries.of_records import inner_query, rows_of
+
+__all__ = ["Marginals", "Subset"]
+
+
+def _names(records: Any, name: str) -> tuple[Any, ...]:
+    several = isinstance(records, Iterable) and not isinstance(records, str)
+    given: tuple[Any, ...] = tuple(records) if several else (records,)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if not given or len(set(given)) < len(given):
+        raise QueryError(f"{name} is of the records {records!r}, expected at least one name, each once")
+    return given
+
+
+def _place(record: Any, places: Sequence[Any]) -> int:
+    """Return which record a name means; names that read the same are the same."""
+    label = state_label(record)
+    labels = [state_label(name) for name in places]
+    if label in labels:
+        return labels.index(label)
+    near = get_close_matches(label, labels, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    shown = ", ".join(labels[:20]) + (", …" if len(labels) > 20 else "")
+    raise QueryError(f"there is no record {record!r}.{hint} Records: {shown}")
+
+
+@dataclass(frozen=True, init=False)
+class Subset(Query):
+    """A query on some records only; the others cost nothing themselves.
+
+    Parameters
+    ----------
+    query : Query
+        What is asked of them: a count, share, histogram, sum or mean. In a network it is about the states that these
+        nodes have.
+    records : sequence
+        Which: names of nodes of a network or variables of a joint distribution; steps of one chain, from 0.
+
+    Examples
+    --------
+    >>> from pufferfish.queries import Frequency
+    >>> rows = {"smoke": ("yes", "no"), "lung": ("yes", "no"), "age": ("young", "old")}
+    >>> Subset(Frequency("yes"), ["smoke", "lung"]).bind(["yes", "no", "young", "old"], 3 * 50, rows).description
+    'share of the 100 records in {yes}, of smoke, lung'
+    """
+
+    of_some_records: ClassVar[bool] = True
+    query: Query
+    records: tuple[Any, ...]
+
+    def __init__(self, query: Query, records: Any) -> None:
+        object.__setattr__(self, "query", query)
+        object.__setattr__(self, "records", _names(records, "Subset"))
+
+    @property
+    def kind(self) -> str:
+        """Word for the query."""
+        return self.query.kind
+
+    @property
+    def is_histogram(self) -> bool:
+        """Histograms of some records sum to their public number."""
+        return self.query.is_histogram
+
+    def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
+        """Bind to a model's states and records."""
+        places, rows = rows_of(records, variables)
+        at = [_place(record, range(places) if variables is None else list(variables)) for record in self.records]
+        own = states if variables is None else _states_of(at, variables)
+        found = inner_query(self.query, own, len(at) * rows, "Subset")
+        factors = np.zeros(places, dtype=np.int64)
+        factors[at] = 1
+        weights = np.zeros((len(found.weights), len(states)), dtype=np.int64)
+        weights[:, [list(states).index(state) for state in own]] = found.weights
+        names = ", ".join(state_label(record) for record in self.records[:8])
+        words = f"{found.description}, of {names}{', …' if len(at) > 8 else ''}"
+        return LinearQuery(weights, found.unit, found.labels, words, factors)
+
+
+@dataclass(frozen=True, init=False)
+class Marginals(Query):
+    """The histogram of every variable by itself: one output per node and state of a network.
+
+    Parameters
+    ----------
+    records : sequence, optional
+        Names of nodes; by default all.
+    relative : bool, default True
+        Shares of the table's rows rather than counts.
+
+    Examples
+    --------
+    >>> rows = {"smoke": ("yes", "no"), "lung": ("yes", "no")}
+    >>> Marginals(["lung"]).bind(["yes", "no"], 2 * 50, rows).labels
+    ('lung=yes', 'lung=no')
+    """
+
+    of_some_records: ClassVar[bool] = True
+    records: tuple[Any, ...] | None
+    relative: bool
+
+    def __init__(self, records: Any = None, relative: bool = True) -> None:
+        object.__setattr__(self, "records", None if records is None else _names(records, "Marginals"))
+        object.__setattr__(self, "relative", relative)
+
+    @property
+    def kind(self) -> str:
+        """Word for the query."""
+        return "marginals" if self.relative else "marginal-counts"
+
+    @property
+    def is_histogram(self) -> bool:
+        """The histogram of each variable sums to the public number of rows."""
+        return True
+
+    def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
+        """Bind to a network's states and nodes."""
+        if variables is None:
+            raise QueryError("Marginals are of records that have names: the nodes of a network. Use Histogram()")
+        places, rows = rows_of(records, variables)
+        names = list(variables)
+        at = list(range(places)) if self.records is None else [_place(record, names) for record in self.records]
+        outputs = [(place, state) for place in at for state in variables[names[place]]]
+        weights = np.array([[state == other for other in states] for _, state in outputs], dtype=np.int64)
+        factors = np.array([[place == other for other, _ in outputs] for place in range(places)], dtype=np.int64)
+        blocks = [(tuple(o for o, (other, _) in enumerate(outputs) if other == place), place) for place in at]
+        shown = ", ".join(state_label(names[place]) for place in at[:8]) + (", …" if len(at) > 8 else "")
+        return LinearQuery(
+            weights,
+            Fraction(1, rows) if self.relative else Fraction(1),
+            tuple(f"{state_label(names[place])}={state}" for place, state in outputs),
+            f"{'share' if self.relative else 'number'} of the {rows} rows in each state of {shown}",
+            factors if len(at) > 1 else factors[:, 0],
+            blocks=tuple(blocks),
+        )
+
+
+def _states_of(places: Sequence[int], variables: Variables) -> list[str]:
+    """Return the states that some records can have, in the order in which they first appear."""
+    names = list(variables)
+    return list(dict.fromkeys(state for place in places for state in variables[names[place]]))
