@@ -11,7 +11,7 @@ mechanism and calibrate it to a query (public things only), read the table, rele
 from pufferfish.calibration import Calibration
 from pufferfish.comparison import compare
 from pufferfish.core.divergence import max_divergence
-from pufferfish.data import Sequences, read_sequences
+from pufferfish.data import Rows, Sequences, read_rows, read_sequences
 from pufferfish.errors import PufferfishError
 from pufferfish.fit import fit_chain
 from pufferfish.ledger import Ledger
@@ -85,6 +85,7 @@ __all__ = [
     "RecordIs",
     "Release",
     "Robustness",
+    "Rows",
     "Sequences",
     "Subset",
     "Sum",
@@ -95,6 +96,7 @@ __all__ = [
     "fit_chain",
     "max_divergence",
     "read_model",
+    "read_rows",
     "read_sequences",
     "release",
     "robustness",

@@ -7,7 +7,7 @@
     ├── ModelError           a distribution that is not one, or lacks what was asked of it
     ├── QueryError           a query that does not fit the model's states
     ├── NotApplicableError   a mechanism whose guarantee does not cover this Θ
-    ├── DataError            a table that cannot be read as sequences of states
+    ├── DataError            a table that cannot be read as sequences or rows of states
     ├── RecordError          a model or release file that is damaged, of another version, or cannot be written
     └── ReleaseRefused       noise, data and ledger do not belong together: nothing was released
         └── BudgetExceeded   a ledger has too little left: nothing was spent
@@ -62,7 +62,7 @@ class NotApplicableError(PufferfishError):
 
 
 class DataError(PufferfishError, ValueError):
-    """A table cannot be read as sequences of states."""
+    """A table cannot be read as sequences or rows of states."""
 
 
 class RecordError(PufferfishError, ValueError):

@@ -8,13 +8,15 @@ from fractions import Fraction
 from math import floor
 
 import duckdb
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
-from pufferfish.data import read_sequences
+from pufferfish.data import read_rows, read_sequences
 from pufferfish.errors import DataError
+from pufferfish.models import CPT, BayesianNetwork
 
 START = datetime(2016, 2, 28, 23, 50)
 
@@ -362,3 +364,76 @@ def test_time_zones_do_not_follow_the_clock_of_the_connection():
     for table in tables:
         data = read_sequences(table, "act", time="t", max_gap="30min", where='t >= "2021-10-31T02:30+02:00"')
         assert (data.lengths, data.spans, data.transitions.tolist()) == ((3,), (3,), [[0, 0], [1, 1]])
+
+
+# -- independent rows ----------------------------------------------------------------------------------------
+
+NODE_STATES = {"level": range(4), "act": ["rest", "run", "swim", "walk"], "latent": [0, 1], "ok": [True, False]}
+NETWORK = BayesianNetwork({node: CPT(own, [1 / len(own)] * len(own)) for node, own in NODE_STATES.items()})
+ROW_FILTERS = {
+    None: lambda row: True,
+    "t > 7 and who != 'a'": lambda row: row["t"] > 7 and row["who"] != "a",
+    "not t in [1, 2, 3]": lambda row: row["t"] not in (1, 2, 3),
+    "t > 99": lambda row: False,
+}
+
+
+def plain_counts(rows, *, where, missing):
+    """Counts of the states of every node, one cell after another; None where they are refused."""
+    kept = [row for row in rows if where(row)]
+    counts = {node: [0] * len(own) for node, own in NODE_STATES.items() if node != "latent"}
+    for row in kept:
+        for node, own in counts.items():
+            if row[node] is not None:
+                own[list(NODE_STATES[node]).index(row[node])] += 1
+            elif missing == "refuse":
+                return None
+    return (len(kept), counts) if kept and all(map(any, counts.values())) else None
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_counts_rows_as_they_are_counted_one_by_one(engine, tmp_path):
+    read = Counter()
+    for seed in range(8):
+        rows = [row | {"t": i} for i, row in enumerate(random_rows(seed, missing=seed % 2 == 0))]
+        if seed % 2:  # nothing is missing
+            rows = [row | {"ok": row["ok"] is True, "level": row["level"] or 0} for row in rows]
+        table = engine(rows, tmp_path)
+        for (where, keep), missing in itertools.product(ROW_FILTERS.items(), ["refuse", "unobserved"]):
+            expected = plain_counts(rows, where=keep, missing=missing)
+            try:
+                data = read_rows(table, NETWORK, subject="t", where=where, missing=missing)
+                found = (data.records, {node: own.tolist() for node, own in data.counts.items()})
+            except DataError:
+                found = None
+            assert found == expected, (seed, where, missing)
+            read[expected is not None] += 1
+    assert read[True] > 20
+    assert read[False] > 10
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_refuses_rows_that_depend_on_each_other(engine, tmp_path):
+    rows = [{"who": who, "t": 1, "act": "rest", "ok": True, "level": 1} for who in ["b", "a", "c", "b", "c", "c"]]
+    table = engine(rows, tmp_path)
+    with pytest.raises(DataError, match=r"has several rows for 2 subjects \(e\.g\. 'c': 3 rows\)"):
+        read_rows(table, NETWORK, subject="who")
+    with pytest.raises(DataError, match=r"has several rows for 1 subject \(e\.g\. '1': 6 rows\)"):
+        read_rows(table, NETWORK, subject="t")
+    assert read_rows(table, NETWORK, subject="who", where="who == 'a'").records == 1
+
+
+@pytest.mark.parametrize("engine", [in_lazy_polars, in_duckdb, in_csv, in_parquet])
+def test_rows_stay_in_the_engine(engine, tmp_path, monkeypatch):
+    rows = [row | {"t": i} for i, row in enumerate(random_rows(0) * 30)]
+    table = engine(rows, tmp_path)
+    collect, sizes = nw.LazyFrame.collect, []
+
+    def collect_and_note(frame, *args, **options):
+        collected = collect(frame, *args, **options)
+        sizes.append(len(collected))
+        return collected
+
+    monkeypatch.setattr(nw.LazyFrame, "collect", collect_and_note)
+    data = read_rows(table, NETWORK, subject="t", where="t >= 0", missing="unobserved")
+    assert 0 < max(sizes) <= 12 < data.records  # at most every state of every node, and missing

@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 import narwhals as nw
 
+from pufferfish.errors import DataError
+
 __all__ = [
     "ISO",
     "NUMBER",
@@ -30,6 +32,8 @@ __all__ = [
     "native_column",
     "parse_instant",
     "profile_text",
+    "state_column",
+    "subject_column",
     "text_column",
     "text_instant",
     "text_number",
@@ -129,6 +133,40 @@ def native_column(name: str, dtype: Any, *, zoned: bool = False) -> Column:
     else:
         value = column
     return Column(name, kind, value, missing(column, dtype), zoned or getattr(dtype, "time_zone", None) is not None)
+
+
+def state_column(name: str, dtype: Any, *, whole: Any = nw.Int64) -> nw.Expr:
+    """Read a column of states by its type, null where they are missing; whole numbers as the type ``whole``.
+
+    Raises
+    ------
+    DataError
+        If states are neither text, numbers nor true/false.
+    """
+    column, kind = nw.col(name), kind_of(dtype)
+    if kind == "boolean":
+        value = nw.when(column.fill_null(False)).then(nw.lit("true")).otherwise(nw.lit("false"))
+    elif kind == "number":
+        value = column.cast(whole if dtype.is_integer() else nw.Float64)
+    elif kind == "text":
+        value = column.cast(nw.String)
+    else:
+        raise DataError(f"state column {name!r} holds {dtype}, expected text, numbers or true/false")
+    return nw.when(~missing(column, dtype)).then(value)
+
+
+def subject_column(name: str, dtype: Any) -> nw.Expr:
+    """Read a column of subjects by its type, null where they are missing.
+
+    Raises
+    ------
+    DataError
+        If subjects are neither text, numbers, true/false nor times.
+    """
+    column, kind = nw.col(name), kind_of(dtype)
+    if kind == "other":
+        raise DataError(f"subject column {name!r} holds {dtype}, expected text or numbers")
+    return nw.when(~missing(column, dtype)).then(column.cast(nw.String) if kind == "text" else column)
 
 
 def profile_text(frame: nw.LazyFrame[Any], names: Sequence[str]) -> dict[str, TextProfile]:

@@ -7,7 +7,7 @@ the first rows breaks when row 5,000 holds a word; text is given its meaning lat
 import difflib
 import os
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,14 +18,18 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
+from pufferfish.data.columns import Column, native_column, profile_text, text_column
 from pufferfish.errors import DataError, PufferfishError
 from pufferfish.models.states import state_label
 
-__all__ = ["ROW", "Source", "engine_errors", "is_path", "open_source"]
+__all__ = ["ROW", "Needed", "Source", "did_you_mean", "engine_errors", "is_path", "open_source"]
 
 ROW = "__pf_row"
 _CSV = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 _KINDS = ".csv, .csv.gz, .tsv, .tsv.gz or .parquet"
+
+Needed = Sequence[str] | Callable[[Sequence[str]], Sequence[str]]
+"""Names of the columns that are needed, or a function that chooses them from those that are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,26 @@ class Source:
     ordered: bool
     untyped: bool = False
     zoned: frozenset[str] = frozenset()
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Types of the columns."""
+        return dict(self.frame.collect_schema())
+
+    def columns(self, names: Sequence[str]) -> dict[str, Column]:
+        """Columns as numbers, text, true/false or instants: by their types, or by all their values if untyped."""
+        if self.untyped:
+            profiles = profile_text(self.frame, names)
+            return {name: text_column(name, profiles[name]) for name in names}
+        schema = self.schema
+        return {name: native_column(name, schema[name], zoned=name in self.zoned) for name in names}
+
+    def nothing(self, where: str | None) -> DataError:
+        """Error for a table of which no row is left."""
+        total = int(self.frame.select(nw.len().alias("n")).collect().item())
+        if not total:
+            return DataError(f"{self.name} has no rows")
+        return DataError(f"no row of {self.name} is left where {where} ({total:,} before)")
 
 
 @contextmanager
@@ -80,7 +104,7 @@ def is_path(source: Any) -> bool:
     return isinstance(source, str | os.PathLike)
 
 
-def open_source(source: Any, columns: Sequence[str]) -> Source:
+def open_source(source: Any, columns: Needed) -> Source:
     """Open a file or table and select its needed columns.
 
     Raises
@@ -89,11 +113,14 @@ def open_source(source: Any, columns: Sequence[str]) -> Source:
         If the file cannot be read, the object is not a table, or a column is not found.
     """
     if is_path(source):
-        return _from_file(Path(os.fsdecode(source)), columns)
-    return _from_table(source, columns)
+        path = Path(os.fsdecode(source))
+        with engine_errors(path.name):
+            return _from_file(path, columns)
+    with engine_errors(f"{type(source).__module__.partition('.')[0]} {type(source).__name__}"):
+        return _from_table(source, columns)
 
 
-def _from_file(path: Path, columns: Sequence[str]) -> Source:
+def _from_file(path: Path, needed: Needed) -> Source:
     if path.is_dir():
         raise DataError(f"{path} is a folder, expected a file ({_KINDS})")
     if not path.exists():
@@ -110,7 +137,7 @@ def _from_file(path: Path, columns: Sequence[str]) -> Source:
     else:
         scan = pl.scan_csv(path, separator=separator or ",", infer_schema=False, glob=False)
     schema = scan.collect_schema()
-    _require(columns, schema.names(), untyped=not parquet)
+    columns = _require(needed, schema.names(), untyped=not parquet)
     frame = scan.with_row_index(ROW)
     if not parquet:
         if len(schema) > 1:  # a blank line
@@ -119,10 +146,10 @@ def _from_file(path: Path, columns: Sequence[str]) -> Source:
     return Source(nw.from_native(_polars(frame, columns)), path.name, ordered=True, untyped=not parquet)
 
 
-def _from_table(table: Any, columns: Sequence[str]) -> Source:
+def _from_table(table: Any, needed: Needed) -> Source:
     native: Any = nw.to_native(table, pass_through=True)
     if type(native).__module__.partition(".")[0] == "pandas" and hasattr(native, "columns"):
-        native = _pandas(native, columns)
+        native = _pandas(native, needed)
     try:
         held: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(native)
     except TypeError:
@@ -130,7 +157,7 @@ def _from_table(table: Any, columns: Sequence[str]) -> Source:
             f"source is a {type(native).__name__}, expected a path or a table (polars, pandas, DuckDB, …)"
         ) from None
     frame: nw.LazyFrame[Any] = held.lazy()
-    _require(columns, frame.collect_schema().names())
+    columns = _require(needed, frame.collect_schema().names())
     kind = frame.implementation
     if isinstance(native, pl.DataFrame | pl.LazyFrame):
         lazy = _polars(native.lazy().select(columns).with_row_index(ROW), columns)
@@ -168,13 +195,13 @@ def _duckdb(native: Any, frame: nw.LazyFrame[Any], columns: Sequence[str]) -> tu
     return relation, frozenset(zoned)
 
 
-def _pandas(native: Any, columns: Sequence[str]) -> Any:
+def _pandas(native: Any, needed: Needed) -> Any:
     """Needed columns of a pandas frame with one type each and missing values that are not NaN."""
     pd: Any = import_module("pandas")
-    _require(columns, [str(name) for name in native.columns])
+    labels = {str(name): name for name in native.columns}
     tidy: dict[str, Any] = {}
-    for name in columns:
-        column: Any = native[name].reset_index(drop=True)
+    for name in _require(needed, [str(name) for name in native.columns]):
+        column: Any = native[labels[name]].reset_index(drop=True)
         if isinstance(column.dtype, pd.CategoricalDtype):
             values = column.cat.categories.array
             column = pd.Series(pd.api.extensions.take(values, column.cat.codes.to_numpy(), allow_fill=True))
@@ -205,14 +232,27 @@ def _object(column: Any) -> Any:
     return column.map(state_label, na_action="ignore").astype("string")
 
 
-def _require(columns: Sequence[str], present: Sequence[str], *, untyped: bool = False) -> None:
-    """Refuse columns that are not there, or there twice."""
+def did_you_mean(name: str, present: Sequence[str]) -> str | None:
+    """Nearest of the names that are there, whether in capitals or not; None if none is near.
+
+    Examples
+    --------
+    >>> did_you_mean("activty", ["Subject", "Activity"])
+    'Activity'
+    """
+    near = difflib.get_close_matches(name.casefold(), [other.casefold() for other in present], n=1)
+    return next((other for other in present if other.casefold() == near[0]), None) if near else None
+
+
+def _require(needed: Needed, present: Sequence[str], *, untyped: bool = False) -> Sequence[str]:
+    """Return the needed columns; refuse those that are not there, or there twice."""
+    columns = needed(present) if callable(needed) else needed
     for name in columns:
         if name.startswith("__pf_"):
             raise DataError(f"column {name!r} has a name that begins with '__pf_', kept for internal use: rename it")
         if name not in present:
-            near = difflib.get_close_matches(name, present, n=1)
-            ask = f" Did you mean {near[0]!r}?" if near else ""
+            near = did_you_mean(name, present)
+            ask = f" Did you mean {near!r}?" if near else ""
             shown = ", ".join(present[:20]) + (f" and {len(present) - 20} more" if len(present) > 20 else "")
             hint = ""
             if untyped and len(present) == 1 and (mark := re.search(r"[;\t|]", present[0])):
@@ -221,3 +261,4 @@ def _require(columns: Sequence[str], present: Sequence[str], *, untyped: bool = 
         twice = untyped and any(re.fullmatch(rf"{re.escape(name)}_duplicated_[0-9]+", p) for p in present)
         if twice or present.count(name) > 1:
             raise DataError(f"column {name!r} is there more than once: rename or drop the others")
+    return columns

@@ -5,7 +5,7 @@ file and ``1`` in a model are the same state.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from pufferfish.data.chains import Fold
@@ -13,7 +13,7 @@ from pufferfish.data.options import Options, listed
 from pufferfish.errors import DataError
 from pufferfish.models.states import state_label
 
-__all__ = ["count_rows", "name_states"]
+__all__ = ["count_rows", "label_states", "name_states", "refuse_strangers"]
 
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 _TRUTHS = {"true", "false", "True", "False", "TRUE", "FALSE"}
@@ -31,23 +31,54 @@ def name_states(fold: Fold, options: Options, *, untyped: bool) -> tuple[str, ..
     if options.bins is not None and options.states is not None:
         fold.relabel({state: options.states[int(state)] for state in raw})
         return options.states
-    labels = {state: state_label(state) for state in raw}
-    known = set(options.states or ())
-    if untyped and not set(labels.values()) <= known:
-        labels = _canonical(labels)
+    labels = label_states(raw, options.states or (), untyped=untyped)
     fold.relabel(labels)
     if options.states is None:
         return _sorted_labels(set(labels.values()))
-    strangers = {name: n for name, n in fold.totals.items() if name not in known}
+    refuse_strangers(f"column {options.state!r}", fold.totals, options.states, "the model")
+    return options.states
+
+
+def label_states(raw: Iterable[Any], known: Collection[str], *, untyped: bool) -> dict[Any, str]:
+    """Label the states that a table holds, given the states that the model knows.
+
+    Examples
+    --------
+    >>> label_states(["1.0", "2"], ["1", "2"], untyped=True), label_states(["1.0", "2"], ["1.0", "2"], untyped=True)
+    ({'1.0': '1', '2': '2'}, {'1.0': '1.0', '2': '2'})
+    """
+    labels = {state: state_label(state) for state in raw}
+    return _canonical(labels) if untyped and not set(labels.values()) <= set(known) else labels
+
+
+def refuse_strangers(where: str, totals: Mapping[str, int], known: Sequence[str], owner: str) -> None:
+    """Refuse states that are not known.
+
+    Parameters
+    ----------
+    where : str
+        The column, in the words of a message.
+    totals : mapping of str to int
+        Number of rows of each state.
+    known : sequence of str
+        The states that there are.
+    owner : str
+        Whose states they are.
+
+    Raises
+    ------
+    DataError
+        If there are others.
+    """
+    names = set(known)
+    strangers = {name: n for name, n in totals.items() if name not in names}
     if strangers:
         shown = sorted(strangers, key=lambda name: (-strangers[name], name))[:8]
         found = ", ".join(f"{name!r} ({count_rows(strangers[name])})" for name in shown)
         more = f" and {len(strangers) - 8} more" if len(strangers) > 8 else ""
         raise DataError(
-            f"column {options.state!r} holds states that the model lacks: {found}{more}. The model's states: "
-            f"{listed(options.states)}"
+            f"{where} holds states that {owner} lacks: {found}{more}. {owner.capitalize()}'s states: {listed(known)}"
         )
-    return options.states
 
 
 def _canonical(labels: dict[Any, str]) -> dict[Any, str]:

@@ -10,7 +10,7 @@ from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import ParameterError
 from pufferfish.models.states import state_label
 
-__all__ = ["Gaps", "Missing", "Options", "check_options", "listed"]
+__all__ = ["Gaps", "Missing", "Options", "check_choice", "check_options", "listed"]
 
 Missing = Literal["unobserved", "split", "refuse"]
 Gaps = Literal["unobserved", "independent"]
@@ -70,12 +70,8 @@ def check_options(
         if named.count(name) > 1:
             both = " and ".join(role for role, given in roles.items() if given == name)
             raise ParameterError(f"{both} are the same column {name!r}, expected different ones")
-    for option, value, allowed in (
-        ("missing", missing, ("unobserved", "split", "refuse")),
-        ("gaps", gaps, ("unobserved", "independent")),
-    ):
-        if value not in allowed:
-            raise ParameterError(f"{option} is {value!r}, expected one of {', '.join(map(repr, allowed))}")
+    check_choice("missing", missing, ("unobserved", "split", "refuse"))
+    check_choice("gaps", gaps, ("unobserved", "independent"))
     if max_gap is not None and time is None:
         raise ParameterError(f"max_gap is {max_gap!r} but there is no time: give time=, the column of times")
     if step is not None and max_gap is None:
@@ -86,8 +82,6 @@ def check_options(
     one = None if step is None else parse_duration(step, "step")
     if longest and one and (one.has_unit != longest.has_unit or one.value > longest.value):
         raise ParameterError(f"step is {one} and max_gap is {longest}, expected step <= max_gap in the same unit")
-    if where is not None and not isinstance(where, str):
-        raise ParameterError(f"where is {where!r}, expected text such as 'awake and steps > 0'")
     edges = None if bins is None else parse_bins(bins)
     return Options(
         state=state,
@@ -96,11 +90,23 @@ def check_options(
         max_gap=longest,
         step=one,
         bins=edges,
-        where=None if where is None else parse_where(where, state),
+        where=None if where is None else parse_where(where, [state], "state column"),
         states=_model_states(states, edges),
         missing=missing,
         gaps=gaps,
     )
+
+
+def check_choice(option: str, value: Any, allowed: Sequence[str]) -> None:
+    """Refuse a value of an option that is none of those allowed.
+
+    Raises
+    ------
+    ParameterError
+        If it is another.
+    """
+    if not isinstance(value, str) or value not in allowed:
+        raise ParameterError(f"{option} is {value!r}, expected one of {', '.join(map(repr, allowed))}")
 
 
 def _model_states(states: Any, edges: tuple[float, ...] | None) -> tuple[str, ...] | None:

@@ -5,22 +5,20 @@ and the states become expressions; rows are checked (subject, time, order); then
 queries give everything :class:`~pufferfish.data.sequences.Sequences` holds.
 """
 
-import os
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
 from pufferfish.data.bins import MAX_STATES
+from pufferfish.data.chain_rows import BAD, ChainRows
 from pufferfish.data.chains import STATE, TIME, Fold, Layout
 from pufferfish.data.durations import Duration
-from pufferfish.data.files import ROW, Source, engine_errors, is_path, open_source
+from pufferfish.data.files import ROW, Source, engine_errors, open_source
 from pufferfish.data.labels import count_rows, name_states
 from pufferfish.data.options import Gaps, Missing, Options, check_options
-from pufferfish.data.rows import BAD, Rows
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import DataError
 from pufferfish.models.lengths import ChainLength
@@ -111,16 +109,9 @@ def read_sequences(
         gaps=gaps,
         step=step,
     )
-    with engine_errors(_name_of(source)):
-        table = open_source(source, options.columns)
+    table = open_source(source, options.columns)
     with engine_errors(table.name):
         return _read(table, options)
-
-
-def _name_of(source: Any) -> str:
-    if is_path(source):
-        return Path(os.fsdecode(source)).name
-    return f"{type(source).__module__.partition('.')[0]} {type(source).__name__}"
 
 
 def _read(table: Source, options: Options) -> Sequences:
@@ -131,7 +122,7 @@ def _read(table: Source, options: Options) -> Sequences:
         split=options.missing == "split",
         independent=options.gaps == "independent",
     )
-    rows = Rows(table, options, layout)
+    rows = ChainRows(table, options, layout)
     linked = layout.link(rows.frame, filtered=rows.filtered)
     step = options.step
     if step is None and options.max_gap is not None and not layout.independent:

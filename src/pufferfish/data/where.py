@@ -1,7 +1,7 @@
 """The small language of row filters: ``awake and steps > 0``, ``group in ["a", "b"]``, ``col("day no") < 7``.
 
 Python's own grammar, read with :mod:`ast` and never evaluated: column names, literals, comparisons,
-``in``, ``and``, ``or``, ``not``. A filter may not refer to the state column: which rows take part is public,
+``in``, ``and``, ``or``, ``not``. A filter may not refer to a column of states: which rows take part is public,
 so it must not depend on the private states.
 
 Missing values follow three-valued logic: a comparison with one is neither true nor false, and a row is kept
@@ -12,14 +12,14 @@ is compiled into two: where it is certainly true, and where it is certainly fals
 import ast
 import operator
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import narwhals as nw
 
 from pufferfish.data.columns import Column, parse_instant
-from pufferfish.errors import DataError
+from pufferfish.errors import DataError, ParameterError
 
 __all__ = ["Where", "parse_where"]
 
@@ -73,19 +73,32 @@ class Where:
 _LONGEST = 2000
 
 
-def parse_where(text: str, state: str) -> Where:
+def parse_where(text: Any, private: Collection[str], called: str) -> Where:
     """Parse a filter and name its columns.
+
+    Parameters
+    ----------
+    text : str
+        The filter.
+    private : collection of str
+        Columns that it may not refer to.
+    called : str
+        What such a column is called in messages.
 
     Raises
     ------
+    ParameterError
+        If it is no text.
     DataError
-        If it is not in the language, or refers to the state column.
+        If it is not in the language, or refers to a private column.
 
     Examples
     --------
-    >>> parse_where('awake and col("day no") < 7', state="activity").columns
+    >>> parse_where('awake and col("day no") < 7', ["activity"], "state column").columns
     ('awake', 'day no')
     """
+    if not isinstance(text, str):
+        raise ParameterError(f"where is {text!r}, expected text such as 'awake and steps > 0'")
     if len(text) > _LONGEST:
         raise DataError(f"where has {len(text):,} characters, expected at most {_LONGEST:,}: mark the rows in a column")
     try:
@@ -98,11 +111,12 @@ def parse_where(text: str, state: str) -> Where:
             f"where {text!r} is not an expression such as 'awake and steps > 0'{hint or f' ({error.args[0]})'}"
         ) from None
     columns = tuple(dict.fromkeys(_columns(tree, text)))
-    if state in columns:
-        raise DataError(
-            f"where {text!r} refers to the state column {state!r}: which rows are used is public, so it must not "
-            "depend on the private states; filter on another column"
-        )
+    for name in columns:
+        if name in private:
+            raise DataError(
+                f"where {text!r} refers to the {called} {name!r}: which rows are used is public, so it must not "
+                "depend on the private states; filter on another column"
+            )
     if not columns:
         raise DataError(f"where {text!r} names no column, expected a condition such as 'awake and steps > 0'")
     return Where(text, columns, tree)

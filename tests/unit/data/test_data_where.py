@@ -224,4 +224,4 @@ def col(name):
 
 
 def test_columns_in_order_of_use():
-    assert parse_where("b and a > 1 and b == false and not (2 < c)", "x").columns == ("b", "a", "c")
+    assert parse_where("b and a > 1 and b == false and not (2 < c)", ["x"], "state column").columns == ("b", "a", "c")

@@ -4,7 +4,6 @@ Everything a table can have wrong with its rows is found here, by counting on th
 asked for the first such row, so that the message can show it.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
@@ -15,26 +14,26 @@ from pufferfish.data.columns import (
     ISO,
     NUMBER,
     ZONED,
-    Column,
     clean_text,
     count_where,
     format_instant,
-    is_absent,
     kind_of,
     missing,
     native_column,
     profile_text,
-    text_column,
+    state_column,
+    subject_column,
     text_number,
     with_text_instants,
 )
 from pufferfish.data.files import ROW, Source
 from pufferfish.data.labels import count_rows
 from pufferfish.data.options import Options
+from pufferfish.data.places import Places
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.models.states import state_label
 
-__all__ = ["BAD", "Rows"]
+__all__ = ["BAD", "ChainRows"]
 
 BAD = -2  # number of the bin of text that is not a number
 _NUMERIC, _ABSENT = 1, 0
@@ -43,7 +42,7 @@ _VALUE, _NUMBER = "__pf_value", "__pf_number"
 Frame = nw.LazyFrame[Any]
 
 
-class Rows:
+class ChainRows:
     """The rows of one table.
 
     Parameters
@@ -69,8 +68,9 @@ class Rows:
         self.table = table
         self.options = options
         self.layout = layout
-        self.schema: dict[str, Any] = dict(table.frame.collect_schema())
+        self.schema = table.schema
         self.has_subject = layout.subject
+        self.places = Places(subject=layout.subject, ordered=table.ordered)
         self.by_floats = table.frame.implementation.is_pandas_like()  # its windows turn integers into floats
         self.instants = False
         self.zoned = False
@@ -89,13 +89,13 @@ class Rows:
         options, frame = self.options, self.table.frame
         chosen = {_VALUE: nw.col(options.state), **self._state()}
         if options.subject is not None:
-            chosen[SUBJECT] = self._subject(options.subject)
+            chosen[SUBJECT] = subject_column(options.subject, self.schema[options.subject])
         if options.time is not None:
             chosen[TIME] = nw.col(options.time)
         if self.table.ordered:
             chosen[ROW] = nw.col(ROW).cast(nw.Int64)
         if options.where is not None:
-            chosen[KEEP] = options.where.keep(self._filter_columns(options.where.columns))
+            chosen[KEEP] = options.where.keep(self.table.columns(options.where.columns))
         frame = frame.select(expression.alias(name) for name, expression in chosen.items())
         if options.bins is None:
             return frame
@@ -104,50 +104,26 @@ class Rows:
         binned = nw.when(what == _NUMERIC).then(index).otherwise(nw.lit(BAD))
         return frame.with_columns(nw.when(what != _ABSENT).then(binned).alias(STATE))
 
-    def _filter_columns(self, names: Sequence[str]) -> dict[str, Column]:
-        if self.table.untyped:
-            profiles = profile_text(self.table.frame, names)
-            return {name: text_column(name, profiles[name]) for name in names}
-        zoned = self.table.zoned
-        return {name: native_column(name, self.schema[name], zoned=name in zoned) for name in names}
-
-    def _subject(self, name: str) -> nw.Expr:
-        dtype, column = self.schema[name], nw.col(name)
-        kind = kind_of(dtype)
-        if kind == "other":
-            raise DataError(f"subject column {name!r} holds {dtype}, expected text or numbers")
-        if kind == "text":
-            column = column.cast(nw.String)
-        return nw.when(~missing(column, dtype)).then(column)
-
     def _state(self) -> dict[str, nw.Expr]:
         """State of a row; with bins, its number, and whether it has one."""
         name = self.options.state
         dtype, column = self.schema[name], nw.col(name)
-        kind, absent = kind_of(dtype), missing(column, dtype)
-        if self.options.bins is not None:
-            if kind == "number":
-                number = native_column(name, dtype).value.cast(nw.Float64)
-                return {_NUMBER: number, STATE: nw.when(absent).then(nw.lit(_ABSENT)).otherwise(nw.lit(_NUMERIC))}
-            if kind != "text":
-                raise DataError(f"state column {name!r} holds {dtype}, expected numbers for bins")
-            text = clean_text(column)
-            number = text_number(text, integer=False)
-            what = nw.when(text.str.contains(NUMBER)).then(nw.lit(_NUMERIC)).otherwise(nw.lit(BAD))
-            return {
-                _NUMBER: number,
-                STATE: nw.when((text == "") | number.is_nan()).then(nw.lit(_ABSENT)).otherwise(what),
-            }
-        if kind == "boolean":
-            column = nw.when(column.fill_null(False)).then(nw.lit("true")).otherwise(nw.lit("false"))
-        elif kind == "number":
-            whole = nw.String if self.by_floats else nw.Int64
-            column = column.cast(whole if dtype.is_integer() else nw.Float64)
-        elif kind == "text":
-            column = column.cast(nw.String)
-        else:
-            raise DataError(f"state column {name!r} holds {dtype}, expected text, numbers or true/false")
-        return {STATE: nw.when(~absent).then(column)}
+        if self.options.bins is None:
+            return {STATE: state_column(name, dtype, whole=nw.String if self.by_floats else nw.Int64)}
+        kind = kind_of(dtype)
+        if kind == "number":
+            number = native_column(name, dtype).value.cast(nw.Float64)
+            absent = missing(column, dtype)
+            return {_NUMBER: number, STATE: nw.when(absent).then(nw.lit(_ABSENT)).otherwise(nw.lit(_NUMERIC))}
+        if kind != "text":
+            raise DataError(f"state column {name!r} holds {dtype}, expected numbers for bins")
+        text = clean_text(column)
+        number = text_number(text, integer=False)
+        what = nw.when(text.str.contains(NUMBER)).then(nw.lit(_NUMERIC)).otherwise(nw.lit(BAD))
+        return {
+            _NUMBER: number,
+            STATE: nw.when((text == "") | number.is_nan()).then(nw.lit(_ABSENT)).otherwise(what),
+        }
 
     # -- checks ------------------------------------------------------------------------------------------
 
@@ -166,15 +142,11 @@ class Rows:
         if not counts["rows"]:
             raise self.no_rows()
         if options.subject is not None and (n := int(counts["no_subject"])):
-            where = self._place(frame, nw.col(SUBJECT).is_null())
-            raise DataError(
-                f"column {options.subject!r} has no subject in {count_rows(n)}{where}: every record belongs to a "
-                "subject; drop these rows or name their subject"
-            )
+            raise self.places.no_subject(frame, options.subject, n)
         if time_type is None or options.time is None:
             return frame
         if n := int(counts["no_time"]):
-            where = self._place(frame, missing(nw.col(TIME), time_type))
+            where = self.places.first(frame.filter(missing(nw.col(TIME), time_type)))
             raise DataError(
                 f"column {options.time!r} has no time in {count_rows(n)}{where}: every record has a time; drop these "
                 "rows or leave out time="
@@ -258,7 +230,7 @@ class Rows:
         duplicate = not back
         faults = self.layout.order_faults(frame).filter(self.layout.fault(duplicate=duplicate))
         earlier, later = nw.col(self.layout.earlier), nw.col(TIME)
-        found = self._head(faults, earlier.alias("earlier"), later.alias("later"))
+        found = self.places.head(faults, earlier.alias("earlier"), later.alias("later"))
         of = f" for subject {state_label(found[SUBJECT])!r}" if self.has_subject else ""
         times = {key: self._time_text(found[key]) for key in ("earlier", "later")}
         if duplicate:
@@ -280,43 +252,18 @@ class Rows:
 
     # -- examples for messages ---------------------------------------------------------------------------
 
-    def _head(self, frame: Frame, *more: nw.Expr) -> dict[str, Any]:
-        """First row of a frame: its subject, row number, and more."""
-        columns: list[nw.Expr] = list(more)
-        if self.has_subject:
-            columns.append(nw.col(SUBJECT))
-        if self.table.ordered:
-            frame = frame.sort(ROW)
-            columns.append(nw.col(ROW))
-        return frame.select(columns).head(1).collect().rows(named=True)[0] if columns else {}
-
-    def _describe(self, found: dict[str, Any]) -> str:
-        parts: list[str] = []
-        if ROW in found:
-            parts.append(f"row {int(found[ROW]) + 1}")
-        if SUBJECT in found and not is_absent(found[SUBJECT]):
-            parts.append(f"subject {state_label(found[SUBJECT])!r}")
-        return ", ".join(parts)
-
-    def _place(self, frame: Frame, condition: nw.Expr) -> str:
-        described = self._describe(self._head(frame.filter(condition)))
-        return f" (first: {described})" if described else ""
-
     def _first(self, frame: Frame, condition: nw.Expr) -> tuple[Any, str]:
-        found = self._head(frame.filter(condition), nw.col(TIME).alias(_VALUE))
-        described = self._describe(found)
+        found = self.places.head(frame.filter(condition), nw.col(TIME).alias(_VALUE))
+        described = self.places.describe(found)
         return found[_VALUE], f" ({described})" if described else ""
 
     def no_rows(self) -> DataError:
         """Error that says why there is nothing to count."""
-        options, name = self.options, self.table.name
-        total = self._count(self.table.frame)
-        if not total:
-            return DataError(f"{name} has no rows")
-        kept = self._count(self._selected().filter(nw.col(KEEP))) if options.where is not None else total
+        where, frame = self.options.where, self.table.frame
+        kept = self._count(frame if where is None else self._selected().filter(nw.col(KEEP)))
         if kept:
-            return DataError(f"column {options.state!r} has no observed state: all {count_rows(kept)} are missing")
-        return DataError(f"no row of {name} is left where {options.where and options.where.text} ({total:,} before)")
+            return DataError(f"column {self.options.state!r} has no observed state: all {count_rows(kept)} are missing")
+        return self.table.nothing(None if where is None else where.text)
 
     @staticmethod
     def _count(frame: Frame) -> int:
@@ -326,8 +273,8 @@ class Rows:
         """Error that shows the first text that is no number and was to be binned."""
         frame = self.frame
         kept = frame.filter(nw.col(KEEP)) if self.filtered else frame
-        found = self._head(kept.filter(~nw.col(STATE).is_null() & (nw.col(STATE) == BAD)), nw.col(_VALUE))
-        described = self._describe(found)
+        found = self.places.head(kept.filter(~nw.col(STATE).is_null() & (nw.col(STATE) == BAD)), nw.col(_VALUE))
+        described = self.places.describe(found)
         where = f" ({described})" if described else ""
         return DataError(
             f"column {self.options.state!r} holds {found[_VALUE]!r}{where}, expected a number to be binned: correct "

@@ -1,0 +1,144 @@
+"""What a table of independent rows becomes: counts of the states of every column, and how the table was read.
+
+Every row is a subject of its own, and its cells are the records of a Bayesian network: cells of one row depend on
+each other as θ says, and rows are independent of each other under every θ. The secret is one cell of one row.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.errors import ParameterError
+
+__all__ = ["Rows", "RowsBase"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsBase:
+    """How a table of independent rows was read: what a privacy loss is tied to.
+
+    Only plain values, so that it goes into a release as JSON. The source is named without its folder.
+
+    Parameters
+    ----------
+    source : str
+        File name without folder, or the kind of table.
+    columns : dict of str to str
+        For every node that was read, its column; nodes by their labels.
+    subject : str or None
+        Column of whose row it is; checked to differ from row to row.
+    where : str or None
+        Row filter.
+    missing : {"refuse", "unobserved"}
+        What a missing cell is.
+
+    Examples
+    --------
+    >>> RowsBase(source="patients.csv", columns={"smoker": "smoker"}, subject="patient").assumptions[0]
+    "Rows are independent of each other under every θ: one row per subject (column 'patient')."
+    """
+
+    source: str
+    columns: dict[str, str]
+    subject: str | None = None
+    where: str | None = None
+    missing: str = "refuse"
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Plain sentences about the data that the promise of a release rests on."""
+        one = "one row per subject" if self.subject is None else f"one row per subject (column {self.subject!r})"
+        sentences = [f"Rows are independent of each other under every θ: {one}."]
+        if self.missing == "unobserved":
+            sentences += [
+                "A missing cell is an unobserved record: it is not counted.",
+                "The number of rows and which cells are missing are public, and assumed independent of the states.",
+            ]
+        else:
+            sentences.append("The number of rows is public, and assumed independent of the states.")
+        if self.where:
+            sentences.append(
+                f"Only rows where {self.where} are used; which rows those are is public, and assumed independent of "
+                "the states."
+            )
+        return tuple(sentences)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Rows:
+    """Independent rows of a table as counts of the states of every column; private, except for their number.
+
+    Parameters
+    ----------
+    nodes : tuple
+        Nodes of the network that were read, in its order; its other nodes are latent.
+    states : dict from nodes to tuple of str
+        Names of the k states of each of them.
+    counts : dict from nodes to (k,) ndarray of int64
+        Rows in each state; made read-only.
+    records : int
+        Number of rows n (public).
+    base : RowsBase
+        How the table was read.
+
+    Examples
+    --------
+    >>> Rows(nodes=("rain",), states={"rain": ("no", "yes")}, counts={"rain": [3, 2]}, records=5,
+    ...      base=RowsBase(source="days.csv", columns={"rain": "rain"}))
+    Rows(1 node, 5 rows)
+    """
+
+    nodes: tuple[Any, ...]
+    states: dict[Any, tuple[str, ...]]
+    counts: dict[Any, NDArray[np.int64]]
+    records: int
+    base: RowsBase
+
+    def __post_init__(self) -> None:
+        if not self.nodes or self.records < 1:
+            raise ParameterError(f"{self!r} holds nothing, expected at least one node and one row")
+        for name, given in (("states", self.states), ("counts", self.counts)):
+            if set(given) != set(self.nodes):
+                raise ParameterError(f"{name} is about {_names(given)}, expected the nodes {_names(self.nodes)}")
+        counts: dict[Any, NDArray[np.int64]] = {}
+        for node in self.nodes:
+            array = np.array(self.counts[node], dtype=np.int64)
+            if array.shape != (len(self.states[node]),):
+                raise ParameterError(
+                    f"counts[{node!r}] has shape {array.shape}, expected one number for each of its "
+                    f"{len(self.states[node])} states"
+                )
+            if (array < 0).any():
+                raise ParameterError(f"counts[{node!r}] has a negative entry, expected numbers of rows")
+            if array.sum() > self.records or (self.base.missing == "refuse" and array.sum() < self.records):
+                raise ParameterError(f"counts[{node!r}] sums to {array.sum()}, but there are {self.records} rows")
+            array.flags.writeable = False
+            counts[node] = array
+        object.__setattr__(self, "counts", counts)
+        object.__setattr__(self, "states", {node: tuple(self.states[node]) for node in self.nodes})
+
+    def __repr__(self) -> str:
+        nodes = len(self.nodes)
+        return f"Rows({nodes} node{'' if nodes == 1 else 's'}, {self.records:,} row{'' if self.records == 1 else 's'})"
+
+    @property
+    def length(self) -> int:
+        """Number of rows n, all of them independent (public)."""
+        return self.records
+
+    @property
+    def observed(self) -> dict[Any, int]:
+        """Number of cells of each node that are not missing (public)."""
+        return {node: int(counts.sum()) for node, counts in self.counts.items()}
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Plain sentences about the data that the promise of a release rests on."""
+        return self.base.assumptions
+
+
+def _names(nodes: Mapping[Any, Any] | tuple[Any, ...]) -> str:
+    return ", ".join(map(repr, nodes))

@@ -1,0 +1,133 @@
+"""The options of reading independent rows, checked against the network before a table is opened."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pufferfish.data.files import did_you_mean
+from pufferfish.data.options import check_choice, listed
+from pufferfish.data.where import Where, parse_where
+from pufferfish.errors import DataError, ModelError, ParameterError
+from pufferfish.models.bayesian_network import BayesianNetwork
+from pufferfish.models.model_class import ModelClass
+from pufferfish.models.states import state_label
+
+__all__ = ["RowOptions", "check_row_options"]
+
+_EXAMPLE = "a list such as ['rain'] or a dict from nodes to columns such as {'rain': 'Rain today'}"
+
+
+@dataclass(frozen=True, slots=True)
+class RowOptions:
+    """The options of ``read_rows``, checked as far as they can be without a table; nodes by their labels."""
+
+    network: BayesianNetwork
+    nodes: dict[str, Any]
+    columns: dict[str, str] | None
+    subject: str | None
+    where: Where | None
+    missing: Literal["refuse", "unobserved"]
+
+    def cells(self, present: Sequence[str]) -> dict[str, str]:
+        """Columns of the nodes that are read, of those that a table has."""
+        if self.columns is not None:
+            return self.columns
+        return {label: label for label in self.nodes if label in present}
+
+    def needed(self, present: Sequence[str]) -> Sequence[str]:
+        """Columns to read, of those that a table has."""
+        cells = self.cells(present)
+        if not cells:
+            near = {did_you_mean(label, present): label for label in self.nodes}
+            pairs = ", ".join(f"{label!r}: {column!r}" for column, label in near.items() if column is not None)
+            remedy = f"Did you mean columns={{{pairs}}}?" if pairs else "Give columns={node: column}."
+            raise DataError(
+                f"no column is a node of the network. {remedy} Columns: {listed(present)}. "
+                f"Nodes: {listed(list(self.nodes))}."
+            )
+        filters = self.where.columns if self.where else ()
+        subject = () if self.subject is None else (self.subject,)
+        return tuple(dict.fromkeys([*cells.values(), *subject, *filters]))
+
+
+def check_row_options(network: Any, columns: Any, subject: Any, where: Any, missing: Any) -> RowOptions:
+    """Check options as they were given.
+
+    Raises
+    ------
+    ModelError
+        If the network is none, or networks differ in their nodes or states.
+    ParameterError
+        If an option is out of its range or does not go with the others.
+    DataError
+        If the row filter is not understood.
+    """
+    model = _one_network(network)
+    nodes = {state_label(node): node for node in model.nodes}
+    chosen = None if columns is None else _chosen(columns, nodes)
+    # A node that is not read is as private as one that is.
+    private = {*nodes, *(chosen or {}).values()}
+    if subject is not None and not isinstance(subject, str):
+        raise ParameterError(f"subject is {subject!r}, expected the name of a column")
+    if subject in private:
+        raise ParameterError(f"subject is {subject!r}, a node's column: expected one that says whose row it is")
+    check_choice("missing", missing, ("refuse", "unobserved"))
+    kept = None if where is None else parse_where(where, private, "node column")
+    return RowOptions(model, nodes, chosen, subject, kept, missing)
+
+
+def _one_network(network: Any) -> BayesianNetwork:
+    """Return a network with the nodes and states of all that are given."""
+    expected = "expected a BayesianNetwork or a list of them (read_sequences reads tables for Markov chains)"
+    if isinstance(network, BayesianNetwork):
+        return network
+    if isinstance(network, ModelClass):
+        members: list[Any] = list(network.members)
+    elif isinstance(network, Iterable) and not isinstance(network, str | bytes | Mapping):
+        members = list(network)  # pyright: ignore[reportUnknownArgumentType]
+    else:
+        raise ModelError(f"network is {type(network).__name__}, {expected}")  # pyright: ignore[reportUnknownArgumentType]
+    if not members:
+        raise ModelError(f"network is empty, {expected}")
+    for i, member in enumerate(members):
+        if not isinstance(member, BayesianNetwork):
+            raise ModelError(f"network[{i}] is {type(member).__name__}, {expected}")
+    first: BayesianNetwork = members[0]
+    for i, member in enumerate(members):
+        if member.nodes != first.nodes:
+            raise ModelError(
+                f"network[{i}] has the nodes {listed(list(map(str, member.nodes)))} and network[0] "
+                f"{listed(list(map(str, first.nodes)))}: all share their nodes, in the same order"
+            )
+        for node in first.nodes:
+            if member.node_states[node] != first.node_states[node]:
+                raise ModelError(
+                    f"node {node!r} has the states {listed(member.node_states[node])} in network[{i}] and "
+                    f"{listed(first.node_states[node])} in network[0]: all share their states, in the same order"
+                )
+    return first
+
+
+def _chosen(given: Any, nodes: Mapping[str, Any]) -> dict[str, str]:
+    """Return the column of every node that is to be read, in the order of the network."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise ParameterError(f"columns is {given!r}, expected {_EXAMPLE}")
+    chosen: dict[str, str] = {}
+    nodes_given: list[Any] = list(given)  # pyright: ignore[reportUnknownArgumentType]
+    for node in nodes_given:
+        label = state_label(node)
+        if label not in nodes:
+            near = did_you_mean(label, list(nodes))
+            ask = f" Did you mean {near!r}?" if near else ""
+            raise ParameterError(f"columns names {node!r}, which is no node.{ask} Nodes: {listed(list(nodes))}")
+        column: Any = given[node] if isinstance(given, Mapping) else label  # pyright: ignore[reportUnknownVariableType]
+        if not isinstance(column, str):
+            raise ParameterError(f"columns[{node!r}] is {column!r}, expected the name of a column")
+        if label in chosen:
+            raise ParameterError(f"columns names the node {label!r} more than once")
+        if column in chosen.values():
+            raise ParameterError(f"columns gives the column {column!r} to two nodes, expected one column for each")
+        chosen[label] = column
+    if not chosen:
+        raise ParameterError(f"columns is empty, expected {_EXAMPLE}, or None for all nodes that are a column")
+    return {label: chosen[label] for label in nodes if label in chosen}
