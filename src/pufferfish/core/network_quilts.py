@@ -42,9 +42,6 @@ from pufferfish.core.separation import Dag, members
 
 __all__ = ["NetworkQuilt", "NodeWeights", "QuiltSearch"]
 
-_HINTS = 8
-"""Best quilts of other nodes that are tried before searching."""
-
 _SPHERES = 64
 """Distances up to which all nodes around one are absorbed together, to begin with."""
 
@@ -145,7 +142,7 @@ class QuiltSearch:
         than : float
             A value of the objective.
         """
-        nearby = self._dag.connected(node, quilt)
+        nearby = self._dag.connected(node, quilt) if quilt else self._dag.reach(node)
         weight = self._weights(nearby)
         if self._objective(weight, 0.0) >= than:
             return NetworkQuilt(node, quilt, nearby, None, weight, np.inf, np.inf)
@@ -212,7 +209,7 @@ class QuiltSearch:
 
     def _tells(self, node: int, quilt: int, nearby: int) -> list[NDArray[np.float64]]:
         """Return the log ratios of the parts of a quilt that are independent of each other given the node."""
-        told = quilt & self._dag.connected(node, 0)
+        told = quilt & self._dag.reach(node)
         if not told:
             return []
         if self._dag.is_forest:

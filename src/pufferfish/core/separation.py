@@ -54,6 +54,7 @@ class Dag:
             for parent in above:
                 self.children[parent] |= 1 << node
         self.is_forest: bool = all(len(above) <= 1 for above in parents)
+        self._reach: dict[int, int] = {}
 
     @cached_property
     def order(self) -> list[int]:
@@ -92,6 +93,14 @@ class Dag:
             if not found >> node & 1:
                 found |= self.above[node]
         return found
+
+    def reach(self, node: int) -> int:
+        """Return the node and all that it is not independent of, with nothing given."""
+        if node not in self._reach:
+            found = self.connected(node, 0)
+            for other in members(found) if self.is_forest else (node,):
+                self._reach[other] = found
+        return self._reach[node]
 
     def connected(self, node: int, given: int) -> int:
         """Return the node and all that it is not d-separated from by a set, which does not hold the node."""

@@ -1,4 +1,4 @@
-"""Leakage propagation: the least noise known for Markov chains; beyond the paper, proof in docs/propagation.md."""
+"""Leakage propagation: the least noise known for chains and trees; beyond the paper, proof in docs/propagation.md."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,12 +11,18 @@ from pufferfish.calibration import Witness
 from pufferfish.core.progress import report_progress
 from pufferfish.core.propagation import Attained, ChainPropagation, Run
 from pufferfish.core.quilts import LeakThrough, Objective, Score
+from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.entry_dp import EntryDP
 from pufferfish.mechanisms.losses import Losses, decisive
+from pufferfish.mechanisms.markov_quilt import MarkovQuilt
 from pufferfish.mechanisms.mqm_exact import MQMExact
+from pufferfish.mechanisms.node_losses import NodeLosses
+from pufferfish.mechanisms.tree_leakage import TreeLeakage, why_no_forest
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.markov_chain import MarkovChain
+from pufferfish.models.model_class import Theta
+from pufferfish.models.secrets import SecretPair
 
 __all__ = ["LeakagePropagation"]
 
@@ -48,7 +54,7 @@ class _Member:
 
 
 class LeakagePropagation(InfluenceBound):
-    """Leakage propagation on Markov chains: pairwise log-ratio bounds, carried from record to record.
+    """Leakage propagation on chains and trees: pairwise log-ratio bounds, carried from record to record.
 
     The bound follows how much every pair of states of one record can still be told apart by all that lies before it,
     and by all that lies after it. It takes a loss for every pair of states, so counts and sums profit too. Where
@@ -56,10 +62,15 @@ class LeakagePropagation(InfluenceBound):
 
     Parameters
     ----------
-    theta : MarkovChain, sequence of MarkovChain, or ChainClass
-        The class Θ; every kind of initial law.
+    theta : MarkovChain, BayesianNetwork, sequence of these, or class
+        The class Θ: chains with every kind of initial law, or networks in which every node has at most one parent, such
+        as hidden Markov models.
     length : int, ChainLength, or sequence of these
-        T, or the lengths of the data set's independent chains. The cost does not depend on long lengths.
+        T, or the lengths of the data set's independent chains. The cost does not depend on long lengths. For networks
+        the number of rows of their table.
+    secrets : sequence, optional
+        For networks: names of nodes, any two values of each, or pairs of RecordIs of one node. By default any two
+        values of any record.
 
     Notes
     -----
@@ -86,16 +97,47 @@ class LeakagePropagation(InfluenceBound):
 
     name: ClassVar[str] = "propagation"
     title: ClassVar[str] = "LeakagePropagation"
+    only_chains: ClassVar[bool] = False
 
-    def __init__(self, theta: Any, length: Any = None) -> None:
+    def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length)
+        if secrets is not None and not self.networks:
+            raise ParameterError("secrets name nodes of a network; in chains any two values of any record are secret")
         self._members = [_member(chain, self.length) for chain in self.theta.chains]
+        self._trees: TreeLeakage | None = None
+        if self.networks:
+            self._quilts = MarkovQuilt(self.theta, secrets=secrets)
+            self._trees = TreeLeakage(self.networks, self._quilts)
         self._known: dict[tuple[object, ...], tuple[float, Witness | None]] = {}
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The secrets, where they are not all."""
+        plain = self._quilts.settings["secrets"] if self.networks else None
+        return {} if plain is None else {"secrets": plain}
+
+    @property
+    def secrets(self) -> tuple[SecretPair, ...] | None:
+        """The pairs of secrets that shall not be told apart; None for any two values of any record. Read-only."""
+        return self._quilts.secrets if self.networks else None
+
     @classmethod
-    def supports(cls, theta: ChainClass) -> str | None:
-        """Every class of Markov chains is covered."""
-        return None
+    def supports(cls, theta: Theta) -> str | None:
+        """Every class of Markov chains, and of networks whose nodes have at most one parent, is covered."""
+        if theta.chains:
+            return None
+        if not theta.networks:
+            return f"it covers Markov chains and trees, and Θ is a class of {theta.kind}"
+        reasons = [reason for reason in map(why_no_forest, theta.networks) if reason is not None]
+        return f"{reasons[0]}: use MarkovQuilt" if reasons else None
+
+    def _network_leakage(self, losses: NodeLosses) -> tuple[float, Witness | None]:
+        assert self._trees is not None
+        return self._trees.leakage(losses)
+
+    def _network_divisor(self, losses: NodeLosses, epsilon: float) -> tuple[float, Witness | None]:
+        assert self._trees is not None
+        return self._trees.least_divisor(losses, epsilon)
 
     def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
         key = tuple(chain.key for chain in losses)

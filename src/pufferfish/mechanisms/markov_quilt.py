@@ -13,8 +13,9 @@ Where no quilts are given they are searched (:mod:`pufferfish.core.network_quilt
 of all quilts is found, otherwise the best of as many as the bound allows.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -173,18 +174,29 @@ class MarkovQuilt(InfluenceBound):
         """
         losses = self._losses_of_calibration(calibration)
         found: dict[int, ActiveQuilt] = {}
-        for theta, (search, secret) in enumerate(self._searches(losses.largest, LeakThrough())):
-            for node, pairs in enumerate(secret):
-                if pairs.any():
-                    best = self._active(theta, self._best(search, node, pairs))
-                    if node not in found or best.leakage > found[node].leakage:
-                        found[node] = best
+        for theta, secret in enumerate(self.secret_pairs):
+            search = self._search(theta, losses, LeakThrough())
+            for node in self._secret_nodes(theta):
+                report_progress("searching quilts", (theta + node / len(secret)) / len(self.networks))
+                best = self._active(theta, self._best(search, node, secret[node]))
+                if node not in found or best.leakage > found[node].leakage:
+                    found[node] = best
         return tuple(found[node] for node in sorted(found))
+
+    @cached_property
+    def secret_pairs(self) -> list[list[NDArray[np.bool_]]]:
+        """For every θ and every node which pairs of its values, both possible, are secret; each of shape (k, k)."""
+        return [self._secrets.of(network) for network in self.networks]
 
     def best_at(self, theta: int, node: int, losses: NodeLosses, objective: Objective) -> float | None:
         """Return what the best quilt found of one node proves; None if it is no secret."""
-        search, secret = list(self._searches(losses.largest, objective))[theta]
-        return self._best(search, node, secret[node]).value if secret[node].any() else None
+        pairs = self.secret_pairs[theta][node]
+        return self._best(self._search(theta, losses, objective), node, pairs).value if pairs.any() else None
+
+    def worst_of(self, theta: int, losses: NodeLosses, objective: Objective) -> tuple[float, Witness | None]:
+        """Return what the best quilts found prove under one θ, and for which node that is most."""
+        worst = self._worst_node(theta, losses, objective, None)
+        return (0.0, None) if worst is None else (worst.value, self._witness(worst, theta))
 
     def _leakage(self, losses: Iterable[Losses]) -> tuple[float, Witness | None]:
         raise NotImplementedError("Θ is never a class of chains here")
@@ -193,36 +205,45 @@ class MarkovQuilt(InfluenceBound):
         raise NotImplementedError("Θ is never a class of chains here")
 
     def _network_leakage(self, losses: NodeLosses) -> tuple[float, Witness | None]:
-        return self._worst(losses.largest, LeakThrough())
+        return self._worst(losses, LeakThrough())
 
     def _network_divisor(self, losses: NodeLosses, epsilon: float) -> tuple[float, Witness | None]:
-        return self._worst(losses.largest, Score(epsilon))
+        return self._worst(losses, Score(epsilon))
 
-    def _worst(self, largest: NDArray[np.float64], objective: Objective) -> tuple[float, Witness | None]:
+    def _worst(self, losses: NodeLosses, objective: Objective) -> tuple[float, Witness | None]:
         worst: NetworkQuilt | None = None
         decides = 0
-        for theta, (search, secret) in enumerate(self._searches(largest, objective)):
-            nodes = [node for node, pairs in enumerate(secret) if pairs.any()]
-            trivial = {node: search.judged(node, 0, secret[node]).value for node in nodes}
-            hints: list[int] = []
-            for done, node in enumerate(sorted(nodes, key=lambda node: -trivial[node])):
-                report_progress("searching quilts", (theta + done / len(nodes)) / len(self.networks))
-                enough = -np.inf if worst is None else worst.value
-                if trivial[node] <= enough:
-                    break
-                found = self._best(search, node, secret[node], enough, hints)
-                hints = [found.quilt, *(cut for cut in hints if cut != found.quilt)][:_HINTS]
-                if worst is None or found.value > worst.value:
-                    worst, decides = found, theta
+        for theta in range(len(self.networks)):
+            found = self._worst_node(theta, losses, objective, worst)
+            if found is not None and (worst is None or found.value > worst.value):
+                worst, decides = found, theta
         return (0.0, None) if worst is None else (worst.value, self._witness(worst, decides))
 
-    def _searches(
-        self, largest: NDArray[np.float64], objective: Objective
-    ) -> Iterator[tuple[QuiltSearch, list[NDArray[np.bool_]]]]:
-        """Yield for every θ its search, and which pairs of values of each node are secret."""
-        weights = NodeWeights(largest)
-        for network in self.networks:
-            yield QuiltSearch(network.inference, weights, objective, self.max_quilts), self._secrets.of(network)
+    def _worst_node(
+        self, theta: int, losses: NodeLosses, objective: Objective, floor: NetworkQuilt | None
+    ) -> NetworkQuilt | None:
+        """Return the node that its best quilt serves worst, None where none is worse than ``floor``."""
+        search, secret = self._search(theta, losses, objective), self.secret_pairs[theta]
+        nodes = self._secret_nodes(theta)
+        trivial = {node: search.judged(node, 0, secret[node]).value for node in nodes}
+        hints: list[int] = []
+        for done, node in enumerate(sorted(nodes, key=lambda node: -trivial[node])):
+            report_progress("searching quilts", (theta + done / len(nodes)) / len(self.networks))
+            enough = -np.inf if floor is None else floor.value
+            if trivial[node] <= enough:
+                break
+            found = self._best(search, node, secret[node], enough, hints)
+            hints = [found.quilt, *(cut for cut in hints if cut != found.quilt)][:_HINTS]
+            if floor is None or found.value > floor.value:
+                floor = found
+        return floor
+
+    def _secret_nodes(self, theta: int) -> list[int]:
+        return [node for node, pairs in enumerate(self.secret_pairs[theta]) if pairs.any()]
+
+    def _search(self, theta: int, losses: NodeLosses, objective: Objective) -> QuiltSearch:
+        weights = NodeWeights(losses.largest)
+        return QuiltSearch(self.networks[theta].inference, weights, objective, self.max_quilts)
 
     def _best(
         self,

@@ -1,0 +1,126 @@
+"""Leakage propagation on forests: networks in which every node has at most one parent."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.calibration import Witness
+from pufferfish.core.progress import report_progress
+from pufferfish.core.quilts import LeakThrough, Objective, Score
+from pufferfish.core.tree_propagation import TreeAttained, TreePropagation
+from pufferfish.mechanisms.markov_quilt import MarkovQuilt
+from pufferfish.mechanisms.node_losses import NodeLosses
+from pufferfish.models.bayesian_network import BayesianNetwork
+from pufferfish.models.states import state_label
+
+__all__ = ["TreeLeakage", "why_no_forest"]
+
+_FIRST_GUESS = 3.0
+"""How many times its own loss the worst node is first taken to leak."""
+
+Found = tuple[float, Witness | None]
+
+
+class TreeLeakage:
+    """Leakage of every forest of a class, the least that propagation and quilts prove.
+
+    Parameters
+    ----------
+    networks : sequence of BayesianNetwork
+        The members of Θ, all of them forests.
+    quilts : MarkovQuilt
+        The quilt mechanism on the same networks, with the same secrets.
+    """
+
+    def __init__(self, networks: Sequence[BayesianNetwork], quilts: MarkovQuilt) -> None:
+        self._networks = networks
+        self._quilts = quilts
+        self._trees = [_tree(network) for network in networks]
+
+    def leakage(self, losses: NodeLosses) -> Found:
+        """Leakage of given losses, and where it is attained."""
+        worst: Found = 0.0, None
+        for theta, tree in enumerate(self._trees):
+            report_progress("propagating leakage", theta / len(self._trees))
+            attained = tree.leakage(losses.values, self._secrets(theta))
+            found = attained.total, self._witness(theta, attained)
+            if attained.node is not None and not self._quilts_prove_no_less(theta, attained, losses, LeakThrough()):
+                found = min(found, self._quilts.worst_of(theta, losses, LeakThrough()), key=_value)
+            if found[1] is not None and (worst[1] is None or found[0] > worst[0]):
+                worst = found
+        return worst
+
+    def least_divisor(self, losses: NodeLosses, epsilon: float) -> Found:
+        """Least number by which the losses must be divided so that they leak at most epsilon."""
+        worst: Found = 0.0, None
+        for theta, tree in enumerate(self._trees):
+            report_progress("propagating leakage", theta / len(self._trees))
+            secrets = self._secrets(theta)
+            if worst[0] > 0 and tree.leakage(losses.divided(worst[0]).values, secrets).total <= epsilon:
+                continue
+            found = self._divisor(theta, tree, losses, epsilon)
+            if found[1] is not None and (worst[1] is None or found[0] > worst[0]):
+                worst = found
+        return worst
+
+    def _divisor(self, theta: int, tree: TreePropagation, losses: NodeLosses, epsilon: float) -> Found:
+        secrets, score = self._secrets(theta), Score(epsilon)
+        start = _FIRST_GUESS * float(losses.largest.max()) / epsilon
+        divisor = tree.least_divisor(losses.values, epsilon, start, secrets)
+        by_quilts = None
+        if divisor < np.inf:
+            attained = tree.leakage(losses.divided(divisor).values, secrets)
+            if attained.node is None:
+                return 0.0, None
+            if self._quilts_prove_no_less(theta, attained, losses, score, divisor):
+                return divisor, self._witness(theta, attained)
+            by_quilts = self._quilts.worst_of(theta, losses, score)
+            if divisor <= by_quilts[0]:
+                return divisor, self._witness(theta, attained)
+        return self._quilts.worst_of(theta, losses, score) if by_quilts is None else by_quilts
+
+    def _quilts_prove_no_less(
+        self, theta: int, attained: TreeAttained, losses: NodeLosses, objective: Objective, value: float | None = None
+    ) -> bool:
+        """Whether the worst node already needs as much by quilts: then they need not be searched for all nodes."""
+        assert attained.node is not None
+        needs = self._quilts.best_at(theta, attained.node, losses, objective)
+        return needs is not None and needs >= (attained.total if value is None else value)
+
+    def _secrets(self, theta: int) -> list[NDArray[np.bool_]]:
+        return self._quilts.secret_pairs[theta]
+
+    def _witness(self, theta: int, attained: TreeAttained) -> Witness | None:
+        if attained.node is None:
+            return None
+        network = self._networks[theta]
+        node = network.nodes[attained.node]
+        x, x_ = attained.pair
+        return Witness(
+            theta=theta,
+            length=len(network.nodes),
+            node=state_label(node),
+            secret_pair=(network.node_states[node][x], network.node_states[node][x_]),
+            own=attained.own,
+            past=attained.up,
+            future=attained.down,
+        )
+
+
+def why_no_forest(network: BayesianNetwork) -> str | None:
+    """Return which node has several parents, or None where there is none."""
+    for node, cpt in network.cpts.items():
+        if len(cpt.parents) > 1:
+            shown = ", ".join(state_label(parent) for parent in cpt.parents[:4])
+            return f"it follows trees, and node {state_label(node)} has {len(cpt.parents)} parents ({shown})"
+    return None
+
+
+def _tree(network: BayesianNetwork) -> TreePropagation:
+    parents = [axes[0] if len(axes) > 1 else -1 for axes, _ in network.tables]
+    return TreePropagation(parents, [table for _, table in network.tables])
+
+
+def _value(found: Found) -> float:
+    return found[0]
