@@ -68,8 +68,6 @@ class MQMApprox(ChainQuiltBound):
             if pi_min is None or eigengap is None:
                 raise ParameterError("MQMApprox needs theta, or both pi_min and eigengap")
             theta = _STATELESS
-        if length is None:
-            raise ParameterError("MQMApprox needs length: T, or one length per independent chain")
         super().__init__(theta, length, max_quilt_length=max_quilt_length)
         known = theta is not _STATELESS
         self.pi_min = _at_most("pi_min", pi_min, least_pi(self.chain_class) if known else 0.5)
