@@ -99,11 +99,7 @@ def test_secrets_under_every_initial_distribution(matrix: Any, length: int) -> N
 
 # --- the supremum ----------------------------------------------------------------------------------------------------
 
-ANY_IS_TIGHT = True
-"""Set once the supremum over initial laws is computed rather than bounded."""
 
-
-@pytest.mark.skipif(not ANY_IS_TIGHT, reason='the bound for initial_distribution="any" is not tight yet')
 @pytest.mark.parametrize(("matrix", "length"), ANY, ids=str)
 def test_every_initial_distribution_is_matched(matrix: Any, length: int) -> None:
     """The supremum over initial laws, approached next to corners: by a fine search over them, within a thousandth."""
