@@ -89,10 +89,9 @@ class Wasserstein(LawMechanism):
         found: dict[tuple[int, int], tuple[About, Shift]] = {}
         for pair in self._pairs(query):
             about, moved = pair.about, self._shift(pair)
-            key = moved.certain, moved.near
-            slack = or_infinite(moved.slack)
-            slack = max(slack, found[key][1].slack) if key in found else slack
-            found[key] = found.get(key, (about, moved))[0], Shift(*key, slack)
+            reach, slack = (moved.certain, moved.near), or_infinite(moved.slack)
+            slack = max(slack, found[reach][1].slack) if reach in found else slack
+            found[reach] = found.get(reach, (about, moved))[0], Shift(*reach, slack)
         self._known = [*self._known[-3:], (key, list(found.values()))]
         return self._known[-1][1]
 
