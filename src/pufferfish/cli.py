@@ -29,7 +29,7 @@ from pufferfish.fit import fit_chain
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, LeakagePropagation, Mechanism
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.model_file import Model, read_model, write_model
+from pufferfish.model_file import Model, chains_of, read_model, write_model
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.queries import Count, Frequency, Histogram, Mean, Query, Sum
 from pufferfish.release import FORMAT as RELEASE_FORMAT
@@ -155,7 +155,7 @@ def release_command(
     query = _parse_query(query_text)
     inputs = (table, model_path, *([ledger_path, f"{ledger_path}.lock"] if ledger_path else []))
     _check_targets(output, plot_path, inputs=inputs, keep="--output", overwrite=overwrite)
-    model = read_model(model_path)
+    model = chains_of(read_model(model_path), model_path)
     ledger = None if ledger_path is None else Ledger.open(ledger_path)
     sequences = _read(table, model, reading)
     with _progress("calibrating noise"):
@@ -219,7 +219,7 @@ def ledger_create_command(
         if any(Path(source).exists() and Path(ledger_path).samefile(source) for source in (table, model_path)):
             raise ParameterError(f"{ledger_path} is the file to be read: it would be lost; name another")
         raise RecordError(f"{ledger_path} exists, and a ledger is never replaced: name another file")
-    model = read_model(model_path)
+    model = chains_of(read_model(model_path), model_path)
     sequences = _read(table, model, reading)
     ledger = Ledger(_bound(mechanism_name)(model.theta, sequences.length), budget, base=sequences.base)
     ledger.save(ledger_path)
@@ -344,7 +344,7 @@ def compare_command(
     if plot_path is not None:
         _check_picture(plot_path)
         check_writable(plot_path)
-    model = read_model(model_path)
+    model = chains_of(read_model(model_path), model_path)
     if (table is None) == (not lengths):
         raise ParameterError("give the chains' lengths by --length N, or a --table to take them from")
     if table is None:
@@ -384,7 +384,7 @@ def robustness_command(model_path: str, belief_path: str, lengths: tuple[str, ..
       pufferfish robustness model.json belief.json --length 10 --epsilon 1
     """
     epsilon = None if epsilon is None else as_epsilon(epsilon)
-    model, belief = read_model(model_path), read_model(belief_path)
+    model, belief = (chains_of(read_model(path), path) for path in (model_path, belief_path))
     if model.bins != belief.bins:
         raise ParameterError(f"{model_path} and {belief_path} have other bins: their states mean different things")
     if model.step is not None and belief.step is not None and _time(model.step) != _time(belief.step):

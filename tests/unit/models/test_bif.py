@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pufferfish.errors import RecordError
-from pufferfish.models import BayesianNetwork
+from pufferfish.models import CPT, BayesianNetwork
 from pufferfish.models.bif import parse_bif
 
 CANCER = """
@@ -245,3 +247,23 @@ def test_every_cut_of_a_file_that_declares_variables_first_is_refused() -> None:
     for end in range(len(USUAL.rstrip())):
         with pytest.raises(RecordError, match=r"^net\.bif, line "):
             parse_bif(USUAL[:end], "net.bif")
+
+
+@given(st.data())
+def test_no_text_makes_the_reader_stumble(data: st.DataObject) -> None:
+    text = CANCER
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(text)))
+        piece = data.draw(
+            st.sampled_from(['"', "//", "/*", "{", "}", "(", ")", "|", ",", ";", "1e-5", "default", "\n", "\0", ""])
+        )
+        text = text[:at] + piece + text[at + data.draw(st.integers(0, 12)) :]
+    cpts: dict[str, CPT] = {}
+    said = ""
+    try:
+        cpts = parse_bif(text, "net.bif")
+    except RecordError as error:
+        said = str(error)
+    assert bool(cpts) != bool(said)
+    assert re.fullmatch(r"(net\.bif, line \d+: .+)?", said)
+    assert all(np.allclose(cpt.table.sum(axis=-1), 1) for cpt in cpts.values())
