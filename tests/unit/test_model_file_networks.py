@@ -163,10 +163,7 @@ def test_chains_are_told_from_networks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["compare", "rain.bif", "--length", "10", "--query", "histogram", "--epsilon", "1"],
         ["robustness", "rain.bif", "rain.bif", "--length", "10"],
-        ["release", "t.csv", "--state", "s", "--model", "rain.bif", "--query", "histogram", "--epsilon", "1",
-         "--output", "r.json"],
         ["ledger", "create", "book.json", "--model", "rain.bif", "--budget", "1", "--table", "t.csv", "--state", "s"],
     ],
     ids=lambda a: a[0],

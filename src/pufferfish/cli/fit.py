@@ -20,7 +20,7 @@ __all__ = ["fit_command"]
 
 @click.command("fit")
 @click.argument("table", type=click.Path(path_type=Path))
-@table_options()
+@table_options(networks=False)
 @click.option("--states", metavar="A,B,…", help="The states, in order [default: those in the table, sorted].")
 @click.option(
     "--initial",
@@ -51,6 +51,7 @@ def fit_command(
     check_targets(output, None, inputs=(table,), keep=None, overwrite=False)
     names = None if states is None else split_list(states)
     with progress("reading the table"):
+        reading["missing"] = reading["missing"] or "unobserved"
         sequences = read_sequences(table, states=names, **reading)
     chain = fit_chain(sequences, initial=initial, smoothing=smoothing)
     base = sequences.base

@@ -10,11 +10,12 @@ from rich.text import Text
 from pufferfish.cli.options import DEFAULT_MECHANISM, bound_named, table_options
 from pufferfish.cli.printing import number, print_table
 from pufferfish.cli.tables import read_under
+from pufferfish.data import Sequences
 from pufferfish.errors import ParameterError, RecordError, printable
 from pufferfish.files import check_writable
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import BOUNDS
-from pufferfish.model_file import read_model
+from pufferfish.model_file import chains_of, read_model
 
 __all__ = ["ledger_group"]
 
@@ -60,8 +61,9 @@ def ledger_create_command(
         if any(Path(source).exists() and Path(ledger_path).samefile(source) for source in (table, model_path)):
             raise ParameterError(f"{ledger_path} is the file to be read: it would be lost; name another")
         raise RecordError(f"{ledger_path} exists, and a ledger is never replaced: name another file")
-    model = read_model(model_path)
+    model = chains_of(read_model(model_path), model_path)
     sequences = read_under(table, model, reading)
+    assert isinstance(sequences, Sequences)
     ledger = Ledger(bound_named(mechanism_name)(model.theta, sequences.length), budget, base=sequences.base)
     ledger.save(ledger_path)
     click.echo(f"ledger for {sequences.records:,} records in {len(sequences.length):,} chains, budget {budget:g}")

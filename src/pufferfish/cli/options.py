@@ -1,35 +1,48 @@
 """Options that several commands share, and how their texts are read."""
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
 from pufferfish.errors import ParameterError, QueryError
-from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, LeakagePropagation, Mechanism
-from pufferfish.queries import Count, Frequency, Histogram, Mean, Query, Sum
+from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, LeakagePropagation, MarkovQuilt, Mechanism
+from pufferfish.models.model_class import Theta
+from pufferfish.queries import Count, Frequency, Histogram, Marginals, Mean, Query, Subset, Sum
 
 __all__ = [
     "DEFAULT_MECHANISM",
     "QUERY_HELP",
     "bound_named",
     "mechanism_named",
+    "node_names",
     "parse_lengths",
     "parse_query",
+    "secret_settings",
     "split_list",
     "table_options",
 ]
 
 DEFAULT_MECHANISM = LeakagePropagation.name
 
-QUERY_HELP = "histogram (shares), histogram-counts, count:STATE,…, frequency:STATE,…, sum:V1,V2,… or mean:STATE=V,…"
+QUERY_HELP = (
+    "histogram (shares), histogram-counts, count:STATE,…, frequency:STATE,…, sum:V1,V2,… or mean:STATE=V,…; for "
+    "networks also marginals (shares in every column) and marginal-counts [default: histogram; marginals for networks]"
+)
 
 
-def table_options(*, required: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Options that say how a table is read."""
+def table_options(*, networks: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Options that say how a table is read: of chains, or of networks too."""
+    not_here = "; not for networks" if networks else ""
+    columns = click.option(
+        "--columns", metavar="A,B,…", help="Nodes of a network to read [default: all with a column]."
+    )
     options = [
-        click.option("--state", required=required, metavar="COL", help="Column of states, or of numbers to bin."),
+        click.option(
+            "--state", required=not networks, metavar="COL", help=f"Column of states, or of numbers to bin{not_here}."
+        ),
+        *([columns] if networks else []),
         click.option("--subject", metavar="COL", help="Column of the independent unit; without it, one chain."),
         click.option("--time", metavar="COL", help="Column of times (ISO date-times, dates, or numbers)."),
         click.option("--max-gap", metavar="LEN", help="Longest step between consecutive records: 10min, 1h, 90s, …"),
@@ -39,9 +52,8 @@ def table_options(*, required: bool = True) -> Callable[[Callable[..., Any]], Ca
         click.option(
             "--missing",
             type=click.Choice(["unobserved", "split", "refuse"]),
-            default="unobserved",
-            show_default=True,
-            help="Records without a state: not observed; a public gap; or an error.",
+            help="Records without a state: not observed; a public gap; or an error "
+            f"[default: unobserved{'; refuse for networks' if networks else ''}].",
         ),
         click.option(
             "--gaps",
@@ -60,9 +72,23 @@ def table_options(*, required: bool = True) -> Callable[[Callable[..., Any]], Ca
     return decorate
 
 
-def mechanism_named(name: str) -> type[Mechanism]:
-    """Return the mechanism that ``--mechanism`` names."""
+def mechanism_named(name: str | None, theta: Theta) -> type[Mechanism]:
+    """Return the mechanism that ``--mechanism`` names: by default propagation, or quilts where it does not apply."""
+    if name is None:
+        return LeakagePropagation if LeakagePropagation.supports(theta) is None else MarkovQuilt
     return next(mechanism for mechanism in MECHANISMS if mechanism.name == name)
+
+
+def secret_settings(text: str | None, mechanism: type[Mechanism], theta: Theta) -> dict[str, Any]:
+    """Return what ``--secrets`` means for a mechanism."""
+    secrets = node_names(text, theta)
+    if secrets is None:
+        return {}
+    if not issubclass(mechanism, MarkovQuilt | LeakagePropagation):
+        raise ParameterError(
+            f"--secrets is for {MarkovQuilt.name} and {LeakagePropagation.name}: {mechanism.title} keeps all secret"
+        )
+    return {"secrets": secrets}
 
 
 def bound_named(name: str) -> type[InfluenceBound]:
@@ -70,8 +96,27 @@ def bound_named(name: str) -> type[InfluenceBound]:
     return next(bound for bound in BOUNDS if bound.name == name)
 
 
-def parse_query(text: str) -> Query:
-    """Return the query of ``--query``."""
+def parse_query(text: str | None, theta: Theta, nodes: Sequence[Any] | None = None) -> Query:
+    """Return the query of ``--query``; for networks restricted to the nodes that a table has."""
+    if not theta.networks:
+        return _parse(text or "histogram")
+    if text in (None, "marginals", "marginal-counts"):
+        return Marginals(nodes, relative=text != "marginal-counts")
+    found = _parse(text or "")
+    return found if nodes is None else Subset(found, nodes)
+
+
+def node_names(text: str | None, theta: Theta) -> list[Any] | None:
+    """Return the nodes of a list with commas, as the network names them."""
+    if text is None:
+        return None
+    if not theta.networks:
+        raise ParameterError("--columns and --secrets name nodes of a network, and the model is made of Markov chains")
+    network = theta.networks[0]
+    return [network.nodes[network.place(name)] for name in split_list(text)]
+
+
+def _parse(text: str) -> Query:
     kind, _, argument = text.partition(":")
     parts = split_list(argument)
     if kind in ("histogram", "histogram-counts") and not argument:

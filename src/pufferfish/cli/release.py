@@ -7,10 +7,18 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from pufferfish.cli.options import DEFAULT_MECHANISM, QUERY_HELP, mechanism_named, parse_query, table_options
+from pufferfish.cli.options import (
+    DEFAULT_MECHANISM,
+    QUERY_HELP,
+    mechanism_named,
+    parse_query,
+    secret_settings,
+    table_options,
+)
 from pufferfish.cli.printing import number, print_table, progress, rounded
 from pufferfish.cli.tables import fingerprint, read_under
 from pufferfish.cli.targets import check_targets
+from pufferfish.data import Rows
 from pufferfish.errors import ParameterError, printable
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import BOUNDS, MECHANISMS
@@ -25,15 +33,17 @@ __all__ = ["release_command"]
 @click.argument("table", type=click.Path(path_type=Path))
 @table_options()
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
-@click.option("--query", "query_text", default="histogram", show_default=True, metavar="QUERY", help=QUERY_HELP)
+@click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
 @click.option("--epsilon", type=float, help="Privacy parameter ε of this release, above 0.")
 @click.option("--up-to", type=float, metavar="E", help="With --ledger, instead: what may be spent in all after it.")
 @click.option(
     "--mechanism",
     "mechanism_name",
     type=click.Choice([m.name for m in MECHANISMS]),
-    help=f"How the noise is calibrated [default: {DEFAULT_MECHANISM}]; with --up-to by the ledger's own.",
+    help=f"How the noise is calibrated [default: {DEFAULT_MECHANISM}; markov-quilt for networks that are no trees]; "
+    "with --up-to by the ledger's own.",
 )
+@click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
 @click.option("--valid", is_flag=True, help="Post-process to a possible value (a histogram that sums to its total).")
 @click.option("--output", required=True, metavar="FILE", help="Where the release is written, as JSON.")
 @click.option("--plot", "plot_path", metavar="FILE", help="Where a picture is drawn (.png, .svg, .pdf).")
@@ -42,10 +52,11 @@ __all__ = ["release_command"]
 def release_command(
     table: Path,
     model_path: str,
-    query_text: str,
+    query_text: str | None,
     epsilon: float | None,
     up_to: float | None,
     mechanism_name: str | None,
+    secrets: str | None,
     valid: bool,
     output: str,
     plot_path: str | None,
@@ -56,9 +67,11 @@ def release_command(
     """Release a statistic of TABLE with noise that accounts for correlation.
 
     \b
-    Example:
+    Example, a table of states over time:
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min \\
         --model model.json --query histogram --epsilon 1 --output release.json --plot release.png
+    Example, a table with one row per subject and one column per node of a network:
+      pufferfish release patients.csv --model asia.bif --columns lung,bronc --epsilon 1 --output release.json
     """
     if (epsilon is None) == (up_to is None):
         raise ParameterError("give --epsilon, or with --ledger instead --up-to: what may be spent in all after this")
@@ -66,22 +79,25 @@ def release_command(
         raise ParameterError("--up-to needs --ledger, whose mechanism calibrates: leave out --mechanism")
     if epsilon is not None:
         as_epsilon(epsilon)
-    query = parse_query(query_text)
     inputs = (table, model_path, *([ledger_path, f"{ledger_path}.lock"] if ledger_path else []))
     check_targets(output, plot_path, inputs=inputs, keep="--output", overwrite=overwrite)
     model = read_model(model_path)
+    mechanism = mechanism_named(mechanism_name, model.theta)
+    settings = secret_settings(secrets, mechanism, model.theta)
+    parse_query(query_text, model.theta)
     ledger = None if ledger_path is None else Ledger.open(ledger_path)
-    sequences = read_under(table, model, reading)
+    data = read_under(table, model, reading)
+    query = parse_query(query_text, model.theta, data.nodes if isinstance(data, Rows) else None)
     with progress("calibrating noise"):
         if ledger is None or epsilon is not None:
-            bound = mechanism_named(mechanism_name or DEFAULT_MECHANISM)(model.theta, sequences.length)
+            bound = mechanism.of(model.theta, data.length, **settings)
             calibration = bound.calibrate(query, as_epsilon(epsilon))
         else:
-            calibration = ledger.calibrate(query, up_to=up_to, length=sequences.length)
+            calibration = ledger.calibrate(query, up_to=up_to, length=data.length)
     warnings = _warnings(table, model)
     postprocess = "valid" if valid else None
     with progress("releasing"):
-        found = release(sequences, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
+        found = release(data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
     found.to_json(output)
     if plot_path is not None:
         found.plot(plot_path)

@@ -7,7 +7,7 @@ from pufferfish.cli.printing import number, progress
 from pufferfish.cli.tables import step_length
 from pufferfish.errors import ParameterError, printable
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.model_file import read_model
+from pufferfish.model_file import chains_of, read_model
 from pufferfish.robustness import robustness
 
 __all__ = ["robustness_command"]
@@ -33,7 +33,7 @@ def robustness_command(model_path: str, belief_path: str, lengths: tuple[str, ..
       pufferfish robustness model.json belief.json --length 10 --epsilon 1
     """
     epsilon = None if epsilon is None else as_epsilon(epsilon)
-    model, belief = read_model(model_path), read_model(belief_path)
+    model, belief = (chains_of(read_model(path), path) for path in (model_path, belief_path))
     if model.bins != belief.bins:
         raise ParameterError(f"{model_path} and {belief_path} have other bins: their states mean different things")
     if model.step is not None and belief.step is not None and step_length(model.step) != step_length(belief.step):
