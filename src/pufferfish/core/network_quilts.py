@@ -179,6 +179,8 @@ class QuiltSearch:
         for quilt in hints:
             if best.value > enough and not quilt >> node & 1:
                 best = min(best, self.judged(node, quilt, pairs, best.value), key=_value)
+        if not self._dag.is_forest:
+            best = self._grown_one_by_one(best, pairs, enough)
         if best.value <= enough:
             return best
         left = self._most
@@ -208,6 +210,21 @@ class QuiltSearch:
                     seen.add(key)
                     heapq.heappush(heap, (promise, weight, order, follower))
                     order += 1
+        return best
+
+    def _grown_one_by_one(self, best: NetworkQuilt, pairs: NDArray[np.bool_], enough: float) -> NetworkQuilt:
+        """Return the quilt grown from another by the node that helps most, again and again.
+
+        In dense networks, where everything near tells too much, a few distant nodes are the best quilt there is.
+        """
+        while best.value > enough:
+            inside = list(members(best.nearby & ~(1 << best.node)))
+            larger = best
+            for j in inside[: self._most]:
+                larger = min(larger, self.judged(best.node, best.quilt | 1 << j, pairs, larger.value), key=_value)
+            if larger is best:
+                break
+            best = larger
         return best
 
     def _parts(self, node: int, quilt: int, nearby: int) -> list[int]:
