@@ -16,12 +16,12 @@ from pufferfish.core.cone_guess import stars
 from pufferfish.core.cone_search import climb
 from pufferfish.core.rounding import UNIT
 
-__all__ = ["SMALLEST", "phi", "prove"]
+__all__ = ["SEARCHED", "SMALLEST", "phi", "prove"]
 
 SMALLEST = 1e-290
 """Masses below this are taken as this much where more is safer, and as 0 where less is."""
 
-_SEARCHED = 300.0
+SEARCHED = 300.0
 """With bounds beyond this many nats flows would leave the range of a double, and Φ(A) ≤ max A has to do."""
 
 _NEAR = 1e-12
@@ -126,7 +126,7 @@ def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:
     prove(upper, lower, a, one, other, nowhere, nowhere, nothing, proved)
     for n in range(pairs):
         bounds[one[n], other[n]] = min(proved[n], top)
-    if most > _SEARCHED:
+    if most > SEARCHED:
         return
     grown = np.zeros((k, k))
     for y in range(k):
