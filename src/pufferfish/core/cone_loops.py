@@ -2,9 +2,9 @@ r"""What given flows prove about Φ, and Φ as a whole: plain loops over numbers
 
 For laws p, q, bounds A and *any* f(y,z) ≥ 0 let :math:`\mathrm{in}_y = \sum_z f(z,y) e^{A(z,y)}` and
 :math:`\mathrm{out}_y = \sum_z f(y,z)`. If :math:`p_y + \mathrm{in}_y - \mathrm{out}_y \le \lambda q_y` for every y,
-then Φ ≤ log λ (the proof is in :mod:`pufferfish.core.cone`). :func:`prove` checks that, and with it the other two
-facts used, Φ ≤ max A and Φ ≤ the max-divergence of p and q, soundness rests on nothing else: the flows that
-:mod:`pufferfish.core.cone_search` proposes may be any.
+then Φ ≤ log λ (the proof is in :mod:`pufferfish.core.cone`). :func:`prove` returns such a λ, rounded up. Besides, Φ is
+at most max A, and at most the max-divergence of p and q (no flows at all). Nothing else is relied on: the flows that
+:mod:`pufferfish.core.cone_guess` and :mod:`pufferfish.core.cone_search` propose may be any.
 """
 
 import math

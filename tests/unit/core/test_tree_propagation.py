@@ -158,15 +158,18 @@ class TestLayout:
         self, monkeypatch: pytest.MonkeyPatch, states: tuple[int, ...]
     ) -> None:
         parents = [-1] + [0] * 11 + [1] * 3 + [int(v) for v in np.random.default_rng(5).integers(15, size=8)]
-        found = []
+        found: list[list[TreeAttained]] = []
         for kept in (tree_propagation._KEPT, 0):
             monkeypatch.setattr(tree_propagation, "_KEPT", kept)
             rng = np.random.default_rng(6)
             forest = random_forest(rng, parents, states)
             assert (forest._forest.kept[1] < 0) == (kept == 0)
-            found.append(forest.leakage(losses_for(rng, forest)))
-        assert found[0].total == pytest.approx(found[1].total, rel=1e-13)
-        assert (found[0].node, found[0].pair) == (found[1].node, found[1].pair)
+            losses = losses_for(rng, forest)
+            alone = [[np.full(loss.shape, i == node) for i, loss in enumerate(losses)] for node in range(len(losses))]
+            found.append([forest.leakage(losses, secrets) for secrets in alone])
+        for kept_, made in zip(*found, strict=True):
+            assert (kept_.node, kept_.pair) == (made.node, made.pair)
+            assert (kept_.up, kept_.down) == (pytest.approx(made.up, rel=1e-13), pytest.approx(made.down, rel=1e-13))
 
     def test_one_large_node_among_many_small_ones(self) -> None:
         rng = np.random.default_rng(7)
@@ -200,6 +203,69 @@ class TestLayout:
         told = forest.leakage([even(2, 0.0)] * (n - 2) + [even(2, 0.75), even(2, 1.0)])
         # a node still in state 0 comes from a parent in state 0; in state 1 from one in state 1, but for 2^-4998
         assert told.total == pytest.approx(1.75, rel=1e-9)
+
+
+def in_fractions(law: np.ndarray) -> list[Fraction]:
+    """Masses that sum to exactly 1, all but those that a law in doubles has."""
+    exact = [Fraction(float(v)) for v in law]
+    return [v / sum(exact) for v in exact]
+
+
+class TestKernels:
+    """Bounds on the kernels hold the exact kernels, whatever the marginals and tables underflow to."""
+
+    @pytest.mark.parametrize("smallest", [0.1, 1e-20, 1e-100, 1e-190, 1e-300, 5e-324])
+    @pytest.mark.parametrize("seed", range(4))
+    def test_they_hold_the_exact_ones(self, seed: int, smallest: float) -> None:
+        rng, parents, sizes = np.random.default_rng(seed), [-1, 0, 1, 2, 2, 4], [2, 3, 2, 4, 2, 3]
+        exact = []
+        for parent, k in zip(parents, sizes, strict=True):
+            rows = rng.dirichlet(np.ones(k), size=1 if parent < 0 else sizes[parent])
+            rows = np.where(rng.random(rows.shape) < 0.4, rows * smallest, rows)
+            rows = np.where((rng.random(rows.shape) < 0.25) & (rows < rows.max(axis=1, keepdims=True)), 0.0, rows)
+            exact.append([in_fractions(row) for row in rows])
+        tables = [np.array(rows, dtype=float) for rows in exact]
+        tables[0] = tables[0][0]
+        forest = TreePropagation(parents, tables)
+        layout, kernels = forest._forest, forest._kernels
+        marginals: list[list[Fraction | int]] = []
+        inside, outside = 0, 0
+        for node, parent in enumerate(parents):
+            above = [1] if parent < 0 else marginals[parent]
+            # the model is what is left after rounding to doubles: a mass that rounds to 0 is 0
+            rows = [[p if float(p) > 0 else Fraction(0) for p in row] for row in exact[node]]
+            marginals.append(
+                [sum((m * row[x] for m, row in zip(above, rows, strict=True)), Fraction(0)) for x in range(sizes[node])]
+            )
+            assert forest.possible[node].tolist() == [m > 0 for m in marginals[node]]
+            if parent < 0:
+                continue
+            edge = slice(layout.tables[node], layout.tables[node + 1])
+            k, h = sizes[node], sizes[parent]
+            down = kernels.down_upper[edge].reshape(h, k), kernels.down_lower[edge].reshape(h, k)
+            up = kernels.up_upper[edge].reshape(k, h), kernels.up_lower[edge].reshape(k, h)
+            for y in range(h):
+                for x in range(k):
+                    p = rows[y][x] if above[y] > 0 else Fraction(0)
+                    r = Fraction(above[y] * p) / marginals[node][x] if marginals[node][x] > 0 else Fraction(0)
+                    for true, (upper, lower), at in ((p, down, (y, x)), (r, up, (x, y))):
+                        assert Fraction(float(lower[at])) <= true <= Fraction(float(upper[at]))
+                        assert (upper[at] == 0) == (true == 0)
+                        inside += lower[at] > 0.99999 * upper[at] > 0
+                        outside += upper[at] > 0
+        assert inside > 0.5 * outside or smallest < 1e-200
+
+    def test_nothing_is_known_where_doubles_have_no_relative_accuracy(self) -> None:
+        """1.49 and 1.51 of the smallest double round to 1 and 2 of it: an even chance would look like 1 : 2."""
+        least = Fraction(1, 2**1074)
+        rare = [Fraction(149, 100) * least, Fraction(151, 100) * least]
+        table = np.array([[1.0, 0.0], [1.0, float(rare[0])], [1.0, float(rare[1])]])
+        assert table[2, 1] == 2 * table[1, 1] > 0
+        kernels = TreePropagation([-1, 0], [np.array([0.5, 0.25, 0.25]), table])._kernels
+        upper, lower = (bounds[3:].reshape(2, 3)[1] for bounds in (kernels.up_upper, kernels.up_lower))
+        for y, p in enumerate(rare, start=1):
+            assert lower[y] <= p / sum(rare) <= upper[y]
+        assert upper[0] == 0
 
 
 class TestCompiled:
