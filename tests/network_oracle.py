@@ -1,0 +1,238 @@
+"""Brute force on small networks, from the definitions; knows nothing of the package under test.
+
+A network is a table per node, one axis for each parent in order and the node's own last; entries are dyadic, so that a
+zero of the joint law is an exact zero. Nodes are numbers here, and may come before their parents.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Pairs = Sequence[NDArray[np.bool_]]
+Row = tuple[str, ...]
+
+STATES = {1: [("a",)], 2: [("a", "b"), ("b", "c"), ("c", "a")], 3: [("a", "b", "c"), ("c", "d", "b")]}
+"""Names of states, by their number: nodes share some of them, at other places."""
+
+
+def dyadic_law(rng: np.random.Generator, k: int, zeros: float, bits: int = 8) -> Array:
+    """Masses that are whole multiples of 2^-bits; each is zero with the given chance."""
+    kept = rng.random(k) >= zeros
+    if not kept.any():
+        kept[rng.integers(k)] = True
+    weights = np.where(kept, rng.dirichlet(np.ones(k)) + 0.05, 0.0)
+    whole = np.floor(weights / weights.sum() * 2**bits)
+    whole[int(np.argmax(whole))] += 2**bits - whole.sum()
+    return whole / 2**bits
+
+
+def joint_law(parents: Sequence[Sequence[int]], tables: Sequence[Any]) -> Any:
+    """Probability of every database, one axis per node: the product of its entries. Fractions in, fractions out."""
+    sizes = [np.shape(table)[-1] for table in tables]
+    law = np.ones(sizes, dtype=np.asarray(tables[0]).dtype)
+    for node, (above, table) in enumerate(zip(parents, tables, strict=True)):
+        axes = [*above, node]
+        values = np.transpose(np.asarray(table), np.argsort(axes))
+        law = law * values.reshape([sizes[j] if j in axes else 1 for j in range(len(sizes))])
+    return law
+
+
+def given(law: Any, node: int, others: Sequence[int]) -> Any:
+    """P(node, others) as a matrix: a row for each state of the node, and no order of columns to rely on."""
+    kept = sorted({node, *others})
+    summed = law.sum(axis=tuple(j for j in range(law.ndim) if j not in kept))
+    return np.moveaxis(summed, kept.index(node), 0).reshape(law.shape[node], -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Tables of a few nodes, with everything computed from the law of all databases."""
+
+    name: str
+    parents: tuple[tuple[int, ...], ...]
+    tables: tuple[Array, ...]
+    states: tuple[Row, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def size(self) -> int:
+        return len(self.parents)
+
+    @property
+    def sizes(self) -> list[int]:
+        return [len(names) for names in self.states]
+
+    @cached_property
+    def law(self) -> Array:
+        return joint_law(self.parents, self.tables)
+
+    @cached_property
+    def graph(self) -> Any:
+        graph = nx.DiGraph()
+        graph.add_nodes_from(range(self.size))
+        graph.add_edges_from((parent, node) for node, above in enumerate(self.parents) for parent in above)
+        return graph
+
+    @property
+    def is_forest(self) -> bool:
+        return all(len(above) <= 1 for above in self.parents)
+
+    @cached_property
+    def possible(self) -> list[NDArray[np.bool_]]:
+        return [given(self.law, node, ()).sum(axis=1) > 0 for node in range(self.size)]
+
+    def secrets(self, node: int) -> NDArray[np.bool_]:
+        """Pairs of different values that the node can have."""
+        can = self.possible[node]
+        return can[:, None] & can[None, :] & ~np.eye(len(can), dtype=np.bool_)
+
+    @cached_property
+    def _known(self) -> dict[tuple[Any, ...], Any]:
+        return {}
+
+    def nearby(self, node: int, quilt: Sequence[int]) -> set[int]:
+        """The node and all that the quilt does not d-separate from it."""
+        key = "nearby", node, tuple(quilt)
+        if key not in self._known:
+            others = set(range(self.size)) - {node, *quilt}
+            joined = {j for j in others if not nx.is_d_separator(self.graph, {node}, {j}, set(quilt))}
+            self._known[key] = {node} | joined
+        return self._known[key]
+
+    def is_quilt(self, node: int, quilt: Sequence[int]) -> bool:
+        """Whether all that is not nearby is together independent of the node given the quilt."""
+        remote = set(range(self.size)) - self.nearby(node, quilt) - set(quilt)
+        return not remote or nx.is_d_separator(self.graph, {node}, remote, set(quilt))
+
+    def influence(self, node: int, quilt: Sequence[int], pairs: NDArray[np.bool_] | None = None) -> float:
+        """Definition 4.1, over values that can occur."""
+        key = "influence", node, tuple(quilt)
+        if key not in self._known:
+            self._known[key] = log_ratios(self.law, node, quilt)
+        asked = self.secrets(node) if pairs is None else pairs & self.secrets(node)
+        return max(0.0, float(self._known[key].max(initial=0.0, where=asked)))
+
+    def quilts(self, node: int) -> Iterator[tuple[int, ...]]:
+        """Every set of other nodes."""
+        others = [j for j in range(self.size) if j != node]
+        for count in range(len(others) + 1):
+            yield from itertools.combinations(others, count)
+
+    def best(
+        self, node: int, losses: Sequence[float], judge: Callable[[float, float], float], pairs: NDArray[np.bool_]
+    ) -> float:
+        """What the best of all quilts of a node proves."""
+        return min(
+            judge(math.fsum(losses[j] for j in self.nearby(node, quilt)), self.influence(node, quilt, pairs))
+            for quilt in self.quilts(node)
+        )
+
+    def answers(self, query: Callable[[Row], Sequence[float]]) -> Array:
+        """A query's answer on every database; shape (*sizes, m)."""
+        every = [query(row) for row in itertools.product(*self.states)]
+        return np.array(every, dtype=float).reshape(*self.sizes, -1)
+
+    def true_loss(self, answers: Array, scale: float, secrets: Pairs | None = None) -> float:
+        """Loss of the answers with Laplace noise on every output, over all secret pairs of all nodes."""
+        pairs = [self.secrets(node) for node in range(self.size)]
+        if secrets is not None:
+            pairs = [both & asked for both, asked in zip(pairs, secrets, strict=True)]
+        return laplace_loss(self.law, answers, scale, pairs)
+
+
+def log_ratios(law: Any, node: int, quilt: Sequence[int]) -> Array:
+    """Definition 4.1 for every pair of values that the node can have, 0 for others.
+
+    Of a law of fractions it is exact up to one logarithm.
+    """
+    together = given(law, node, quilt)
+    alone = together.sum(axis=1)
+    found = np.zeros((len(alone), len(alone)))
+    if not quilt:
+        return found
+    for x, other in itertools.permutations(np.flatnonzero(alone > 0), 2):
+        support = together[x] > 0
+        if np.any(together[other][support] == 0):
+            found[x, other] = math.inf
+        else:
+            ratios = (together[x] * alone[other])[support] / (together[other] * alone[x])[support]
+            found[x, other] = _log(ratios.max())
+    return found
+
+
+def _log(ratio: Any) -> float:
+    if isinstance(ratio, float):
+        return math.log(ratio)
+    return math.log(ratio.numerator) - math.log(ratio.denominator)
+
+
+def laplace_loss(law: Array, answers: Array, scale: float, pairs: Pairs) -> float:
+    """Largest log ratio over outputs, for the given pairs of values of the nodes.
+
+    With all outputs but one fixed, the likelihood ratio is monotone in that one between two atoms and constant beyond
+    them: so the worst output has coordinates of atoms.
+    """
+    flat = answers.reshape(law.size, -1)
+    outputs = np.array(list(itertools.product(*(np.unique(column) for column in flat.T))))
+    distances = np.abs(outputs[:, None, :] - flat[None, :, :]).sum(axis=2)
+    densities = np.exp(-distances / scale) * law.ravel()
+    worst = 0.0
+    for node, asked in enumerate(pairs):
+        if not asked.any():
+            continue
+        each = np.moveaxis(densities.reshape(len(outputs), *law.shape), node + 1, 1)
+        means = each.reshape(len(outputs), law.shape[node], -1).sum(axis=2) / given(law, node, ()).sum(axis=1)
+        for x, other in zip(*np.nonzero(asked), strict=True):
+            worst = max(worst, float(np.log(means[:, x] / means[:, other]).max()))
+    return worst
+
+
+def several_rows(law: Array, answers: Array, rows: int) -> tuple[Array, Array]:
+    """The law of several independent rows, and their answers added up."""
+    together, total, n = law, answers, law.ndim
+    for _ in range(rows - 1):
+        new = law.shape
+        total = total.reshape(*total.shape[:-1], *[1] * n, total.shape[-1]) + answers
+        together = together.reshape(*together.shape, *[1] * n) * law
+        assert together.shape[-n:] == new
+    return together, total
+
+
+def random_network(seed: int, n: int, parents: int = 3, most: int = 3) -> Network:
+    """Any directed graph without cycles, its nodes in any order; more zeros as the seed grows, and point masses.
+
+    ``parents`` is the most that a node has: 1 makes forests, of several trees at times.
+    """
+    rng = np.random.default_rng([seed, n, parents])
+    place = rng.permutation(n)
+    above: list[tuple[int, ...]] = [()] * n
+    density = (0.35, 0.6, 0.95)[seed % 3]
+    for at in range(1, n):
+        chosen = [int(place[j]) for j in rng.permutation(at) if rng.random() < max(density, 0.8 * (parents == 1))]
+        above[place[at]] = tuple(chosen[:parents])
+    names = [STATES[k][rng.integers(len(STATES[k]))] for k in rng.integers(2, most + 1, size=n)]
+    zeros = (0.0, 0.0, 0.2, 0.45)[seed % 4]
+    tables = []
+    for node in range(n):
+        k, shape = len(names[node]), [len(names[j]) for j in above[node]]
+        rows = [dyadic_law(rng, k, zeros * (rng.random() < 0.7)) for _ in range(math.prod(shape))]
+        tables.append(np.array(rows).reshape(*shape, k))
+    if seed % 5 == 4:
+        root = next(node for node in range(n) if not above[node])
+        tables[root] = np.eye(len(names[root]))[0]
+    return Network(f"{seed}-{n}-{parents}", tuple(above), tuple(tables), tuple(names))
+
+
+def alike(network: Network, names: Row) -> Network:
+    """The same network, its nodes' states named alike: those of nodes with fewer states are the first."""
+    return Network(network.name, network.parents, network.tables, tuple(names[:k] for k in network.sizes))
