@@ -216,23 +216,62 @@ def random_network(seed: int, n: int, parents: int = 3, most: int = 3) -> Networ
     rng = np.random.default_rng([seed, n, parents])
     place = rng.permutation(n)
     above: list[tuple[int, ...]] = [()] * n
-    density = (0.35, 0.6, 0.95)[seed % 3]
     for at in range(1, n):
-        chosen = [int(place[j]) for j in rng.permutation(at) if rng.random() < max(density, 0.8 * (parents == 1))]
-        above[place[at]] = tuple(chosen[:parents])
-    names = [STATES[k][rng.integers(len(STATES[k]))] for k in rng.integers(2, most + 1, size=n)]
-    zeros = (0.0, 0.0, 0.2, 0.45)[seed % 4]
+        least = (0, 0, 1, parents)[seed % 4]
+        count = min(at, int(rng.integers(least, parents + 1)))
+        above[place[at]] = tuple(int(place[j]) for j in rng.permutation(at)[:count])
+    return _filled(f"{seed}-{n}-{parents}", rng, above, seed, most)
+
+
+def shaped(name: str, parents: Sequence[Sequence[int]], seed: int, most: int = 3) -> Network:
+    """A network with given edges."""
+    return _filled(f"{name}-{seed}", np.random.default_rng([seed, len(parents)]), parents, seed, most)
+
+
+def _filled(name: str, rng: np.random.Generator, parents: Sequence[Sequence[int]], seed: int, most: int) -> Network:
+    names = [STATES[k][rng.integers(len(STATES[k]))] for k in rng.integers(2, most + 1, size=len(parents))]
+    zeros = (0.0, 0.0, 0.2, 0.0, 0.45)[seed % 5]
     tables = []
-    for node in range(n):
-        k, shape = len(names[node]), [len(names[j]) for j in above[node]]
+    for node, above in enumerate(parents):
+        k, shape = len(names[node]), [len(names[j]) for j in above]
         rows = [dyadic_law(rng, k, zeros * (rng.random() < 0.7)) for _ in range(math.prod(shape))]
         tables.append(np.array(rows).reshape(*shape, k))
-    if seed % 5 == 4:
-        root = next(node for node in range(n) if not above[node])
+    if seed % 7 == 3:
+        root = next(node for node, above in enumerate(parents) if not above)
         tables[root] = np.eye(len(names[root]))[0]
-    return Network(f"{seed}-{n}-{parents}", tuple(above), tuple(tables), tuple(names))
+    return Network(name, tuple(map(tuple, parents)), tuple(tables), tuple(names))
 
 
-def alike(network: Network, names: Row) -> Network:
-    """The same network, its nodes' states named alike: those of nodes with fewer states are the first."""
-    return Network(network.name, network.parents, network.tables, tuple(names[:k] for k in network.sizes))
+SHAPES: dict[str, list[list[int]]] = {
+    "told by a descendant": [[], [], [1, 0], [2], [3]],
+    "told by one of two descendants": [[], [], [0, 1], [2], [2], [1]],
+    "diamond": [[], [0], [0], [1, 2], [3]],
+    "M": [[], [], [0], [0, 1], [1], [3]],
+    "children with other parents": [[], [], [], [0, 1], [2, 0], [4]],
+    "a child below a child": [[], [0], [1], [0, 2], []],
+    "hidden chain": [[], [0], [1], [0], [1], [2]],
+    "parents listed backwards": [[3, 2], [0], [3], [], [2, 1, 0]],
+    "two parts": [[], [0], [], [2], [2, 3], []],
+    "star": [[5], [5], [5], [5], [5], []],
+    "collider star": [[5, 4, 3, 2], [0], [], [], [], []],
+}
+"""Edges worth a look: for each node its parents."""
+
+
+SHAPED = [shaped(name, parents, seed) for seed, (name, parents) in enumerate(SHAPES.items())]
+
+
+def with_other_tables(network: Network, seed: int, parents: Sequence[Sequence[int]] | None = None) -> Network:
+    """The same nodes and states under another law, of the same graph or another one."""
+    rng = np.random.default_rng([seed, network.size])
+    return _filled(f"{network}-{seed}", rng, network.parents if parents is None else parents, seed, 3, network.states)
+
+
+def moves(answers: Array) -> list[Array]:
+    """How far the answers move in L1 at most when one node alone goes from state x to x'; (k, k) for every node."""
+    found = []
+    for node in range(answers.ndim - 1):
+        along = np.moveaxis(answers, node, 0)
+        away = np.abs(along[:, None] - along[None, :]).sum(axis=-1)
+        found.append(away.reshape(*away.shape[:2], -1).max(axis=2))
+    return found
