@@ -182,18 +182,18 @@ def laplace_loss(law: Array, answers: Array, scale: float, pairs: Pairs) -> floa
     With all outputs but one fixed, the likelihood ratio is monotone in that one between two atoms and constant beyond
     them: so the worst output has coordinates of atoms.
     """
-    flat = answers.reshape(law.size, -1)
-    outputs = np.array(list(itertools.product(*(np.unique(column) for column in flat.T))))
-    distances = np.abs(outputs[:, None, :] - flat[None, :, :]).sum(axis=2)
-    densities = np.exp(-distances / scale) * law.ravel()
+    atoms, place = np.unique(answers.reshape(law.size, -1), axis=0, return_inverse=True)
+    outputs = np.array(list(itertools.product(*(np.unique(column) for column in atoms.T))))
+    noise = np.exp(-np.abs(outputs[:, None, :] - atoms[None, :, :]).sum(axis=2) / scale)
     worst = 0.0
     for node, asked in enumerate(pairs):
-        if not asked.any():
-            continue
-        each = np.moveaxis(densities.reshape(len(outputs), *law.shape), node + 1, 1)
-        means = each.reshape(len(outputs), law.shape[node], -1).sum(axis=2) / given(law, node, ()).sum(axis=1)
+        where = np.broadcast_to(np.arange(law.shape[node]).reshape(-1, *[1] * (law.ndim - node - 1)), law.shape)
+        masses = np.zeros((len(atoms), law.shape[node]))
+        np.add.at(masses, (place.ravel(), where.ravel()), law.ravel())
+        means, alone = noise @ masses, masses.sum(axis=0)
         for x, other in zip(*np.nonzero(asked), strict=True):
-            worst = max(worst, float(np.log(means[:, x] / means[:, other]).max()))
+            ratios = means[:, x] * alone[other] / (means[:, other] * alone[x])
+            worst = max(worst, math.log(ratios.max()))
     return worst
 
 
@@ -228,8 +228,16 @@ def shaped(name: str, parents: Sequence[Sequence[int]], seed: int, most: int = 3
     return _filled(f"{name}-{seed}", np.random.default_rng([seed, len(parents)]), parents, seed, most)
 
 
-def _filled(name: str, rng: np.random.Generator, parents: Sequence[Sequence[int]], seed: int, most: int) -> Network:
-    names = [STATES[k][rng.integers(len(STATES[k]))] for k in rng.integers(2, most + 1, size=len(parents))]
+def _filled(
+    name: str,
+    rng: np.random.Generator,
+    parents: Sequence[Sequence[int]],
+    seed: int,
+    most: int,
+    states: Sequence[Row] | None = None,
+) -> Network:
+    some = [STATES[k][rng.integers(len(STATES[k]))] for k in rng.integers(2, most + 1, size=len(parents))]
+    names = states or some
     zeros = (0.0, 0.0, 0.2, 0.0, 0.45)[seed % 5]
     tables = []
     for node, above in enumerate(parents):
