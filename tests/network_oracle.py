@@ -283,3 +283,26 @@ def moves(answers: Array) -> list[Array]:
         away = np.abs(along[:, None] - along[None, :]).sum(axis=-1)
         found.append(away.reshape(*away.shape[:2], -1).max(axis=2))
     return found
+
+
+def algorithm_2(
+    theta: Sequence[Network], losses: Sequence[float], epsilon: float, secrets: Pairs | None = None
+) -> float:
+    """σ_max where node j may move the answer by ``losses[j]``, with every set of nodes a quilt."""
+
+    def score(weight: float, influence: float) -> float:
+        return weight / (epsilon - influence) if influence < epsilon else math.inf
+
+    worst = 0.0
+    for network in theta:
+        for node in range(network.size):
+            pairs = network.secrets(node) if secrets is None else network.secrets(node) & secrets[node]
+            if pairs.any():
+                worst = max(worst, network.best(node, losses, score, pairs))
+    return worst
+
+
+def needs_none(network: Network, answers: Array, epsilon: float, secrets: Pairs | None = None) -> bool:
+    """Whether the exact answer is private: what it reads is behind quilts that tell less than ε of every secret."""
+    losses = [float(move.max()) for move in moves(answers)]
+    return algorithm_2([network], losses, epsilon, secrets) == 0
