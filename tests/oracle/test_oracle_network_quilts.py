@@ -175,7 +175,7 @@ def test_a_search_that_may_stop_stops_at_or_below(network: Network) -> None:
         if (pairs := network.secrets(node)).any():
             best = search.best(node, pairs).value
             for enough in (best * 0.9, best * 1.1, best * 2):
-                value = search.best(node, pairs, enough).value
+                value = search.best(node, pairs, enough=enough).value
                 assert best * (1 - 1e-12) <= value <= max(enough, best * (1 + 1e-12))
 
 
