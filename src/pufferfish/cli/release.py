@@ -75,8 +75,8 @@ def release_command(
     """
     if (epsilon is None) == (up_to is None):
         raise ParameterError("give --epsilon, or with --ledger instead --up-to: what may be spent in all after this")
-    if up_to is not None and (ledger_path is None or mechanism_name is not None):
-        raise ParameterError("--up-to needs --ledger, whose mechanism calibrates: leave out --mechanism")
+    if up_to is not None and (ledger_path is None or mechanism_name is not None or secrets is not None):
+        raise ParameterError("--up-to needs --ledger, whose mechanism calibrates: leave out --mechanism and --secrets")
     if epsilon is not None:
         as_epsilon(epsilon)
     inputs = (table, model_path, *([ledger_path, f"{ledger_path}.lock"] if ledger_path else []))
