@@ -88,6 +88,11 @@ class NodeCharging(Charging[NodeCharge]):
         """Return the charge of a calibrated release, or of a loss of the nodes."""
         assert base is None or isinstance(base, RowsBase)
         _check_part(window, coarsening)
+        if data is not None and not isinstance(data, Rows):
+            raise ReleaseRefused(
+                f"the data are {type(data).__name__}, and this ledger is about Bayesian networks: read the table with "
+                "read_rows"
+            )
         if isinstance(what, Calibration):
             distances, scale = self._of_calibration(what), Fraction(what.unit_scale)
         else:
@@ -150,13 +155,8 @@ class NodeCharging(Charging[NodeCharge]):
             )
         return {node: whole(linear.distance_of(j)) for j, node in enumerate(found)}
 
-    def _check_data(self, data: Any, base: RowsBase | None, read: Mapping[str, Distance]) -> None:
+    def _check_data(self, data: Rows, base: RowsBase | None, read: Mapping[str, Distance]) -> None:
         """Refuse data that are no part of the base, or that take a node that is charged from another column."""
-        if not isinstance(data, Rows):
-            raise ReleaseRefused(
-                f"the data are {type(data).__name__}, and this ledger is about Bayesian networks: read the table with "
-                "read_rows"
-            )
         self._check_states(_by_label(data.states), "the table was read for another network")
         rows = self._bound.rows
         if base is None:
