@@ -130,7 +130,9 @@ class QuiltSearch:
         self._most = most
 
     def judged(self, node: int, quilt: int, pairs: NDArray[np.bool_], than: float = np.inf) -> NetworkQuilt:
-        """Return what a quilt costs at a node; its influence is infinite where it cannot be better than ``than``.
+        """Return what a quilt costs at a node; where it cannot be better than ``than``, only a lower bound is found.
+
+        Then its value is infinite. Single nodes of the quilt tell no more than all of it, and take less to compute.
 
         Parameters
         ----------
@@ -147,15 +149,16 @@ class QuiltSearch:
         weight = self._weights(nearby)
         if self._objective(weight, 0.0) >= than:
             return NetworkQuilt(node, quilt, nearby, None, weight, np.inf, np.inf)
-        tells = self._tells(node, quilt, nearby)
-        if not tells:
+        parts = self._parts(node, quilt, nearby)
+        if not parts:
             return NetworkQuilt(node, quilt, nearby, None, weight, 0.0, self._objective(weight, 0.0))
-        total = np.sum(tells, axis=0) if len(tells) > 1 else tells[0]
-        total = np.where(pairs, total * (1 + UNIT * len(tells)), -np.inf)
-        x, x_ = (int(v) for v in np.unravel_index(int(np.argmax(total)), total.shape))
-        influence = float(total[x, x_])
+        if than < np.inf and any(part & (part - 1) for part in parts):
+            least, pair = _largest([self._singles(node, part) for part in parts], pairs)
+            if least == np.inf or self._objective(weight, least) >= than:
+                return NetworkQuilt(node, quilt, nearby, pair, weight, least, np.inf)
+        influence, pair = _largest([self._inference.log_ratios(node, part) for part in parts], pairs)
         value = self._objective(weight, influence) if influence < np.inf else np.inf
-        return NetworkQuilt(node, quilt, nearby, (x, x_), weight, influence, value)
+        return NetworkQuilt(node, quilt, nearby, pair, weight, influence, value)
 
     def best(
         self, node: int, pairs: NDArray[np.bool_], enough: float = -np.inf, hints: Sequence[int] = ()
@@ -177,6 +180,8 @@ class QuiltSearch:
         for quilt in hints:
             if best.value > enough and not quilt >> node & 1:
                 best = min(best, self.judged(node, quilt, pairs, best.value), key=_value)
+        if not self._dag.is_forest:
+            best = self._grown_one_by_one(best, pairs, enough)
         if best.value <= enough:
             return best
         left = self._most
@@ -208,16 +213,34 @@ class QuiltSearch:
                     order += 1
         return best
 
-    def _tells(self, node: int, quilt: int, nearby: int) -> list[NDArray[np.float64]]:
-        """Return the log ratios of the parts of a quilt that are independent of each other given the node."""
+    def _grown_one_by_one(self, best: NetworkQuilt, pairs: NDArray[np.bool_], enough: float) -> NetworkQuilt:
+        """Return the quilt grown from another by the node that helps most, again and again.
+
+        In dense networks, where everything near tells too much, a few distant nodes are the best quilt there is.
+        """
+        while best.value > enough:
+            inside = list(members(best.nearby & ~(1 << best.node)))
+            larger = best
+            for j in inside[: self._most]:
+                larger = min(larger, self.judged(best.node, best.quilt | 1 << j, pairs, larger.value), key=_value)
+            if larger is best:
+                break
+            best = larger
+        return best
+
+    def _parts(self, node: int, quilt: int, nearby: int) -> list[int]:
+        """Return the parts of a quilt that tell something, independent of each other given the node."""
         told = quilt & self._dag.reach(node)
         if not told:
             return []
         if self._dag.is_forest:
-            parts = self._twigs(node, told, nearby)
-        else:
-            parts = [part for part in self._dag.branches(node, quilt) if part & told]
-        return [self._inference.log_ratios(node, part) for part in parts]
+            return list(self._twigs(node, told, nearby))
+        return [part for part in self._dag.branches(node, quilt) if part & told]
+
+    def _singles(self, node: int, part: int) -> NDArray[np.float64]:
+        """Return the largest log ratios of single nodes of a part."""
+        told = part & self._dag.reach(node)
+        return np.max([self._inference.log_ratios(node, 1 << j) for j in members(told)], axis=0)
 
     def _twigs(self, node: int, quilt: int, nearby: int) -> Iterator[int]:
         """Yield the quilt's nodes on each branch of a tree."""
@@ -284,6 +307,14 @@ class QuiltSearch:
         for at in members(swallowed):
             parents |= self._dag.parents[at]
         return bool(parents & ~swallowed & ~inside)
+
+
+def _largest(tells: Sequence[NDArray[np.float64]], pairs: NDArray[np.bool_]) -> tuple[float, tuple[int, int]]:
+    """Return the largest sum of log ratios over secret pairs, rounded up, and where it is."""
+    total = np.sum(tells, axis=0) * (1 + UNIT * len(tells)) if len(tells) > 1 else tells[0]
+    total = np.where(pairs, total, -np.inf)
+    x, x_ = (int(v) for v in np.unravel_index(int(np.argmax(total)), total.shape))
+    return float(total[x, x_]), (x, x_)
 
 
 def _value(quilt: NetworkQuilt) -> float:

@@ -89,7 +89,7 @@ class MarkovQuilt(InfluenceBound):
     secrets : sequence, optional
         What shall not be told apart: names of nodes, any two values of each; or pairs of RecordIs of one node. By
         default any two values of any node.
-    max_quilts : int or None, default 400
+    max_quilts : int or None, default 1000
         How many quilts are looked at for each node; None for all that can matter, which takes long in dense networks.
 
     References
@@ -123,7 +123,7 @@ class MarkovQuilt(InfluenceBound):
         *,
         length: int | None = None,
         secrets: Any = None,
-        max_quilts: int | None = 400,
+        max_quilts: int | None = 1000,
     ) -> None:
         super().__init__(theta, length)
         given: Any = max_quilts
