@@ -86,6 +86,11 @@ def release_command(
     settings = secret_settings(secrets, mechanism, model.theta)
     parse_query(query_text, model.theta)
     ledger = None if ledger_path is None else Ledger.open(ledger_path)
+    if ledger is not None and ledger.bound.theta.kind != model.theta.kind:
+        raise ParameterError(
+            f"{ledger_path} is about {ledger.bound.theta.kind}, and {model_path} holds {model.theta.kind}: "
+            "name the ledger of this table"
+        )
     data = read_under(table, model, reading)
     query = parse_query(query_text, model.theta, data.nodes if isinstance(data, Rows) else None)
     with progress("calibrating noise"):
