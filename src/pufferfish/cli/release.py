@@ -66,11 +66,12 @@ def release_command(
 ) -> None:
     """Release a statistic of TABLE with noise that accounts for correlation.
 
+    A table of states over time, or, with a network as model, of one row per subject and one column per node.
+
     \b
-    Example, a table of states over time:
+    Example:
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min \\
         --model model.json --query histogram --epsilon 1 --output release.json --plot release.png
-    Example, a table with one row per subject and one column per node of a network:
       pufferfish release patients.csv --model asia.bif --columns lung,bronc --epsilon 1 --output release.json
     """
     if (epsilon is None) == (up_to is None):
