@@ -113,8 +113,7 @@ class NodeCharging(Charging[NodeCharge]):
         ]
 
     def part(self, length: Any, window: Any) -> InfluenceBound:
-        """Return the bound on a table of so many rows."""
-        _check_part(window, None)
+        """Return the bound on a table of so many rows; a window is refused where it is charged."""
         bound = self._bound
         return bound.of(bound.theta, length, **bound.settings)
 
