@@ -17,7 +17,7 @@ from pufferfish.models.markov_chain import MarkovChain
 from pufferfish.models.model_class import ModelClass, Theta, as_theta
 from pufferfish.models.states import state_label
 
-__all__ = ["ChainRecord", "Model", "ThetaRecord", "chains_of", "read_model", "write_model"]
+__all__ = ["ChainRecord", "Model", "ThetaRecord", "chains_of", "check_names", "read_model", "write_model"]
 
 FORMAT = "pufferfish-model"
 VERSION = 1
@@ -181,6 +181,23 @@ class _ModelRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     fitted_on: str | None = None
 
 
+def check_names(theta: Theta, path: str | os.PathLike[str]) -> None:
+    """Refuse to write networks whose nodes are not named by text: what is read again would be another network.
+
+    Raises
+    ------
+    RecordError
+        If a node's name is no text.
+    """
+    for network in theta.networks:
+        for node in network.nodes:
+            if not isinstance(node, str):
+                raise RecordError(
+                    f"cannot write {path}: node {node!r} is {type(node).__name__}, and files name nodes by text: "
+                    f"make the network with {state_label(node)!r}"
+                )
+
+
 def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model file.
 
@@ -190,13 +207,7 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
         If the file cannot be written, or would hold another network: names of nodes are text there. Nothing is left
         behind.
     """
-    for network in model.theta.members:
-        for node in network.nodes if isinstance(network, BayesianNetwork) else ():
-            if not isinstance(node, str):
-                raise RecordError(
-                    f"cannot write {path}: node {node!r} is {type(node).__name__}, and model files name nodes by text: "
-                    f"make the network with {state_label(node)!r}"
-                )
+    check_names(model.theta, path)
     theta = ThetaRecord.of(model.theta)
     record = _ModelRecord(
         format=FORMAT,

@@ -7,15 +7,16 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from pufferfish.cli.options import DEFAULT_MECHANISM, bound_named, table_options
+from pufferfish.cli.options import DEFAULT_MECHANISM, bound_named, secret_settings, table_options
 from pufferfish.cli.printing import number, print_table
 from pufferfish.cli.tables import read_under
-from pufferfish.data import Sequences
+from pufferfish.data import Rows, RowsBase, Sequences
+from pufferfish.data.sequences import Base
 from pufferfish.errors import ParameterError, RecordError, printable
 from pufferfish.files import check_writable
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import BOUNDS
-from pufferfish.model_file import chains_of, read_model
+from pufferfish.model_file import read_model
 
 __all__ = ["ledger_group"]
 
@@ -43,30 +44,39 @@ def ledger_group() -> None:
     "--mechanism",
     "mechanism_name",
     type=click.Choice([m.name for m in BOUNDS]),
-    default=DEFAULT_MECHANISM,
-    show_default=True,
-    help="What proves how much the releases leak together.",
+    help=f"What proves how much the releases leak together [default: {DEFAULT_MECHANISM}; markov-quilt for networks "
+    "that are no trees].",
 )
+@click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
 def ledger_create_command(
-    ledger_path: str, model_path: str, budget: float, table: Path, mechanism_name: str, **reading: Any
+    ledger_path: str,
+    model_path: str,
+    budget: float,
+    table: Path,
+    mechanism_name: str | None,
+    secrets: str | None,
+    **reading: Any,
 ) -> None:
     """Make a ledger for TABLE, read in one way: its records, states, filter and bins.
 
     \b
-    Example:
+    Example, a table of states over time:
       pufferfish ledger create book.json --model model.json --budget 2 \
         --table steps.csv --state activity --subject id --time minute --max-gap 10min
+    Example, a table with one row per subject and one column per node of a network:
+      pufferfish ledger create book.json --model asia.bif --budget 2 --table patients.csv
     """
     if check_writable(ledger_path).exists():
         if any(Path(source).exists() and Path(ledger_path).samefile(source) for source in (table, model_path)):
             raise ParameterError(f"{ledger_path} is the file to be read: it would be lost; name another")
         raise RecordError(f"{ledger_path} exists, and a ledger is never replaced: name another file")
-    model = chains_of(read_model(model_path), model_path)
-    sequences = read_under(table, model, reading)
-    assert isinstance(sequences, Sequences)
-    ledger = Ledger(bound_named(mechanism_name)(model.theta, sequences.length), budget, base=sequences.base)
+    model = read_model(model_path)
+    mechanism = bound_named(mechanism_name, model.theta)
+    settings = secret_settings(secrets, mechanism, model.theta)
+    data = read_under(table, model, reading)
+    ledger = Ledger(mechanism.of(model.theta, data.length, **settings), budget, base=data.base)
     ledger.save(ledger_path)
-    click.echo(f"ledger for {sequences.records:,} records in {len(sequences.length):,} chains, budget {budget:g}")
+    click.echo(f"ledger for {_size(data)}, budget {budget:g}")
     click.echo(f"written: {ledger_path}")
 
 
@@ -93,8 +103,21 @@ def ledger_show_command(ledger_path: str) -> None:
         print_table(table)
     base = ledger.base
     if base is not None:
-        click.echo(printable(f"table {base.source}, column {base.state}; Θ: {ledger.bound.theta.origin}"))
+        click.echo(printable(f"table {base.source}, {_columns(base)}; Θ: {ledger.bound.theta.origin}"))
     click.echo(
         f"spent {number(ledger.spent)} of {number(ledger.budget)} by {ledger.bound.title}, "
         f"remaining {number(ledger.remaining)}"
     )
+
+
+def _size(data: Sequences | Rows) -> str:
+    if isinstance(data, Rows):
+        return f"{data.records:,} rows with {len(data.nodes):,} nodes each"
+    return f"{data.records:,} records in {len(data.length):,} chains"
+
+
+def _columns(base: Base | RowsBase) -> str:
+    if isinstance(base, Base):
+        return f"column {base.state}"
+    names = list(base.columns.values())
+    return f"columns {', '.join(names[:8])}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")

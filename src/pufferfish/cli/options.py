@@ -91,9 +91,10 @@ def secret_settings(text: str | None, mechanism: type[Mechanism], theta: Theta) 
     return {"secrets": secrets}
 
 
-def bound_named(name: str) -> type[InfluenceBound]:
-    """Return the mechanism that ``--mechanism`` names, of those that compose."""
-    return next(bound for bound in BOUNDS if bound.name == name)
+def bound_named(name: str | None, theta: Theta) -> type[InfluenceBound]:
+    """Return the mechanism that ``--mechanism`` names, of those that compose; the same default."""
+    found = mechanism_named(name, theta)
+    return next(bound for bound in BOUNDS if bound is found)
 
 
 def parse_query(text: str | None, theta: Theta, nodes: Sequence[Any] | None = None) -> Query:

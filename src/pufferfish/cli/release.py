@@ -76,8 +76,8 @@ def release_command(
     """
     if (epsilon is None) == (up_to is None):
         raise ParameterError("give --epsilon, or with --ledger instead --up-to: what may be spent in all after this")
-    if up_to is not None and (ledger_path is None or mechanism_name is not None):
-        raise ParameterError("--up-to needs --ledger, whose mechanism calibrates: leave out --mechanism")
+    if up_to is not None and (ledger_path is None or mechanism_name is not None or secrets is not None):
+        raise ParameterError("--up-to needs --ledger, whose mechanism calibrates: leave out --mechanism and --secrets")
     if epsilon is not None:
         as_epsilon(epsilon)
     inputs = (table, model_path, *([ledger_path, f"{ledger_path}.lock"] if ledger_path else []))
@@ -87,6 +87,11 @@ def release_command(
     settings = secret_settings(secrets, mechanism, model.theta)
     parse_query(query_text, model.theta)
     ledger = None if ledger_path is None else Ledger.open(ledger_path)
+    if ledger is not None and ledger.bound.theta.kind != model.theta.kind:
+        raise ParameterError(
+            f"{ledger_path} is about {ledger.bound.theta.kind}, and {model_path} holds {model.theta.kind}: "
+            "name the ledger of this table"
+        )
     data = read_under(table, model, reading)
     query = parse_query(query_text, model.theta, data.nodes if isinstance(data, Rows) else None)
     with progress("calibrating noise"):

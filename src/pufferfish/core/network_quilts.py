@@ -65,11 +65,12 @@ class NodeWeights:
 
     def __call__(self, nodes: int) -> float:
         """Sum over a set of nodes."""
-        total = 0.0
+        total, terms = 0.0, 0
         for loss, those in self._alike:
             times = (nodes & those).bit_count()
             total += up(loss * times) if times > 1 else loss * times
-        return up(total, len(self._alike)) if len(self._alike) > 1 else total
+            terms += times > 0
+        return up(total, terms) if terms > 1 else total
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError
 from pufferfish.ledger import Ledger
-from pufferfish.ledger.charges import as_windows
 from pufferfish.ledger.ties import check_start
+from pufferfish.ledger.windows import as_windows
 from pufferfish.model_file import ThetaRecord
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.noise import discrete_laplace_noise
@@ -104,8 +104,8 @@ def release(
     if postprocess not in (None, "valid"):
         raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
     records = data if isinstance(data, Sequences | Rows) else database_of(data, calibration)
-    if ledger is not None and not isinstance(records, Sequences):
-        raise ParameterError("a ledger is tied to a table: read it with read_sequences")
+    if ledger is not None and isinstance(records, Database):
+        raise ParameterError("a ledger is tied to a table: read it with read_sequences, or read_rows for networks")
     bound, theta = check_query(records, query, calibration), calibration.theta
     check_records(records, calibration)
     check_reading(records, calibration)
@@ -115,7 +115,7 @@ def release(
     draw = discrete_laplace_noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step)
     booked = (
         None
-        if ledger is None or not isinstance(records, Sequences)
+        if ledger is None or isinstance(records, Database)
         else _book(ledger, records, calibration, window, coarsening)
     )
     drawn = draw()
@@ -153,10 +153,11 @@ def release(
 
 
 def _book(
-    ledger: Ledger, data: Sequences, calibration: Calibration, window: Any, coarsening: Mapping[Any, Any] | None
+    ledger: Ledger, data: Sequences | Rows, calibration: Calibration, window: Any, coarsening: Mapping[Any, Any] | None
 ) -> LedgerRecord:
-    if isinstance(calibration.theta, ChainClass) and tuple(calibration.length) != tuple(ledger.bound.length):
-        check_start(calibration.theta, as_windows(window, ledger.bound.length))
+    theta, length = calibration.theta, ledger.bound.length
+    if isinstance(theta, ChainClass) and ledger.bound.theta.chains and tuple(calibration.length) != tuple(length):
+        check_start(theta, as_windows(window, length))
     entry = ledger.spend(calibration, data=data, window=window, coarsening=coarsening)
     bound = ledger.bound
     return LedgerRecord(entry.number, entry.spent, ledger.budget, bound.name, bound.theta.origin)
