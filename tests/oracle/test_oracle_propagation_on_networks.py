@@ -102,6 +102,10 @@ def test_under_every_theta(seed: int) -> None:
         for network in theta:
             assert network.true_loss(answers, scale) <= epsilon * SLACK
         assert scale == pytest.approx(max(alone), rel=1e-4)
+    losses = {f"v{j}": move for j, move in enumerate(moves(answers))}
+    for several in (models, models[::-1]):
+        each = [pf.LeakagePropagation(model).leakage(losses) for model in several]
+        assert pf.LeakagePropagation(several).leakage(losses) == pytest.approx(max(each), rel=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
