@@ -39,6 +39,9 @@ from pufferfish.models.states import state_label
 
 __all__ = ["ActiveQuilt", "MarkovQuilt"]
 
+_LOOKS_IN_ALL, _FEWEST = 100_000, 4
+"""Quilts that are looked at for one node, times nodes, where another bound is known; and how many at least."""
+
 _HINTS = 6
 """Best quilts of other nodes that are tried before a node's own are searched."""
 
@@ -189,8 +192,14 @@ class MarkovQuilt(InfluenceBound):
         return [self._secrets.of(network) for network in self.networks]
 
     def proves_less(self, theta: int, node: int, losses: NodeLosses, objective: Objective, value: float) -> bool:
-        """Return whether a quilt of one node, which is secret, is found that proves less than a value."""
-        search, pairs = self._search(theta, losses, objective), self.secret_pairs[theta][node]
+        """Return whether a quilt of one node, which is secret, is found that proves less than a value.
+
+        In large networks few are looked at.
+        """
+        few = max(_FEWEST, _LOOKS_IN_ALL // len(losses.values))
+        most = few if self.max_quilts is None else min(few, self.max_quilts)
+        search = QuiltSearch(self.networks[theta].inference, NodeWeights(losses.largest), objective, most)
+        pairs = self.secret_pairs[theta][node]
         enough = float(np.nextafter(value, -np.inf))
         return self._best(search, node, pairs, enough=enough, than=value).value < value
 
