@@ -46,7 +46,7 @@ _LOOKS_IN_ALL, _FEWEST = 100_000, 4
 _KEPT = 8
 """Losses whose leakage is remembered."""
 
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 """By how much the leakage of the least noise may exceed ε: a nudge makes up for it."""
 
 _HINTS = 6
@@ -238,7 +238,7 @@ class MarkovQuilt(InfluenceBound):
         def leakage(divisor: float) -> float:
             return self._network_leakage(losses.divided(divisor))[0]
 
-        if leakage(divisor) <= epsilon * (1 + _ROUNDING):
+        if leakage(divisor) <= epsilon * (1 + ROUNDING):
             return divisor, witness
         # a search that is cut short may miss for one objective what it found for the other
         return bracket(leakage, epsilon, divisor, tolerance=1e-4, from_above=False).enough, witness
