@@ -20,6 +20,7 @@ bench: .venv/ready  ## speed, as ratios to a plain reference in the same run
 	$(PY) benchmarks/mqm_exact.py
 	$(PY) benchmarks/propagation.py
 	$(PY) benchmarks/law_mechanisms.py
+	$(PY) benchmarks/trees.py
 
 .venv/ready: pyproject.toml scripts/setup.sh
 	bash scripts/setup.sh

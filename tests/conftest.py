@@ -10,6 +10,7 @@ from hypothesis import settings
 import pufferfish as pf
 from pufferfish.data import Base
 
+pytest.register_assert_rewrite("query_checks")
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("repeatable")
 

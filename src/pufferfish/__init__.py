@@ -46,6 +46,7 @@ from pufferfish.models import (
 )
 from pufferfish.queries import Count, Frequency, Function, Histogram, Marginals, Mean, Subset, Sum, Weighted, Window
 from pufferfish.release import Release, release
+from pufferfish.report.network_plot import draw_network
 from pufferfish.robustness import Robustness, robustness
 from pufferfish.wasserstein_inf import wasserstein_inf
 
@@ -93,6 +94,7 @@ __all__ = [
     "Weighted",
     "Window",
     "compare",
+    "draw_network",
     "fit_chain",
     "max_divergence",
     "read_model",

@@ -14,6 +14,7 @@ from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import Theta
 from pufferfish.models.secrets import SecretPair
+from pufferfish.models.states import state_label
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 
 __all__ = ["Calibration", "Witness"]
@@ -188,6 +189,22 @@ class Calibration:
             raise QueryError("a function of the database has no known record-level loss")
         distance = self.linear.unit_distance
         return np.where(distance > 0, np.nextafter(distance / self.unit_scale, np.inf), 0.0)
+
+    @property
+    def node_loss(self) -> dict[str, NDArray[np.float64]]:
+        """Record-level losses of the release for every node of a network, by name, in nats, rounded up.
+
+        Each of shape (k_node, k_node): one per pair of the node's states; as ``leakage`` and a ledger take them.
+
+        Raises
+        ------
+        QueryError
+            If Θ is no class of networks, or the query is a function of the database.
+        """
+        if not self.theta.networks or not isinstance(self.linear, LinearQuery):
+            raise QueryError("node_loss is of networks and queries that are linear in their nodes' states")
+        distances = {state_label(v): self.linear.distance_of(j) for j, v in enumerate(self.theta.networks[0].nodes)}
+        return {v: np.where(d > 0, np.nextafter(d / self.unit_scale, np.inf), 0.0) for v, d in distances.items()}
 
     @cached_property
     def lower_bound(self) -> float:

@@ -6,9 +6,10 @@ from typing import Any
 
 from pufferfish.calibration import Calibration
 from pufferfish.core.progress import report_progress
-from pufferfish.errors import NotApplicableError
-from pufferfish.mechanisms import MECHANISMS
+from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.mechanisms import MECHANISMS, LawMechanism, LeakagePropagation, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.mechanism import as_epsilon
+from pufferfish.mechanisms.node_secrets import NodeSecrets
 from pufferfish.models.model_class import as_theta, lengths_of
 from pufferfish.queries import Query
 
@@ -82,7 +83,7 @@ _COLUMNS = (
 )
 
 
-def compare(theta: Any, query: Query, epsilon: float, length: Any = None) -> Comparison:
+def compare(theta: Any, query: Query, epsilon: float, length: Any = None, *, secrets: Any = None) -> Comparison:
     """Noise of every mechanism for one query. Reads no data, spends nothing.
 
     Parameters
@@ -94,7 +95,11 @@ def compare(theta: Any, query: Query, epsilon: float, length: Any = None) -> Com
     epsilon : float
         Privacy parameter, positive and finite.
     length : int, ChainLength, or sequence of these, optional
-        T, or the lengths of the data set's independent chains; models other than chains know theirs.
+        T, or the lengths of the data set's independent chains; for networks the number of rows of their table; other
+        models know theirs.
+    secrets : sequence, optional
+        For networks: names of the nodes that are secret, or pairs of RecordIs of one node. By default any two values of
+        any record. Mechanisms that cannot tell secrets apart keep all of them.
 
     Returns
     -------
@@ -118,6 +123,9 @@ def compare(theta: Any, query: Query, epsilon: float, length: Any = None) -> Com
     class_ = as_theta(theta)
     lengths_of(class_, length)
     epsilon = as_epsilon(epsilon)
+    if secrets is not None and not class_.networks:
+        raise ParameterError(f"secrets name nodes of a network, and Θ is a class of {class_.kind}")
+    asked = None if secrets is None else NodeSecrets(secrets, class_.networks[0])
     rows: list[ComparisonRow] = []
     best: Calibration | None = None
     for i, mechanism in enumerate(MECHANISMS):
@@ -125,7 +133,7 @@ def compare(theta: Any, query: Query, epsilon: float, length: Any = None) -> Com
         name, title = mechanism.name, mechanism.title
         start = time.perf_counter()
         try:
-            found = mechanism.of(class_, length).calibrate(query, epsilon)
+            found = mechanism.of(class_, length, **_settings(mechanism, asked)).calibrate(query, epsilon)
         except NotApplicableError as error:
             reason = str(error).removeprefix(f"{title} does not apply: ")
             rows.append(ComparisonRow(mechanism=name, title=title, reason=reason))
@@ -143,3 +151,12 @@ def compare(theta: Any, query: Query, epsilon: float, length: Any = None) -> Com
         )
     lower = None if best is None else best.lower_bound or None
     return Comparison(row if row.reason else replace(row, lower_bound=lower) for row in rows)
+
+
+def _settings(mechanism: type[Mechanism], secrets: NodeSecrets | None) -> dict[str, Any]:
+    """Return how a mechanism is told of secrets; those that cannot be told keep all of them."""
+    if secrets is None:
+        return {}
+    if issubclass(mechanism, LawMechanism):
+        return {"secrets": secrets.pairs}
+    return {"secrets": secrets.plain} if issubclass(mechanism, MarkovQuilt | LeakagePropagation) else {}

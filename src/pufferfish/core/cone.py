@@ -18,11 +18,12 @@ Entries of A that are +∞ are absent constraints; an entry for a state that can
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.core.cone_loops import SEARCHED, SMALLEST, prove
 from pufferfish.core.cone_search import climb
 from pufferfish.core.divergence import max_log_ratio
 from pufferfish.core.rounding import UNIT, up
@@ -32,15 +33,9 @@ __all__ = ["Kernel", "LogRatios", "close"]
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-SMALLEST = 1e-290
-"""Masses below this are taken as this much where more is safer, and as 0 where less is."""
-
 _INTERPRETED = 20_000
 """Work of the search (pairs times states squared) that is interpreted before loading the compiled one pays."""
 
-
-_SEARCHED = 300.0
-"""With bounds beyond this many nats flows would leave the range of a double, and Φ(A) ≤ max A has to do."""
 
 _DENSE = 36
 """Linear systems of at most this many unknowns are solved directly, larger ones by their series."""
@@ -111,7 +106,7 @@ class LogRatios:
             reached = np.any(kernel.upper[kernel.rows] > 0, axis=0)
             most = up(float(np.max(a[np.ix_(reached, reached)])) + UNIT * (k + 4))  # rows sum to 1 up to rounding
             bounds[x, x_] = np.minimum(_without_flows(kernel)[x, x_], most)
-            if most <= _SEARCHED:
+            if most <= SEARCHED:
                 trees = self._trees_for(kernel, a, x, x_)
                 arcs = trees.tails, trees.heads, trees.flows
                 search = self._search(x.size * k * k)
@@ -169,7 +164,7 @@ class LogRatios:
     def _search(self, work: int) -> Callable[..., None]:
         self._work += work
         loaded = _compiled.cache_info().currsize > 0
-        return _compiled() if loaded or self._work > _INTERPRETED else climb
+        return _compiled().climb if loaded or self._work > _INTERPRETED else climb
 
 
 def certify(
@@ -196,22 +191,11 @@ def certify(
     flows : (n, m) ndarray
         Flow f(tail, head) ≥ 0 of each arc, any numbers whatever.
     """
-    n, k = x.size, a.shape[0]
-    flows = np.where(np.isfinite(flows) & (flows > SMALLEST), flows, 0.0)
-    with np.errstate(invalid="ignore", over="ignore"):
-        carried = np.where(flows > 0, flows * np.exp(a[tails, heads]) * (1 + 16 * UNIT), 0.0)
-    first = np.arange(n)[:, None] * k
-    into, out = (
-        np.bincount((first + ends).ravel(), amounts.ravel(), n * k).reshape(n, k)
-        for ends, amounts in ((heads, carried), (tails, flows))
-    )
-    p, q = kernel.upper[x], kernel.lower[x_]
-    rounding = (tails.shape[1] + 8) * UNIT
-    excess = (p + into) * (1 + rounding) - out * (1 - rounding)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.where(excess <= 0, 0.0, excess / q) * (1 + 8 * UNIT)
-        logs = np.log(np.max(ratio, axis=1))
-    return np.maximum(np.where(np.isnan(logs), np.inf, logs + 8 * UNIT * (1 + np.abs(logs))), 0.0)
+    proved = np.empty(x.size)
+    loop = _compiled().prove if _compiled.cache_info().currsize else prove
+    with np.errstate(all="ignore"):
+        loop(kernel.upper, kernel.lower, a, x, x_, tails, heads, flows, proved)
+    return proved
 
 
 def close(a: Matrix) -> Matrix:
@@ -254,12 +238,17 @@ def _stars(kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64
     return _Trees(x, x_, inside, follows, tails, heads, np.zeros(tails.shape), np.zeros(tails.shape))
 
 
+class _Loops(NamedTuple):
+    climb: Callable[..., None]
+    prove: Callable[..., None]
+
+
 @cache
-def _compiled() -> Callable[..., None]:
+def _compiled() -> _Loops:
     import numba  # here: it takes long to load, and small problems do without
 
     jit: Any = numba.njit
     try:
-        return jit(cache=True)(climb)
+        return _Loops(jit(cache=True)(climb), jit(cache=True)(prove))
     except RuntimeError:  # no folder to keep the machine code in: compile anew in every process
-        return jit()(climb)
+        return _Loops(jit()(climb), jit()(prove))

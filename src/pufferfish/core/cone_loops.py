@@ -2,9 +2,9 @@ r"""What given flows prove about Φ, and Φ as a whole: plain loops over numbers
 
 For laws p, q, bounds A and *any* f(y,z) ≥ 0 let :math:`\mathrm{in}_y = \sum_z f(z,y) e^{A(z,y)}` and
 :math:`\mathrm{out}_y = \sum_z f(y,z)`. If :math:`p_y + \mathrm{in}_y - \mathrm{out}_y \le \lambda q_y` for every y,
-then Φ ≤ log λ (the proof is in :mod:`pufferfish.core.cone`). :func:`prove` checks that, and with it the other two
-facts used, Φ ≤ max A and Φ ≤ the max-divergence of p and q, soundness rests on nothing else: the flows that
-:mod:`pufferfish.core.cone_search` proposes may be any.
+then Φ ≤ log λ (the proof is in :mod:`pufferfish.core.cone`). :func:`prove` returns such a λ, rounded up. Besides, Φ is
+at most max A, and at most the max-divergence of p and q (no flows at all). Nothing else is relied on: the flows that
+:mod:`pufferfish.core.cone_guess` and :mod:`pufferfish.core.cone_search` propose may be any.
 """
 
 import math
@@ -12,16 +12,20 @@ from typing import Any
 
 import numpy as np
 
+from pufferfish.core.cone_guess import stars
 from pufferfish.core.cone_search import climb
 from pufferfish.core.rounding import UNIT
 
-__all__ = ["SEARCHED", "SMALLEST", "phi", "prove", "stars"]
+__all__ = ["SEARCHED", "SMALLEST", "phi", "prove"]
 
 SMALLEST = 1e-290
 """Masses below this are taken as this much where more is safer, and as 0 where less is."""
 
 SEARCHED = 300.0
 """With bounds beyond this many nats flows would leave the range of a double, and Φ(A) ≤ max A has to do."""
+
+_NEAR = 1e-12
+"""A bound this near to what is attained, in nats, needs no search."""
 
 _EXPONENT = 700.0
 """No double holds the exponential of more."""
@@ -118,67 +122,33 @@ def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:
                 one[n] = x
                 other[n] = x_
                 n += 1
-    arcs = max(k - 1, 1)
-    tails, heads = np.zeros((pairs, arcs), dtype=np.int64), np.zeros((pairs, arcs), dtype=np.int64)
-    flows, shares = np.zeros((pairs, arcs)), np.zeros((pairs, arcs))
     nowhere, nothing = np.zeros((pairs, 0), dtype=np.int64), np.zeros((pairs, 0))
     prove(upper, lower, a, one, other, nowhere, nowhere, nothing, proved)
     for n in range(pairs):
         bounds[one[n], other[n]] = min(proved[n], top)
     if most > SEARCHED:
         return
-    stars(upper, lower, a, reached, one, other, tails, heads)
-    follows = np.zeros(pairs, dtype=np.bool_)
-    climb(upper, lower, a, one, other, follows, tails, heads, flows, shares)
-    prove(upper, lower, a, one, other, tails, heads, flows, proved)
-    for n in range(pairs):
-        bounds[one[n], other[n]] = min(bounds[one[n], other[n]], proved[n])
-
-
-def stars(upper: Any, lower: Any, a: Any, reached: Any, one: Any, other: Any, tails: Any, heads: Any) -> None:
-    """Write the trees to start from: for every pair the best vertex at which one state is below, or above, all others.
-
-    Parameters
-    ----------
-    upper, lower, a
-        As :func:`phi` takes them.
-    reached : (k,) ndarray of bool
-        States that any law reaches.
-    one, other : (n,) ndarray of int
-        The pairs.
-    tails, heads : (n, k - 1) ndarray of int, written
-        The arcs of each pair's tree.
-    """
-    r, k = upper.shape
-    vertex = np.zeros(k)
-    above, below = np.zeros((r, 2 * k)), np.zeros((r, 2 * k))
-    for z in range(k):
-        if not reached[z]:
-            continue
-        top = 0.0
-        for y in range(k):
-            if reached[y]:
-                top = max(top, a[y, z])
-        for side in range(2):
-            for y in range(k):
-                if reached[y]:
-                    vertex[y] = math.exp(a[y, z] - top) if side == 0 else math.exp(-a[z, y])
-            for x in range(r):
-                for y in range(k):
-                    above[x, 2 * z + side] += upper[x, y] * vertex[y]
-                    below[x, 2 * z + side] += lower[x, y] * vertex[y]
-    for n in range(one.shape[0]):
-        row, row_ = upper[one[n]], lower[other[n]]
-        best, centre, side_of_best = -1.0, 0, 0
+    grown = np.zeros((k, k))
+    for y in range(k):
         for z in range(k):
-            for side in range(2):
-                if row[z] > 0.0 or row_[z] > 0.0:
-                    up, down = above[one[n], 2 * z + side], below[other[n], 2 * z + side]
-                    if up > best * down or best < 0.0:
-                        best = up / down if down > 0.0 else np.inf
-                        centre, side_of_best = z, side
-        e = 0
-        for y in range(k):
-            if y != centre and (row[y] > 0.0 or row_[y] > 0.0):
-                tails[n, e], heads[n, e] = (y, centre) if side_of_best == 0 else (centre, y)
-                e += 1
+            if reached[y] and reached[z]:
+                grown[y, z] = math.exp(a[y, z])
+    arcs = max(k - 1, 1)
+    tails, heads = np.zeros((pairs, arcs), dtype=np.int64), np.zeros((pairs, arcs), dtype=np.int64)
+    flows, ratios = np.zeros((pairs, arcs)), np.zeros(pairs)
+    stars(upper, lower, grown, one, other, ratios, tails, heads, flows)
+    prove(upper, lower, a, one, other, tails, heads, flows, proved)
+    left = 0
+    for n in range(pairs):
+        x, x_ = one[n], other[n]
+        bounds[x, x_] = min(bounds[x, x_], proved[n])
+        if ratios[n] <= 0.0 or bounds[x, x_] > max(math.log(ratios[n]), 0.0) + _NEAR:
+            one[left], other[left], tails[left], heads[left] = x, x_, tails[n], heads[n]
+            left += 1
+    if left == 0:
+        return
+    one, other, tails, heads, flows = one[:left], other[:left], tails[:left], heads[:left], flows[:left]
+    climb(upper, lower, a, one, other, np.zeros(left, dtype=np.bool_), tails, heads, flows, np.zeros((left, arcs)))
+    prove(upper, lower, a, one, other, tails, heads, flows, proved)
+    for n in range(left):
+        bounds[one[n], other[n]] = min(bounds[one[n], other[n]], proved[n])

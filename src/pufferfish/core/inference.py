@@ -43,6 +43,9 @@ MOST_ENTRIES = 1 << 24
 _MOST_WORK = 2e9
 """Multiplications that one contraction for a max-influence may take: some seconds."""
 
+_MOST_VALUES = 1 << 22
+"""Values that a part of a quilt and the node may have together: larger ones tell much, and take long."""
+
 _COLUMNS = 1 << 16
 """Values of the other nodes that are compared at a time."""
 
@@ -121,6 +124,8 @@ class Inference:
         others = tuple(members(part))
         tables, slack = self._conditional(node, part)
         if not math.isfinite(slack):
+            return unknown
+        if math.prod(self._sizes[j] for j in (node, *others)) > _MOST_VALUES:
             return unknown
         law = self._plan(tables, (node, *others))
         if law.largest > MOST_ENTRIES or law.work > _MOST_WORK:

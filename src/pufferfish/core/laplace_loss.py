@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.law import Law, log_rounding
-from pufferfish.core.rounding import UNIT
+from pufferfish.core.rounding import UNIT, or_infinite
 from pufferfish.core.wide import Wide
 
 __all__ = ["laplace_loss", "smoothed"]
@@ -37,7 +37,9 @@ def laplace_loss(mu: Law, nu: Law, scale: float) -> float:
     """
     low, high = min(mu.start, nu.start), max(mu.end, nu.end)
     (first, error), (second, other) = (smoothed([law], low, high, scale) for law in (mu, nu))
-    return float(np.max(np.abs(first - second))) + error + other if max(error, other) < math.inf else math.inf
+    if not (error < math.inf and other < math.inf):
+        return math.inf
+    return or_infinite(float(np.max(np.abs(first - second))) + error + other)
 
 
 def smoothed(laws: Sequence[Law | None], low: int, high: int, scale: float) -> tuple[NDArray[np.float64], float]:
@@ -56,7 +58,7 @@ def smoothed(laws: Sequence[Law | None], low: int, high: int, scale: float) -> t
         if law is not None:
             found = _smoothed(_on(law, low, high), ratio)
             logs[i] = found.log()
-            error = max(error, law.log_error + log_rounding(found, 4 * size))
+            error = max(error, or_infinite(law.log_error + log_rounding(found, 4 * size)))
     return logs, error
 
 

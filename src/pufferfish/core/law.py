@@ -80,11 +80,11 @@ class Law:
 
     @cached_property
     def _below(self) -> NDArray[np.float64]:
-        return np.maximum.accumulate(self.masses.accumulated().log())
+        return _read_only(np.maximum.accumulate(self.masses.accumulated().log()))
 
     @cached_property
     def _above(self) -> NDArray[np.float64]:
-        return np.maximum.accumulate(self.masses.accumulated(from_above=True).log()[::-1])[::-1]
+        return _read_only(np.maximum.accumulate(self.masses.accumulated(from_above=True).log()[::-1])[::-1])
 
     def log_below(self) -> NDArray[np.float64]:
         """Return log P(F ≤ n) for n = start …; shape (n,)."""
@@ -142,3 +142,8 @@ def log_rounding(masses: Wide, additions: int) -> float:
     lowest = float(np.min(np.abs(masses.levels[masses.positive]), initial=0))
     farthest = max(lowest, float(np.max(np.abs(masses.levels[masses.positive]), initial=0)))
     return UNIT * (4 * additions + 16 + 4 * LOG_STEP * (farthest + 1))
+
+
+def _read_only(kept: NDArray[np.float64]) -> NDArray[np.float64]:
+    kept.flags.writeable = False
+    return kept

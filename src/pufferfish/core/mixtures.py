@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from pufferfish.core.laplace_loss import smoothed
 from pufferfish.core.law import Law
-from pufferfish.core.rounding import UNIT
+from pufferfish.core.rounding import UNIT, or_infinite
 from pufferfish.core.transport import Shift, shift
 
 __all__ = ["LawFamily", "mixture_loss", "mixture_shift"]
@@ -55,13 +55,13 @@ def mixture_loss(mu: LawFamily, nu: LawFamily, scale: float) -> float:
     """Return the largest loss of Laplace noise for two secrets under any initial law, in nats, rounded up."""
     low, high = _range(mu, nu)
     (u, first), (v, second) = (smoothed(family.laws, low, high, scale) for family in (mu, nu))
-    if not max(first, second) < math.inf:
+    if not (first < math.inf and second < math.inf):
         return math.inf
     a, b = _weights(mu), _weights(nu)
     error = first + second + _weight_error(mu, nu)
     there = _worst_ratio(a + u, b, a, b + v)
     back = _worst_ratio(b + v, a, b, a + u)
-    return max(0.0, float(np.max(there)), float(np.max(back))) + error
+    return or_infinite(max(0.0, *(or_infinite(float(np.max(ratios))) for ratios in (there, back))) + error)
 
 
 def mixture_shift(mu: LawFamily, nu: LawFamily) -> Shift:

@@ -25,11 +25,12 @@ Both make the weight of I ∪ D grow. Hence a state of that weight w is not wort
 influence 0 is no better than what was found, and a search that visits all others has found the best quilt of all:
 first those that promise most (best-first), with a bound on how many.
 
-Nodes whose loss is 0 are absorbed at once: that costs nothing, and only lowers the influence.
+Absorbing a node whose loss is 0 costs nothing and only lowers the influence; but the influence of the many nodes behind
+it may be out of reach where that of the node itself is not, so both are looked at.
 """
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,11 +65,12 @@ class NodeWeights:
 
     def __call__(self, nodes: int) -> float:
         """Sum over a set of nodes."""
-        total = 0.0
+        total, terms = 0.0, 0
         for loss, those in self._alike:
             times = (nodes & those).bit_count()
             total += up(loss * times) if times > 1 else loss * times
-        return up(total, len(self._alike)) if len(self._alike) > 1 else total
+            terms += times > 0
+        return up(total, terms) if terms > 1 else total
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,9 @@ class QuiltSearch:
         self._most = most
 
     def judged(self, node: int, quilt: int, pairs: NDArray[np.bool_], than: float = np.inf) -> NetworkQuilt:
-        """Return what a quilt costs at a node; its influence is infinite where it cannot be better than ``than``.
+        """Return what a quilt costs at a node; where it cannot be better than ``than``, only a lower bound is found.
+
+        Then its value is infinite. Single nodes of the quilt tell no more than all of it, and take less to compute.
 
         Parameters
         ----------
@@ -146,18 +150,33 @@ class QuiltSearch:
         weight = self._weights(nearby)
         if self._objective(weight, 0.0) >= than:
             return NetworkQuilt(node, quilt, nearby, None, weight, np.inf, np.inf)
-        tells = self._tells(node, quilt, nearby)
-        if not tells:
+        parts = self._parts(node, quilt, nearby)
+        if not parts:
             return NetworkQuilt(node, quilt, nearby, None, weight, 0.0, self._objective(weight, 0.0))
-        total = np.sum(tells, axis=0) if len(tells) > 1 else tells[0]
-        total = np.where(pairs, total * (1 + UNIT * len(tells)), -np.inf)
-        x, x_ = (int(v) for v in np.unravel_index(int(np.argmax(total)), total.shape))
-        influence = float(total[x, x_])
+        if than < np.inf and any(part & (part - 1) for part in parts):
+            least, pair = _largest([self._singles(node, part) for part in parts], pairs)
+            if least == np.inf or self._objective(weight, least) >= than:
+                return NetworkQuilt(node, quilt, nearby, pair, weight, least, np.inf)
+        influence, pair = _largest([self._inference.log_ratios(node, part) for part in parts], pairs)
         value = self._objective(weight, influence) if influence < np.inf else np.inf
-        return NetworkQuilt(node, quilt, nearby, (x, x_), weight, influence, value)
+        return NetworkQuilt(node, quilt, nearby, pair, weight, influence, value)
+
+    def first_look(self, node: int, pairs: NDArray[np.bool_], than: float = np.inf) -> NetworkQuilt:
+        """Return the best of the trivial quilt and of what :meth:`best` starts from; quickly."""
+        best = self.judged(node, 0, pairs)
+        for state in self._seeds(node):
+            best = min(best, self._judged_state(node, state, pairs, min(best.value, than)), key=_value)
+        return best
 
     def best(
-        self, node: int, pairs: NDArray[np.bool_], enough: float = -np.inf, hints: Sequence[int] = ()
+        self,
+        node: int,
+        pairs: NDArray[np.bool_],
+        *,
+        enough: float = -np.inf,
+        than: float = np.inf,
+        first: NetworkQuilt | None = None,
+        hints: Sequence[int] = (),
     ) -> NetworkQuilt:
         """Return the best quilt found of a node.
 
@@ -169,54 +188,82 @@ class QuiltSearch:
             The secret pairs of the node's states, at least one.
         enough : float
             A value of the objective that need not be improved on.
+        than : float
+            A value of the objective that is of interest: quilts that are no better are not searched for.
+        first : NetworkQuilt, optional
+            What :meth:`first_look` found.
         hints : sequence of int
             Quilts to try first, such as those of its neighbours.
         """
-        best, enough = self.judged(node, 0, pairs), max(enough, 0.0)
+        best = self.first_look(node, pairs, than) if first is None else first
+        enough = max(enough, 0.0)
         for quilt in hints:
             if best.value > enough and not quilt >> node & 1:
-                best = min(best, self.judged(node, quilt, pairs, best.value), key=_value)
-        if best.value <= enough:
-            return best
-        left = self._most
-        order = 0
+                best = min(best, self.judged(node, quilt, pairs, min(best.value, than)), key=_value)
+        if not self._dag.is_forest:
+            best = self._grown_one_by_one(best, pairs, enough, than)
+        left, order = self._most, 0
         heap: list[tuple[float, float, int, _State]] = []
         seen: set[tuple[int, int]] = set()
-        for state in self._seeds(node):
-            weight = self._weights(state.inside | state.dropped)
-            if (state.inside, state.dropped) not in seen and self._objective(weight, 0.0) < best.value:
-                seen.add((state.inside, state.dropped))
-                heapq.heappush(heap, (-np.inf, weight, order, state))
-                order += 1
-        while heap and (left is None or left > 0):
-            _, weight, _, state = heapq.heappop(heap)
-            if self._objective(weight, 0.0) >= best.value:
-                continue
-            left = None if left is None else left - 1
-            found = self.judged(node, state.border, pairs, best.value)
-            best = min(best, found, key=_value)
-            if best.value <= enough:
-                break
-            promise = self._objective.promise(found.weight, found.influence, best.value)
-            for follower in self._moves(state):
-                key = follower.inside, follower.dropped
-                weight = self._weights(follower.inside | follower.dropped)
-                if key not in seen and self._objective(weight, 0.0) < best.value:
+
+        def wait(states: Iterable[_State], promise: float) -> None:
+            nonlocal order
+            for state in states:
+                weight = self._weights(state.inside | state.dropped)
+                key = state.inside, state.dropped
+                if key not in seen and self._objective(weight, 0.0) < min(best.value, than):
                     seen.add(key)
-                    heapq.heappush(heap, (promise, weight, order, follower))
+                    heapq.heappush(heap, (promise, weight, order, state))
                     order += 1
+
+        wait(self._seeds(node), -np.inf)
+        while heap and best.value > enough and (left is None or left > 0):
+            _, weight, _, state = heapq.heappop(heap)
+            if self._objective(weight, 0.0) < min(best.value, than):
+                found = self.judged(node, state.border, pairs, min(best.value, than))
+                best = min(best, found, key=_value)
+                left = None if left is None else left - 1
+                wait(self._moves(state), self._objective.promise(found.weight, found.influence, min(best.value, than)))
         return best
 
-    def _tells(self, node: int, quilt: int, nearby: int) -> list[NDArray[np.float64]]:
-        """Return the log ratios of the parts of a quilt that are independent of each other given the node."""
+    def _judged_state(self, node: int, state: _State, pairs: NDArray[np.bool_], than: float) -> NetworkQuilt:
+        """Return what the neighbours of a state cost, infinitely much where all it holds is too heavy."""
+        weight = self._weights(state.inside | state.dropped)
+        if self._objective(weight, 0.0) >= than:
+            return NetworkQuilt(node, state.border, state.inside, None, weight, np.inf, np.inf)
+        return self.judged(node, state.border, pairs, than)
+
+    def _grown_one_by_one(
+        self, best: NetworkQuilt, pairs: NDArray[np.bool_], enough: float, than: float
+    ) -> NetworkQuilt:
+        """Return the quilt grown from another by the node that helps most, again and again.
+
+        In dense networks, where everything near tells too much, a few distant nodes are the best quilt there is.
+        """
+        while best.value > enough:
+            inside = list(members(best.nearby & ~(1 << best.node)))
+            larger = best
+            for j in inside[: self._most]:
+                found = self.judged(best.node, best.quilt | 1 << j, pairs, min(larger.value, than))
+                larger = min(larger, found, key=_value)
+            if larger is best:
+                break
+            best = larger
+        return best
+
+    def _parts(self, node: int, quilt: int, nearby: int) -> list[int]:
+        """Return the parts of a quilt that tell something, independent of each other given the node."""
         told = quilt & self._dag.reach(node)
         if not told:
             return []
         if self._dag.is_forest:
-            parts = self._twigs(node, told, nearby)
-        else:
-            parts = [part for part in self._dag.branches(node, quilt) if part & told]
-        return [self._inference.log_ratios(node, part) for part in parts]
+            return list(self._twigs(node, told, nearby))
+        return [part for part in self._dag.branches(node, quilt) if part & told]
+
+    def _singles(self, node: int, part: int) -> NDArray[np.float64]:
+        """Return the largest log ratios of single nodes of a part."""
+        told = part & self._dag.reach(node)
+        return np.max([self._inference.log_ratios(node, 1 << j) for j in members(told)], axis=0)
 
     def _twigs(self, node: int, quilt: int, nearby: int) -> Iterator[int]:
         """Yield the quilt's nodes on each branch of a tree."""
@@ -233,25 +280,27 @@ class QuiltSearch:
                 yield part
 
     def _seeds(self, node: int) -> Iterator[_State]:
-        """Yield the Markov blanket, growing spheres, and the same with the node's descendants swallowed."""
-        yield self._grown(1 << node, 0)
-        swallowed = 0 if self._dag.is_forest else self._dag.below[node] & ~(1 << node)
-        for dropped in dict.fromkeys((0, swallowed)):
-            state = self._grown(1 << node, dropped)
-            for _ in range(_SPHERES):
-                yield state
-                if not state.border:
-                    break
-                state = self._grown(state.inside | state.border, dropped)
+        """Yield the Markov blanket and growing spheres.
 
-    def _grown(self, inside: int, dropped: int) -> _State:
-        """Return the state with a connected set, grown by all neighbours whose loss is 0."""
+        And the same with the node's descendants swallowed, and with all nodes absorbed that cost nothing.
+        """
+        below = 0 if self._dag.is_forest else self._dag.below[node] & ~(1 << node)
+        for dropped in dict.fromkeys((0, below)):
+            for free in dict.fromkeys((0, self._weights.free)):
+                state = self._grown(1 << node, dropped, free)
+                for _ in range(_SPHERES):
+                    yield state
+                    if not state.border:
+                        break
+                    state = self._grown(state.inside | state.border, dropped, free)
+
+    def _grown(self, inside: int, dropped: int, free: int = 0) -> _State:
+        """Return the state with a connected set, grown by all neighbours in ``free`` and theirs."""
         alive, border, fresh = self._all & ~dropped, 0, inside
         while fresh:
             for at in members(fresh):
                 border |= self._dag.near(at, alive)
-            border &= ~inside
-            fresh = border & self._weights.free
+            fresh = border & free & ~inside
             inside |= fresh
             border &= ~inside
         return _State(inside, dropped, border)
@@ -261,12 +310,8 @@ class QuiltSearch:
         alive = self._all & ~state.dropped
         below_inside = 0
         for q in members(state.border):
-            near = self._dag.near(q, alive)
-            inside, border = state.inside | 1 << q, (state.border | near) & ~state.inside & ~(1 << q)
-            if border & self._weights.free:
-                yield self._grown(inside, state.dropped)
-            else:
-                yield _State(inside, state.dropped, border)
+            inside = state.inside | 1 << q
+            yield _State(inside, state.dropped, (state.border | self._dag.near(q, alive)) & ~inside)
         if self._dag.is_forest:
             return
         for at in members(state.inside):
@@ -283,6 +328,14 @@ class QuiltSearch:
         for at in members(swallowed):
             parents |= self._dag.parents[at]
         return bool(parents & ~swallowed & ~inside)
+
+
+def _largest(tells: Sequence[NDArray[np.float64]], pairs: NDArray[np.bool_]) -> tuple[float, tuple[int, int]]:
+    """Return the largest sum of log ratios over secret pairs, rounded up, and where it is."""
+    total = np.sum(tells, axis=0) * (1 + UNIT * len(tells)) if len(tells) > 1 else tells[0]
+    total = np.where(pairs, total, -np.inf)
+    x, x_ = (int(v) for v in np.unravel_index(int(np.argmax(total)), total.shape))
+    return float(total[x, x_]), (x, x_)
 
 
 def _value(quilt: NetworkQuilt) -> float:

@@ -10,7 +10,7 @@ below :data:`TINY` are never used: they are computed again in logarithms.
 import math
 from fractions import Fraction
 
-__all__ = ["TINY", "UNIT", "down", "float_up", "log_up", "up"]
+__all__ = ["TINY", "UNIT", "down", "float_up", "log_up", "or_infinite", "up"]
 
 UNIT = 2.0**-52
 """Twice the unit roundoff of double precision: every error bound here is stated with this slack of two."""
@@ -27,6 +27,11 @@ def up(x: float, ulps: int = 4) -> float:
 def down(x: float, ulps: int = 4) -> float:
     """Return ``x`` moved towards −∞ by a few units in the last place (infinities stay, and an exact 0)."""
     return x - ulps * math.ulp(x) if x and math.isfinite(x) else x
+
+
+def or_infinite(bound: float) -> float:
+    """Return an upper bound, and ∞ where none was computed (NaN): comparisons would pass it over without a word."""
+    return math.inf if math.isnan(bound) else bound
 
 
 def float_up(exact: Fraction | int) -> float:

@@ -77,10 +77,8 @@ def _one_way(mu: Law, nu: Law) -> tuple[int, int]:
     """Return w that is needed, and w that is enough, for F_μ(n) ≤ F_ν(n + w) at all n."""
     error = mu.cumulative_error + nu.cumulative_error
     ends = np.arange(mu.size)  # n = start + ends: F_μ(n), and the mass above n
-    with np.errstate(invalid="ignore"):
-        below, above = mu.log_below(), np.append(mu.log_above()[1:], -np.inf)
-        there, beyond = nu.log_below(), np.append(nu.log_above()[1:], -np.inf)
-    below[-1], there[-1] = 0.0, 0.0  # all of the mass
+    below, there = (np.append(law.log_below()[:-1], 0.0) for law in (mu, nu))  # the last: all of the mass
+    above, beyond = (np.append(law.log_above()[1:], -np.inf) for law in (mu, nu))
     falling = -beyond  # increasing, as F_ν is
     needed = np.maximum(np.searchsorted(there, below - error), np.searchsorted(falling, -above - error))
     enough = np.minimum(np.searchsorted(there, below + error), np.searchsorted(falling, -above + error))

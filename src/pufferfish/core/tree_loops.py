@@ -11,7 +11,7 @@ import numpy as np
 from pufferfish.core.cone_loops import SMALLEST, phi
 from pufferfish.core.rounding import TINY, UNIT
 
-__all__ = ["Forest", "Kernels", "close_all", "kernels_of", "marginals", "sweep", "worst_of"]
+__all__ = ["Forest", "Kernels", "close_all", "kernels_of", "marginals", "sweep_down", "sweep_up", "worst_of"]
 
 _NORMAL = 2.0**-1022
 """Smaller doubles have no relative accuracy."""
@@ -200,112 +200,36 @@ def close_all(forest: Forest, bounds: Any) -> None:
                         a[x, x_] = through
 
 
-def message_up(forest: Forest, kernels: Kernels, i: int, losses: Any, below: Any, message: Any) -> None:
-    """Write what the subtree of a node tells about its parent.
+def law_of_child(forest: Forest, kernels: Kernels, i: int) -> tuple[Any, Any, Any]:
+    """Return which states the parent of node i can have, and bounds on the law of node i given each, (h, k)."""
+    k, parent = forest.sizes[i], forest.parents[i]
+    h, edge = forest.sizes[parent], slice(forest.tables[i], forest.tables[i + 1])
+    rows = kernels.possible[forest.states[parent] : forest.states[parent + 1]]
+    return rows, kernels.down_upper[edge].reshape(h, k), kernels.down_lower[edge].reshape(h, k)
 
-    Parameters
-    ----------
-    forest, kernels
-        The model.
-    i : int
-        The node.
-    losses, below : ndarray
-        As :func:`sweep` has them, ``below`` complete for node i.
-    message : (h, h) ndarray, written
-        The bounds; h states of the parent.
-    """
-    k, parent, start = forest.sizes[i], forest.parents[i], forest.squares[i]
-    h = forest.sizes[parent]
+
+def law_of_parent(forest: Forest, kernels: Kernels, i: int) -> tuple[Any, Any, Any]:
+    """Return which states node i can have, and bounds on the law of its parent given each, (k, h)."""
+    k, h = forest.sizes[i], forest.sizes[forest.parents[i]]
+    edge = slice(forest.tables[i], forest.tables[i + 1])
+    rows = kernels.possible[forest.states[i] : forest.states[i + 1]]
+    return rows, kernels.up_upper[edge].reshape(k, h), kernels.up_lower[edge].reshape(k, h)
+
+
+def without_parent(forest: Forest, i: int, losses: Any, below: Any) -> Any:
+    """Return the bounds A that node i has towards its parent: its loss and what its children's subtrees tell."""
+    k, start = forest.sizes[i], forest.squares[i]
     rounding = 1 + (forest.firsts[i + 1] - forest.firsts[i] + 4) * UNIT
     a = np.empty((k, k))
     for y in range(k):
         for z in range(k):
             m = start + y * k + z
             a[y, z] = (losses[m] + below[m]) * rounding
-    edge = slice(forest.tables[i], forest.tables[i + 1])
-    rows = kernels.possible[forest.states[parent] : forest.states[parent + 1]]
-    phi(rows, kernels.down_upper[edge].reshape(h, k), kernels.down_lower[edge].reshape(h, k), a, message)
+    return a
 
 
-def message_down(forest: Forest, kernels: Kernels, i: int, a: Any, above: Any) -> None:
-    """Write what everything but its own subtree tells about a node.
-
-    Parameters
-    ----------
-    forest, kernels
-        The model.
-    i : int
-        The node.
-    a : (h, h) ndarray
-        Bounds on its parent's states.
-    above : ndarray, written
-        As :func:`sweep` has it.
-    """
-    k, h = forest.sizes[i], forest.sizes[forest.parents[i]]
-    edge = slice(forest.tables[i], forest.tables[i + 1])
-    rows = kernels.possible[forest.states[i] : forest.states[i + 1]]
-    message = above[forest.squares[i] : forest.squares[i + 1]].reshape(k, k)
-    phi(rows, kernels.up_upper[edge].reshape(k, h), kernels.up_lower[edge].reshape(k, h), a, message)
-
-
-def pass_down(forest: Forest, kernels: Kernels, i: int, losses: Any, below: Any, above: Any, kept: Any) -> None:
-    """Write what everything but its own subtree tells about each child of a node.
-
-    Sums over all children but one are made of sums before and after it, never of a difference: terms can be infinite.
-    Messages that are not kept are made again, √n at a time.
-
-    Parameters
-    ----------
-    forest, kernels
-        The model.
-    i : int
-        The node; it has children.
-    losses, below, above, kept : ndarray
-        As :func:`sweep` has them, ``above`` complete for node i and written for its children.
-    """
-    k, first, last, start = forest.sizes[i], forest.firsts[i], forest.firsts[i + 1], forest.squares[i]
-    n, square = last - first, k * k
-    size = n
-    if n > 1 and forest.kept[forest.children[first]] < 0:
-        size = math.ceil(math.sqrt(n))
-    blocks = (n + size - 1) // size
-    a, message = np.empty((k, k)), np.empty((k, k))
-    of_blocks, before = np.zeros((blocks, square)), np.zeros(square)
-    told, after = np.zeros((size, square)), np.zeros((size + 1, square))
-    rounding = 1 + (n + 8) * UNIT
-    if blocks > 1:
-        for j in range(n):
-            message_up(forest, kernels, forest.children[first + j], losses, below, message)
-            for m in range(square):
-                of_blocks[j // size, m] += message[m // k, m % k]
-    for block in range(blocks):
-        begin = block * size
-        many = min(size, n - begin)
-        for m in range(square):
-            before[m] = losses[start + m] + above[start + m]
-            after[many, m] = 0.0
-        for other in range(blocks):
-            if other != block:
-                for m in range(square):
-                    before[m] += of_blocks[other, m]
-        if n > 1:
-            for j in range(many - 1, -1, -1):
-                child = forest.children[first + begin + j]
-                seat = forest.kept[child]
-                if seat < 0:
-                    message_up(forest, kernels, child, losses, below, message)
-                for m in range(square):
-                    told[j, m] = kept[seat + m] if seat >= 0 else message[m // k, m % k]
-                    after[j, m] = after[j + 1, m] + told[j, m]
-        for j in range(many):
-            for m in range(square):
-                a[m // k, m % k] = (before[m] + after[j + 1, m]) * rounding
-                before[m] += told[j, m]
-            message_down(forest, kernels, forest.children[first + begin + j], a, above)
-
-
-def sweep(forest: Forest, kernels: Kernels, losses: Any, below: Any, above: Any, kept: Any) -> None:
-    """Write what the two sides of every node tell about it: the subtrees of its children, and all beyond its parent.
+def sweep_up(forest: Forest, kernels: Kernels, losses: Any, below: Any, kept: Any) -> None:
+    """Write what the subtrees of its children tell about every node.
 
     Parameters
     ----------
@@ -313,28 +237,84 @@ def sweep(forest: Forest, kernels: Kernels, losses: Any, below: Any, above: Any,
         The model.
     losses : ndarray
         Record-level losses, flat, closed by shortest paths.
-    below, above : ndarray, written
+    below : ndarray, written
         Bounds on the pairs of every node, flat; +∞ for states that cannot occur. They come in as zeros.
     kept : ndarray, written
-        Room for the messages that are kept from the first sweep for the second.
+        Room for the messages that are kept for the sweep down.
     """
-    nodes = forest.order.shape[0]
-    for place in range(nodes - 1, -1, -1):
+    for place in range(forest.order.shape[0] - 1, -1, -1):
         i = forest.order[place]
         parent = forest.parents[i]
         if parent < 0:
             continue
         h, start, seat = forest.sizes[parent], forest.squares[parent], forest.kept[i]
         message = np.empty((h, h))
-        message_up(forest, kernels, i, losses, below, message)
+        rows, upper, lower = law_of_child(forest, kernels, i)
+        phi(rows, upper, lower, without_parent(forest, i, losses, below), message)
         for m in range(h * h):
             below[start + m] += message[m // h, m % h]
             if seat >= 0:
                 kept[seat + m] = message[m // h, m % h]
-    for place in range(nodes):
+
+
+def sweep_down(forest: Forest, kernels: Kernels, losses: Any, below: Any, above: Any, kept: Any) -> None:
+    """Write what everything but its own subtree tells about every node.
+
+    Sums over all children but one are made of sums before and after it, never of a difference: terms can be infinite.
+    Messages that are not kept are made again, √n children at a time.
+
+    Parameters
+    ----------
+    forest, kernels, losses, below, kept
+        As :func:`sweep_up` leaves them.
+    above : ndarray, written
+        Bounds on the pairs of every node, flat; +∞ for states that cannot occur. They come in as zeros.
+    """
+    for place in range(forest.order.shape[0]):
         i = forest.order[place]
-        if forest.firsts[i] < forest.firsts[i + 1]:
-            pass_down(forest, kernels, i, losses, below, above, kept)
+        k, first, start = forest.sizes[i], forest.firsts[i], forest.squares[i]
+        n, square = forest.firsts[i + 1] - first, k * k
+        if n == 0:
+            continue
+        size = n if n == 1 or forest.kept[forest.children[first]] >= 0 else math.ceil(math.sqrt(n))
+        blocks = (n + size - 1) // size
+        a, message = np.empty((k, k)), np.empty((k, k))
+        before, of_blocks = np.empty(square), np.zeros((blocks, square))
+        told, after = np.zeros((size, square)), np.zeros((size + 1, square))
+        # a first pass over all blocks sums their messages, where there are several; a second one uses them
+        for step in range(0 if blocks > 1 else blocks, 2 * blocks):
+            block = step % blocks
+            begin = block * size
+            many = min(size, n - begin)
+            for m in range(square):
+                after[many, m] = 0.0
+            for j in range(many - 1, -1, -1):
+                child = forest.children[first + begin + j]
+                seat = forest.kept[child]
+                if seat < 0 and n > 1:
+                    rows, upper, lower = law_of_child(forest, kernels, child)
+                    phi(rows, upper, lower, without_parent(forest, child, losses, below), message)
+                for m in range(square):
+                    if n > 1:
+                        told[j, m] = kept[seat + m] if seat >= 0 else message[m // k, m % k]
+                    after[j, m] = after[j + 1, m] + told[j, m]
+            if step < blocks:
+                of_blocks[block] = after[0]
+                continue
+            for m in range(square):
+                before[m] = losses[start + m] + above[start + m]
+                for other in range(blocks):
+                    if other != block:
+                        before[m] += of_blocks[other, m]
+            for j in range(many):
+                for m in range(square):
+                    a[m // k, m % k] = (before[m] + after[j + 1, m]) * (1 + (n + 8) * UNIT)
+                    before[m] += told[j, m]
+                child = forest.children[first + begin + j]
+                rows, upper, lower = law_of_parent(forest, kernels, child)
+                k_ = forest.sizes[child]
+                its = above[forest.squares[child] : forest.squares[child + 1]].reshape(k_, k_)
+                phi(rows, upper, lower, a, its)
 
 
 def worst_of(forest: Forest, possible: Any, secrets: Any, losses: Any, below: Any, above: Any) -> tuple[Any, ...]:
@@ -349,7 +329,7 @@ def worst_of(forest: Forest, possible: Any, secrets: Any, losses: Any, below: An
     secrets : ndarray of bool
         Which pairs of states shall not be told apart, flat like ``losses``.
     losses, below, above : ndarray
-        As :func:`sweep` leaves them.
+        As the sweeps leave them.
     """
     node, one, other, worst = -1, 0, 0, 0.0
     for i in range(forest.sizes.shape[0]):

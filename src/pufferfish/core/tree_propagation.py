@@ -16,16 +16,20 @@ table; that of a parent given its child is Bayes' rule with marginals that come 
 Pairs with a state that cannot occur have no bound (+∞): nothing reads them, and they are never 0.
 """
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core import tree_loops
-from pufferfish.core.cone_loops import phi, prove, stars
+from pufferfish.core import rounding, tree_loops
+from pufferfish.core.cone_guess import on_path, passed_on, path_ratio, stars, taken_in
+from pufferfish.core.cone_loops import phi, prove
 from pufferfish.core.cone_search import climb
 from pufferfish.core.inversion import bracket
 from pufferfish.core.tree_loops import Forest, Kernels
@@ -38,6 +42,9 @@ _INTERPRETED = 20_000
 
 _KEPT = 2**22
 """Numbers that may be kept from the first sweep for the second; with more, messages are made twice."""
+
+_TOLERANCE = 1e-9
+"""How far the sum of a row may be from 1."""
 
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -81,7 +88,7 @@ class TreePropagation:
     Raises
     ------
     ModelError
-        If a parent is no node, parents form a cycle, or tables do not fit.
+        If a parent is no node, parents form a circle, tables do not fit, or a row is no distribution.
 
     Examples
     --------
@@ -101,6 +108,7 @@ class TreePropagation:
         self._effort = _effort(forest)
         self._work = 0
         given, n = _flat(tables), len(tables)
+        _check_laws(given, forest)
         possible = np.zeros(int(forest.states[n]), dtype=np.bool_)
         values, logs, errors = np.zeros(possible.size), np.zeros(possible.size), np.zeros(n)
         self._kernels = Kernels(possible, *(np.zeros(given.size) for _ in range(4)))
@@ -155,7 +163,8 @@ class TreePropagation:
         forest, loops = self._forest, self._loops(self._effort)
         below, above, kept = np.zeros(losses.size), np.zeros(losses.size), np.zeros(self._room)
         with np.errstate(all="ignore"):
-            loops.sweep(forest, self._kernels, losses, below, above, kept)
+            loops.sweep_up(forest, self._kernels, losses, below, kept)
+            loops.sweep_down(forest, self._kernels, losses, below, above, kept)
             found = loops.worst_of(forest, self._kernels.possible, secrets, losses, below, above)
         node, x, x_ = (int(v) for v in found[:3])
         if node < 0:
@@ -204,15 +213,27 @@ class TreePropagation:
 
 
 class _Loops(NamedTuple):
-    marginals: Callable[..., None]
-    kernels_of: Callable[..., None]
-    close_all: Callable[..., None]
-    sweep: Callable[..., None]
-    worst_of: Callable[..., tuple[Any, ...]]
+    marginals: Any
+    kernels_of: Any
+    close_all: Any
+    sweep_up: Any
+    sweep_down: Any
+    worst_of: Any
 
 
 _PLAIN = _Loops(
-    tree_loops.marginals, tree_loops.kernels_of, tree_loops.close_all, tree_loops.sweep, tree_loops.worst_of
+    tree_loops.marginals,
+    tree_loops.kernels_of,
+    tree_loops.close_all,
+    tree_loops.sweep_up,
+    tree_loops.sweep_down,
+    tree_loops.worst_of,
+)
+
+
+_CALLED = (
+    *(climb, passed_on, taken_in, path_ratio, on_path, stars, prove, phi),
+    *(tree_loops.law_of_child, tree_loops.law_of_parent, tree_loops.without_parent),
 )
 
 
@@ -222,13 +243,38 @@ def _compiled() -> _Loops:
     from numba import extending
 
     register: Any = extending.register_jitable
-    for called in (climb, prove, stars, phi, tree_loops.message_up, tree_loops.message_down, tree_loops.pass_down):
+    for called in _CALLED:
         register(called)
     jit: Any = numba.njit
     try:
-        return _Loops(*(jit(loop, cache=True) for loop in _PLAIN))
-    except RuntimeError:  # no folder to keep the machine code in: compile anew in every process
+        version = _version(_sources())
+        return _Loops(*(jit(_renamed(loop, version), cache=True) for loop in _PLAIN))
+    except (OSError, RuntimeError):  # no source to read, or no folder to write to: compile anew in every process
         return _Loops(*(jit(loop) for loop in _PLAIN))
+
+
+def _sources() -> set[str]:
+    """Return the files that machine code is made of."""
+    return {loop.__code__.co_filename for loop in (*_CALLED, *_PLAIN)} | {rounding.__file__}
+
+
+def _version(sources: Iterable[str]) -> str:
+    """Return a name for what is in some files."""
+    contents = hashlib.sha256()
+    for source in sorted(sources):
+        contents.update(hashlib.sha256(Path(source).read_bytes()).digest())
+    return contents.hexdigest()[:16]
+
+
+def _renamed(loop: FunctionType, version: str) -> FunctionType:
+    """Return a loop under a name of its own for every version of what it calls.
+
+    Kept machine code goes by the name of the loop and the file it stands in; that a function of another file has
+    changed, the one that checks proofs say, would go unnoticed.
+    """
+    copy = FunctionType(loop.__code__, loop.__globals__, loop.__name__)
+    copy.__qualname__ = f"{loop.__name__}_{version}"
+    return copy
 
 
 def _flat(arrays: Sequence[NDArray[np.float64]]) -> Vector:
@@ -270,6 +316,22 @@ def _forest(parents: Sequence[int], tables: Sequence[NDArray[np.float64]]) -> Fo
     kept = np.where(seated, _offsets(np.where(seated, rows**2, 0))[:-1], -1)
     states, squares, at = (_offsets(lengths) for lengths in (sizes, sizes**2, rows * sizes))
     return Forest(above, np.array(order, dtype=np.int64), sizes, states, squares, at, firsts, children, kept)
+
+
+def _check_laws(tables: Vector, forest: Forest) -> None:
+    """Rows have to be distributions: the loops rely on it that every state that can occur is followed by one."""
+    widths = np.repeat(forest.sizes, np.diff(forest.tables) // forest.sizes)
+    starts = _offsets(widths)[:-1]
+    sums = np.add.reduceat(tables, starts)
+    fine = (np.minimum.reduceat(tables, starts) >= 0) & (np.abs(sums - 1) <= _TOLERANCE)
+    if not np.all(fine):
+        bad = int(np.argmin(fine))
+        node = _node_of(starts[bad:], forest.tables)
+        row = (int(starts[bad]) - int(forest.tables[node])) // int(forest.sizes[node])
+        raise ModelError(
+            f"row {row} of tables[{node}] sums to {sums[bad]:g}, expected numbers of at least 0 that sum to 1 "
+            f"(tolerance {_TOLERANCE:g}); rows are states of the parent"
+        )
 
 
 def _offsets(lengths: Indices) -> Indices:

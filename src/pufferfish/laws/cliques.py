@@ -20,9 +20,8 @@ def clique_pairs(
     index: int, cliques: Cliques, query: LinearQuery, secrets: Sequence[SecretPair] | None
 ) -> Iterator[LawPair]:
     """Yield the pairs of laws of the secrets, or of having it or not for a member of every kind of clique."""
-    line = (
-        query.line
-    )  # of two states always one; whether it counts those who have it or those who do not is all the same
+    # two states are always on one line; counting those who have it or those who do not is all the same
+    line = query.line
     assert line is not None
     if secrets is not None:
         for pair in secrets:

@@ -3,22 +3,27 @@
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.errors import RecordError
 from pufferfish.files import check_writable, read_record, write_whole
-from pufferfish.ledger.charges import Charge
+from pufferfish.mechanisms import InfluenceBound, bound_of
 from pufferfish.model_file import ThetaRecord
+from pufferfish.models.lengths import ChainLength
+from pufferfish.models.model_class import Theta
 
-__all__ = ["Book", "BookFile", "Entry"]
+__all__ = ["AnyBase", "Book", "BookFile", "Entry"]
 
 FORMAT = "pufferfish-ledger"
 VERSION = 1
+
+AnyBase = Base | RowsBase
+"""How a table was read: for chains, or for networks."""
 
 _WAIT = 60.0
 """Seconds to wait for another program that is spending."""
@@ -37,12 +42,14 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         The query in words, or what the user said.
     epsilon : float or None
         What this release alone leaks at most, by its own calibration.
-    distance : list of lists of int
-        How far one record moves the answer when it goes from state x to x', in units; shape (k, k).
+    distance : list of lists of int, or dict of str to these
+        How far one record moves the answer when it goes from state x to x', in units; shape (k, k). For a network one
+        for every node that is read, by its name.
     scale : str
         Noise scale in the same units, an exact fraction.
     windows : list or None
-        Per chain the steps that were read, first (0-based) and one past the last; None for all of all chains.
+        Per chain the steps that were read, first (0-based) and one past the last; None for all of all chains, and for
+        networks.
     spent : float
         Leakage of all entries up to this one together.
     """
@@ -51,20 +58,14 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     created: str
     what: str
     epsilon: float | None
-    distance: list[list[int]]
+    distance: list[list[int]] | dict[str, list[list[int]]]
     scale: str
     windows: list[tuple[int, int] | None] | None
     spent: float
 
-    @property
-    def charge(self) -> Charge:
-        """The record-level loss of this release."""
-        distance = tuple(tuple(row) for row in self.distance)
-        return Charge(distance, Fraction(self.scale), None if self.windows is None else tuple(self.windows))
-
 
 class Book(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """All of a ledger."""
+    """All of a ledger: about chains of these lengths, or about a network's table of so many rows."""
 
     format: str = FORMAT
     version: int = VERSION
@@ -74,8 +75,37 @@ class Book(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     settings: dict[str, Any]
     theta: ThetaRecord
     length: list[tuple[int, int]]
+    rows: int | None = None
     base: Base | None
+    rows_base: RowsBase | None = None
     entries: list[Entry]
+
+    @property
+    def tied_to(self) -> AnyBase | None:
+        """How the table was read; None where that is not known yet."""
+        return self.rows_base if self.base is None else self.base
+
+    def with_entry(self, entry: Entry, base: AnyBase | None) -> "Book":
+        """Return the book with one more entry, tied to a base."""
+        return msgspec.structs.replace(self, entries=[*self.entries, entry], **fields_of_base(base))
+
+    def bound(self, theta: Theta) -> InfluenceBound:
+        """Return the bound that the book names, on the class Θ."""
+        length = self.rows if theta.networks else [ChainLength(steps, records) for steps, records in self.length]
+        return bound_of(self.mechanism, theta, length, self.settings)
+
+
+def size_of(bound: InfluenceBound) -> dict[str, Any]:
+    """Return the fields of a book that say how large the whole table is."""
+    if bound.networks:
+        return {"length": [], "rows": bound.rows}
+    return {"length": [(chain.steps, chain.records) for chain in bound.length], "rows": None}
+
+
+def fields_of_base(base: AnyBase | None) -> dict[str, Any]:
+    """Return the fields of a book that hold a base."""
+    rows = isinstance(base, RowsBase)
+    return {"base": None if rows else base, "rows_base": base if rows else None}
 
 
 class BookFile:

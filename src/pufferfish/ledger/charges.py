@@ -1,16 +1,18 @@
 """What releases cost, exactly: whole-number distances over exact noise scales, added as fractions.
 
 Ten releases of loss 0.1 have loss 1, not 1.0000000000000002: sums are rounded once, upwards, when leakage is asked.
+
+What a charge is, how charges add up and what belongs to a ledger's base differs between chains and networks:
+:class:`Charging` says what a ledger needs to know, one class for each answers.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise
 from math import lcm
-from operator import index
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,202 +20,176 @@ from numpy.typing import NDArray
 from pufferfish.calibration import Calibration
 from pufferfish.core.rounding import float_up
 from pufferfish.errors import ParameterError, ReleaseRefused
-from pufferfish.mechanisms.losses import Profile
-from pufferfish.models.lengths import ChainLength
+from pufferfish.ledger.book import AnyBase, Entry
+from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.queries import LinearQuery
 
-__all__ = ["Charge", "Windows", "as_windows", "charge_of", "total_loss", "windows_read"]
-
-Windows = tuple[tuple[int, int] | None, ...]
-"""Per chain the steps that are read, first (0-based) and one past the last; None for a chain that is not read."""
+__all__ = [
+    "Charging",
+    "Distance",
+    "check_distance",
+    "check_tied",
+    "composing",
+    "in_decimals",
+    "scale_of",
+    "sum_up",
+    "whole",
+]
 
 Distance = tuple[tuple[int, ...], ...]
+"""How far one record moves an answer when it goes from state x to x', in units; shape (k, k)."""
+
+C = TypeVar("C")
 
 
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """The record-level loss of one release: ``distance[x][x'] / scale`` in every record that it reads.
-
-    Parameters
-    ----------
-    distance : tuple of tuples of int
-        How far one record moves the answer when it goes from state x to x', in units; shape (k, k).
-    scale : Fraction
-        Scale of the noise, in the same units.
-    windows : tuple, optional
-        What is read of each chain; by default every observed record.
-    """
-
-    distance: Distance
-    scale: Fraction
-    windows: Windows | None = None
-
-
-def charge_of(what: Any, k: int, windows: Windows | None, groups: Sequence[int] | None) -> Charge:
-    """Return the charge of a calibrated release, or of a loss as a number or matrix, on the k states of the base.
+class Charging(ABC, Generic[C]):
+    """How the releases of a ledger are charged: what a charge is, how charges add up, what belongs to the base.
 
     Parameters
     ----------
-    what : Calibration, float or array_like
-        A number, or shape (k, k), is a record-level loss in nats, and means the decimals it prints as.
-    k : int
-        States of the base.
-    windows : tuple, optional
-        What is read of each chain.
-    groups : sequence of int, optional
-        For each state of the base, the state of the release that it counts as.
-
-    Raises
-    ------
-    ParameterError
-        If a loss is not a number, not positive or not finite, or its shape does not fit.
+    bound : InfluenceBound
+        The ledger's bound: its Θ and the size of the whole table.
     """
-    if isinstance(what, Calibration):
-        if not (0 < what.unit_scale < math.inf and 0 < what.epsilon < math.inf):
-            raise ParameterError(
-                f"the calibration has scale {what.unit_scale}, epsilon {what.epsilon}: expected positive finite numbers"
-            )
-        if not isinstance(what.linear, LinearQuery):
-            raise ParameterError("a function of the database has no known record-level loss, and cannot be charged")
-        coarse = _whole(what.linear.unit_distance)
-        states = range(k) if groups is None else groups
-        distance = tuple(tuple(coarse[x][x_] for x_ in states) for x in states)
-        return _checked(Charge(distance, Fraction(what.unit_scale), windows))
-    try:
-        loss = np.asarray(what, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(
-            f"a loss is {what!r}, expected a calibration, a number, or one per pair of states"
-        ) from None
-    if loss.shape not in ((), (k, k)):
-        raise ParameterError(f"a loss has shape {loss.shape}, expected a number or ({k}, {k}): pairs of states")
-    if not np.all(np.isfinite(loss)) or np.any(loss < 0):
-        raise ParameterError("a loss is negative or not finite; expected nats, such as 0.1")
-    written = [
-        [Fraction(repr(float(v))) if x != x_ else Fraction(0) for x_, v in enumerate(row)]
-        for x, row in enumerate(np.broadcast_to(loss, (k, k)))
-    ]
-    parts = lcm(*(v.denominator for row in written for v in row))
-    return _checked(Charge(tuple(tuple(int(v * parts) for v in row) for row in written), Fraction(parts), windows))
+
+    def __init__(self, bound: InfluenceBound) -> None:
+        self._bound = bound
+
+    @abstractmethod
+    def check_base(self, base: Any) -> None:
+        """Refuse a base that is none of a table for this Θ; None is one that is not known yet."""
+
+    @abstractmethod
+    def charge(
+        self, what: Any, *, base: AnyBase | None, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
+    ) -> C:
+        """Return the charge of a calibrated release or a loss, refused where it is not of the base.
+
+        Parameters are those of :meth:`Ledger.spend`, and the base as it is known.
+
+        Raises
+        ------
+        ParameterError
+            If a loss, window or coarsening is none.
+        ReleaseRefused
+            If the release does not compose, or it or its data belong to another base.
+        """
+
+    @abstractmethod
+    def total(self, charges: Sequence[C]) -> Any:
+        """Return the losses of all charges together, as ``leakage`` takes them, rounded up once."""
+
+    @abstractmethod
+    def part(self, length: Any, window: Any) -> InfluenceBound:
+        """Return the bound on a part of the base of this length, read by itself."""
+
+    @abstractmethod
+    def written(self, charge: C) -> dict[str, Any]:
+        """Return what of an :class:`Entry` says the charge."""
+
+    @abstractmethod
+    def read(self, entry: Entry) -> C:
+        """Return the charge that an entry says.
+
+        Raises
+        ------
+        ParameterError
+            If no ledger of this Θ wrote it.
+        """
 
 
-def _checked(charge: Charge) -> Charge:
-    """Refuse a charge of nothing: no release is free."""
-    if not any(any(row) for row in charge.distance):
-        raise ParameterError("the loss is 0 between all states: a release that tells nothing is none")
-    return charge
-
-
-def as_windows(window: Any, length: Sequence[ChainLength]) -> Windows | None:
-    """Return the window of each chain, checked.
-
-    Parameters
-    ----------
-    window : (int, int), list of these or None, or None
-        First step (0-based) and one past the last; for several chains one entry per chain, None for a chain that is
-        not read.
-    length : sequence of ChainLength
-        The chains of the base.
-
-    Raises
-    ------
-    ParameterError
-        If a window is empty or leaves its chain, or there is not one per chain.
-    """
-    if window is None:
-        return None
-    if len(length) == 1 and not isinstance(window, list):
-        window = [window]
-    try:
-        pairs: list[tuple[Any, ChainLength]] = list(zip(window, length, strict=True))  # pyright: ignore[reportUnknownArgumentType]
-    except (TypeError, ValueError):
-        raise ParameterError(
-            f"window is {window!r}, expected a list of {len(length)}: (first step, one past the last) per chain, "
-            "None to leave it out"
-        ) from None
-    found = tuple(_window(entry, chain.steps) for entry, chain in pairs)
-    if not any(found):
-        raise ParameterError("window leaves out every chain: nothing would be read")
-    return found
-
-
-def windows_read(calibration: Calibration, windows: Windows | None, length: Sequence[ChainLength]) -> Windows | None:
-    """Return the window that a calibrated query reads by itself, or else the one that was given.
+def composing(what: Calibration, way_out: str) -> LinearQuery:
+    """Return the query of a calibration whose record-level losses are known and add.
 
     Raises
     ------
     ReleaseRefused
-        If both are there and differ.
+        If its ε holds for one query only; ``way_out`` is the loss to charge instead.
+    ParameterError
+        If its noise or its ε is out of range, or the query has no record-level loss.
     """
-    factors = calibration.linear.factors if isinstance(calibration.linear, LinearQuery) else None
-    if factors is None:
-        return windows
-    read = np.flatnonzero(factors)
-    own = as_windows((int(read[0]), int(read[-1]) + 1), length)
-    if windows is not None and windows != own:
+    if not what.composes:
         raise ReleaseRefused(
-            f"the query reads records {read[0]} to {read[-1]}, and window says otherwise: leave window out"
+            f"{what.title} calibrates noise to one query, and its epsilon does not add to others; charge the "
+            f"same release at its record-level loss, which adds: ledger.spend({way_out})"
         )
-    return own
+    if not (0 < what.unit_scale < math.inf and 0 < what.epsilon < math.inf):
+        raise ParameterError(
+            f"the calibration has scale {what.unit_scale}, epsilon {what.epsilon}: expected positive finite numbers"
+        )
+    if not isinstance(what.linear, LinearQuery):
+        raise ParameterError("a function of the database has no known record-level loss, and cannot be charged")
+    return what.linear
 
 
-def total_loss(charges: Sequence[Charge], length: Sequence[ChainLength], k: int) -> Any:
-    """Return the losses of all charges together, as ``leakage`` takes them, rounded up once."""
-    if all(charge.windows is None for charge in charges):
-        return _sum(charges, k)
-    known: dict[frozenset[int], NDArray[np.float64]] = {}
-
-    def together(active: frozenset[int]) -> NDArray[np.float64]:
-        if active not in known:
-            known[active] = _sum([charges[i] for i in sorted(active)], k)
-        return known[active]
-
-    profiles = [_stretches(charges, c, chain.steps) for c, chain in enumerate(length)]
-    return [Profile([(steps, together(active)) for steps, active in stretches]) for stretches in profiles]
+def whole(distance: NDArray[np.float64]) -> Distance:
+    """Return a distance in whole units."""
+    return tuple(tuple(int(v) for v in row) for row in distance)
 
 
-def _stretches(charges: Sequence[Charge], chain: int, steps: int) -> list[tuple[int, frozenset[int]]]:
-    """Return stretches of a chain and which charges read them."""
-    read = [(0, steps) if charge.windows is None else charge.windows[chain] for charge in charges]
-    edges = sorted({0, steps, *(edge for window in read if window is not None for edge in window)})
-    return [
-        (stop - start, frozenset(i for i, w in enumerate(read) if w is not None and w[0] <= start and stop <= w[1]))
-        for start, stop in pairwise(edges)
+def in_decimals(losses: Sequence[NDArray[np.float64]]) -> tuple[list[Distance], Fraction]:
+    """Return losses as whole numbers over one scale: each means the decimals that it prints as; the diagonal is 0."""
+    exact = [
+        [[Fraction(repr(float(v))) if x != x_ else Fraction(0) for x_, v in enumerate(row)] for x, row in enumerate(d)]
+        for d in losses
     ]
+    parts = lcm(*(v.denominator for distance in exact for row in distance for v in row))
+    found = [tuple(tuple(int(v * parts) for v in row) for row in distance) for distance in exact]
+    return found, Fraction(parts)
 
 
-def _sum(charges: Sequence[Charge], k: int) -> NDArray[np.float64]:
-    shares: dict[Distance, Fraction] = {}
-    for charge in charges:
-        shares[charge.distance] = shares.get(charge.distance, Fraction(0)) + 1 / charge.scale
+def sum_up(shares: Iterable[tuple[Distance, Fraction]], k: int) -> NDArray[np.float64]:
+    """Return the sum of distances over their scales, exact and rounded up once; shape (k, k)."""
+    each: dict[Distance, Fraction] = {}
+    for distance, scale in shares:
+        each[distance] = each.get(distance, Fraction(0)) + 1 / scale
     known: dict[tuple[int, ...], float] = {}
     total = np.zeros((k, k))
     for x in range(k):
         for x_ in range(k):
-            distances = tuple(distance[x][x_] for distance in shares)
+            distances = tuple(distance[x][x_] for distance in each)
             if distances not in known:
                 known[distances] = float_up(
-                    sum((d * s for d, s in zip(distances, shares.values(), strict=True)), Fraction(0))
+                    sum((d * s for d, s in zip(distances, each.values(), strict=True)), Fraction(0))
                 )
             total[x, x_] = known[distances]
     return total
 
 
-def _whole(distance: NDArray[np.float64]) -> list[list[int]]:
-    return [[int(v) for v in row] for row in distance]
+def check_tied(found: Any, base: Any, remedies: Mapping[str, str]) -> None:
+    """Refuse data that were not read from the same table in the same way; a filter on an unfiltered base is a part."""
+    for name, remedy in remedies.items():
+        here, there = getattr(found, name), getattr(base, name)
+        if here == there or (name == "where" and there is None):
+            continue
+        raise ReleaseRefused(
+            f"the ledger is tied to another base: its {name} is {there!r}, and that of the data is {here!r}; {remedy}"
+        )
 
 
-def _window(entry: Any, steps: int) -> tuple[int, int] | None:
-    if entry is None:
-        return None
-    try:
-        start, stop = (index(edge) for edge in entry)
-        if any(isinstance(edge, bool) for edge in entry):
-            raise ValueError
-    except (TypeError, ValueError):
-        raise ParameterError(
-            f"window is {entry!r}, expected (first step, one past the last), such as (0, 1440)"
-        ) from None
-    if not 0 <= start < stop <= steps:
-        raise ParameterError(f"window ({start}, {stop}) is not inside a chain of {steps} steps")
-    return start, stop
+def check_distance(distance: Sequence[Sequence[int]], k: int, entry: int) -> Distance:
+    """Return a distance as an entry says it, if it is one between k states.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+    """
+    square = len(distance) == k and all(len(row) == k for row in distance)
+    if not square or min(map(min, distance)) < 0 or not max(map(max, distance)) > 0:
+        raise ParameterError(f"entry {entry} has distances that are none")
+    if any(distance[x][x] for x in range(k)):
+        raise ParameterError(f"entry {entry} has a distance from a state to itself")
+    return tuple(tuple(row) for row in distance)
+
+
+def scale_of(entry: Entry) -> Fraction:
+    """Return the noise scale that an entry says.
+
+    Raises
+    ------
+    ParameterError
+        If it is no positive fraction.
+    """
+    if re.fullmatch(r"[0-9]+(/[1-9][0-9]*)?", entry.scale) is None or not Fraction(entry.scale) > 0:
+        raise ParameterError(f"entry {entry.number} has the scale {entry.scale!r}, expected a positive fraction")
+    return Fraction(entry.scale)

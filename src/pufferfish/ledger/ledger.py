@@ -7,12 +7,12 @@ is the product of the releases' densities, and its loss the sum of theirs. They 
 
 A ledger belongs to one **base**: the records, states, filter and bins of one table. What is read from a part of it (a
 window of time, rows that a filter keeps) or in coarser states is a loss on the base too, 0 where nothing is read.
-Anything else is refused.
+Anything else is refused. Records are those of Markov chains, or the cells of independent rows under Bayesian networks:
+:mod:`pufferfish.ledger.chain_charges` and :mod:`pufferfish.ledger.node_charges` say what is charged there.
 """
 
 import math
 import os
-import re
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,21 +21,19 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-import msgspec
-
 from pufferfish.calibration import Calibration
 from pufferfish.core.inversion import bracket
 from pufferfish.core.rounding import float_up
-from pufferfish.data.sequences import Base, Sequences
+from pufferfish.data.independent_rows import Rows
+from pufferfish.data.sequences import Sequences
 from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, ReleaseRefused
-from pufferfish.ledger.book import Book, BookFile, Entry
-from pufferfish.ledger.charges import Charge, as_windows, charge_of, total_loss, windows_read
-from pufferfish.ledger.ties import check_base, check_lengths, check_start, groups_of
-from pufferfish.mechanisms import bound_of
+from pufferfish.ledger.book import AnyBase, Book, BookFile, Entry, fields_of_base, size_of
+from pufferfish.ledger.chain_charges import ChainCharging
+from pufferfish.ledger.charges import Charging
+from pufferfish.ledger.node_charges import NodeCharging
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.model_file import ThetaRecord
-from pufferfish.models.lengths import ChainLength
+from pufferfish.model_file import ThetaRecord, check_names
 from pufferfish.queries import Query
 
 __all__ = ["Ledger"]
@@ -54,8 +52,9 @@ class Ledger:
         not be the mechanism that calibrated them.
     budget : float
         The most that they may leak together, ε in nats.
-    base : Base, optional
-        How the table was read, ``sequences.base``. By default the first data that are spent on settle it.
+    base : Base or RowsBase, optional
+        How the table was read, ``sequences.base``, or ``rows.base`` for networks. By default the first data that are
+        spent on settle it.
 
     Raises
     ------
@@ -76,8 +75,9 @@ class Ledger:
     (0.8, 0.2)
     """
 
-    def __init__(self, bound: InfluenceBound, budget: float, *, base: Base | None = None) -> None:
-        _check_bound(bound)
+    def __init__(self, bound: InfluenceBound, budget: float, *, base: AnyBase | None = None) -> None:
+        self._charging = _charging(bound)
+        self._charging.check_base(base)
         budget = _positive(budget, "budget")
         self._bound = bound
         self._file: BookFile | None = None
@@ -88,8 +88,8 @@ class Ledger:
             mechanism=bound.name,
             settings=bound.settings,
             theta=ThetaRecord.of(bound.theta),
-            length=[(chain.steps, chain.records) for chain in bound.length],
-            base=base,
+            **size_of(bound),
+            **fields_of_base(base),
             entries=[],
         )
 
@@ -105,9 +105,10 @@ class Ledger:
         file = BookFile(path)
         book = file.read()
         try:
-            length = [ChainLength(steps, records) for steps, records in book.length]
-            bound = bound_of(book.mechanism, book.theta.theta(), length, book.settings)
-            ledger = cls(bound, book.budget, base=book.base)
+            bound = book.bound(book.theta.theta())
+            ledger = cls(bound, book.budget, base=book.tied_to)
+            if any(getattr(ledger._book, name) != getattr(book, name) for name in ("length", "rows")):
+                raise ParameterError("it says the size of a table for another kind of models")
             ledger._check(book)
         except (PufferfishError, ValueError, TypeError) as error:
             raise RecordError(f"{path} holds no valid ledger: {error}") from error
@@ -129,13 +130,15 @@ class Ledger:
         Raises
         ------
         RecordError
-            If the file exists (a ledger is never replaced) or cannot be written, or the ledger has a file already.
+            If the file exists (a ledger is never replaced) or cannot be written, or would hold another network (names
+            of nodes are text there), or the ledger has a file already.
         """
         with self._lock:
             if self._file is not None:
                 raise RecordError(f"this ledger is kept in {self._file.path}: a copy would spend the same budget twice")
             book = self._book
-            again = bound_of(book.mechanism, self._bound.theta, self._bound.length, book.settings)
+            check_names(self._bound.theta, path)
+            again = book.bound(self._bound.theta)
             if type(again) is not type(self._bound):
                 raise RecordError(
                     f"a ledger's file names its mechanism, and {type(self._bound).__name__} is none of this package's"
@@ -158,9 +161,9 @@ class Ledger:
         return self._book.budget
 
     @property
-    def base(self) -> Base | None:
+    def base(self) -> AnyBase | None:
         """How the table was read; None until data were spent on."""
-        return self._now_in_file().base
+        return self._now_in_file().tied_to
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -181,8 +184,8 @@ class Ledger:
     def leakage_with(self, what: Any, *, window: Any = None, coarsening: Mapping[Any, Any] | None = None) -> float:
         """Return what would be spent after one more release; spends nothing. Parameters as for :meth:`spend`."""
         book = self._now_in_file()
-        charge = self._charge(book, what, None, window, coarsening)
-        return self._leakage([*(entry.charge for entry in book.entries), charge])
+        charge = self._charging.charge(what, base=book.tied_to, data=None, window=window, coarsening=coarsening)
+        return self._leakage(book.entries, charge)
 
     def calibrate(
         self, query: Query, *, up_to: float | None = None, length: Any = None, window: Any = None
@@ -196,7 +199,8 @@ class Ledger:
         up_to : float, optional
             What may be spent after it; by default the whole budget.
         length : int, ChainLength, or sequence of these, optional
-            Lengths of the data that it reads, ``data.length``, where those are a part of the base.
+            Lengths of the data that it reads, ``data.length``, where those are a part of the base; for networks their
+            number of rows.
         window : optional
             As for :meth:`spend`.
 
@@ -218,10 +222,7 @@ class Ledger:
             raise BudgetExceeded(
                 f"{spent:.6g} of the budget of {self.budget:g} are spent already: up_to has to be above that"
             )
-        bound = self._bound
-        part = bound if length is None else bound.of(bound.theta, length, **bound.settings)
-        if length is not None:
-            check_start(bound.chain_class, as_windows(window, bound.length))
+        part = self._bound if length is None else self._charging.part(length, window)
         left = level - spent
         alone = part.calibrate(query, left)
 
@@ -233,14 +234,14 @@ class Ledger:
         )
         if not found.unit_scale < math.inf:
             raise BudgetExceeded(f"{spent:.6g} are spent, and what is left to {level:g} is too little for any noise")
-        leakage, witness = part.prove(found.record_loss)
+        leakage, witness = part.verify(found)
         return found if witness is None else replace(found, epsilon=leakage, witness=witness)
 
     def spend(
         self,
         what: Any,
         *,
-        data: Sequences | None = None,
+        data: Sequences | Rows | None = None,
         window: Any = None,
         coarsening: Mapping[Any, Any] | None = None,
         note: str | None = None,
@@ -250,14 +251,16 @@ class Ledger:
         Parameters
         ----------
         what : Calibration, float or array_like
-            The release: calibrated noise, or its record-level loss in nats (a number, or shape (k, k)).
-        data : Sequences, optional
+            The release: calibrated noise, or its record-level loss in nats (a number, or shape (k, k); for a network a
+            number, a list of one entry per node, or a dict from nodes to entries, as ``bound.leakage`` takes them).
+        data : Sequences or Rows, optional
             What it reads, to be checked against the base.
         window : (int, int) or list of these, optional
             Steps of the chain that the release reads, first (0-based) and one past the last; for several chains one
-            entry per chain, None for a chain that is not read. By default all.
+            entry per chain, None for a chain that is not read. By default all. Not for networks.
         coarsening : mapping, optional
             For each state of the base the state of the release that it counts as; found by itself where both are bins.
+            Not for networks.
         note : str, optional
             What to write into the book.
 
@@ -277,8 +280,9 @@ class Ledger:
             raise ParameterError(f"note is {note!r}, expected text")
         with self._alone():
             book = self._book
-            charge = self._charge(book, what, data, window, coarsening)
-            after = self._leakage([*(entry.charge for entry in book.entries), charge])
+            base = book.tied_to
+            charge = self._charging.charge(what, base=base, data=data, window=window, coarsening=coarsening)
+            after = self._leakage(book.entries, charge)
             if not after <= float_up(Fraction(repr(book.budget))):
                 spent = book.entries[-1].spent if book.entries else 0.0
                 raise BudgetExceeded(
@@ -290,54 +294,19 @@ class Ledger:
                 created=_now(),
                 what=note or _in_words(what),
                 epsilon=what.epsilon if isinstance(what, Calibration) else None,
-                distance=[list(row) for row in charge.distance],
-                scale=str(charge.scale),
-                windows=None if charge.windows is None else list(charge.windows),
+                **self._charging.written(charge),
                 spent=min(after, book.budget),
             )
-            base = data.base if data is not None and book.base is None else book.base
-            changed = msgspec.structs.replace(book, base=base, entries=[*book.entries, entry])
+            changed = book.with_entry(entry, data.base if data is not None and base is None else base)
             if self._file is not None:
                 self._file.write(changed)
             self._book = changed
             return entry
 
-    def _leakage(self, charges: Sequence[Charge]) -> float:
-        return self._bound.leakage(total_loss(charges, self._bound.length, self._bound.theta.k))
-
-    def _charge(
-        self, book: Book, what: Any, data: Sequences | None, window: Any, coarsening: Mapping[Any, Any] | None
-    ) -> Charge:
-        theta, length = self._bound.theta, self._bound.length
-        windows = as_windows(window, length)
-        if isinstance(what, Calibration):
-            if not what.composes:
-                raise ReleaseRefused(
-                    f"{what.title} calibrates noise to one query, and its epsilon does not add to others; charge the "
-                    "same release at its record-level loss, which adds: ledger.spend(calibration.record_loss)"
-                )
-            check_lengths(what.length, length, None, "the calibration")
-            windows = windows_read(what, windows, length)
-            found = what.theta.states
-        else:
-            if coarsening is not None:
-                raise ParameterError("coarsening goes with a calibration: a loss is given on the ledger's own states")
-            found = theta.states
-            strange = [] if data is None or data.base.bins else [s for s in data.states if s not in found]
-            if strange:
-                raise ReleaseRefused(
-                    f"the data have the state {strange[0]!r}, and the ledger's states are {', '.join(found)}"
-                )
-        groups = groups_of(theta.states, book.base, found, data, coarsening)
-        if data is not None:
-            if book.base is None and (groups or windows or sorted(data.length) != sorted(length)):
-                raise ReleaseRefused(
-                    "the ledger does not know its base yet, and these data are not all of it: make the ledger with "
-                    "base=sequences.base of the whole table"
-                )
-            check_base(data.base, book.base)
-            check_lengths(data.length, length, windows, "the data")
-        return charge_of(what, theta.k, windows, groups)
+    def _leakage(self, entries: Sequence[Entry], *more: Any) -> float:
+        """Return what some entries leak together, with more charges."""
+        charges = [self._charging.read(entry) for entry in entries]
+        return self._bound.leakage(self._charging.total([*charges, *more]))
 
     def _now_in_file(self) -> Book:
         """Return the book as it is now; a file may have grown by other programs' releases."""
@@ -358,18 +327,24 @@ class Ledger:
                 yield
 
     def _check(self, book: Book) -> None:
-        """Refuse a book whose entries no ledger wrote, or whose last one does not say what they leak."""
-        check_entries(book, self._bound)
-        if book.entries:
-            spent, stated = self._leakage([entry.charge for entry in book.entries]), book.entries[-1].spent
+        """Refuse a book whose entries no ledger wrote, or which do not say what they leak."""
+        entries, most = book.entries, float_up(Fraction(repr(book.budget)))
+        for place, entry in enumerate(entries, start=1):
+            if entry.number != place:
+                raise ParameterError(f"entry {place} has the number {entry.number}")
+            if not 0 <= entry.spent <= most:
+                raise ParameterError(f"entry {place} says that {entry.spent} are spent, of {book.budget:g}")
+        free = max((entry.number for entry in entries if entry.spent == 0), default=0)
+        for number in {free, len(entries)} - {0}:
+            spent, stated = self._leakage(entries[:number]), entries[number - 1].spent
             if abs(spent - stated) > _SAME * stated:
-                raise ParameterError(f"its last entry says {stated:.6g} are spent, its entries leak {spent:.6g}")
+                raise ParameterError(f"entry {number} says {stated:.6g} are spent, and up to it leak {spent:.6g}")
 
     def _take(self, book: Book) -> None:
         known = self._book
-        fixed = ("budget", "mechanism", "settings", "theta", "length")
+        fixed = ("budget", "mechanism", "settings", "theta", "length", "rows")
         same = all(getattr(book, name) == getattr(known, name) for name in fixed)
-        grown = book.entries[: len(known.entries)] == known.entries and known.base in (None, book.base)
+        grown = book.entries[: len(known.entries)] == known.entries and known.tied_to in (None, book.tied_to)
         if not (same and grown):
             raise RecordError("the ledger's file was changed by hand or replaced by another: open it anew")
         try:
@@ -380,41 +355,21 @@ class Ledger:
         self._book = book
 
 
-def _check_bound(bound: Any) -> None:
+def _charging(bound: Any) -> Charging[Any]:
+    """Return how releases under a bound are charged, refused where it cannot keep a ledger."""
     if not isinstance(bound, InfluenceBound):
         raise ParameterError(
             f"bound is {type(bound).__name__}, expected a mechanism such as LeakagePropagation(theta, length)"
         )
     if not bound.composes:
         raise ReleaseRefused(f"{bound.title} does not compose: use LeakagePropagation, or another influence bound")
-    if not bound.theta.chains:
-        raise ReleaseRefused(f"a ledger covers Markov chains, and Θ is a class of {bound.theta.kind}")
     if bound.theta.stands_for_more:
         raise ReleaseRefused("a ledger needs theta, whose states are known, not pi_min and eigengap alone")
-
-
-def check_entries(book: Book, bound: InfluenceBound) -> None:
-    """Refuse entries that no ledger wrote.
-
-    Raises
-    ------
-    ParameterError, ValueError
-        If a number is out of order or out of range.
-    """
-    k = bound.theta.k
-    for place, entry in enumerate(book.entries, start=1):
-        distance = entry.distance
-        square = len(distance) == k and all(len(row) == k for row in distance)
-        if entry.number != place or not square or min(map(min, distance)) < 0 or not max(map(max, distance)) > 0:
-            raise ParameterError(f"entry {place} has another number, or distances that are none")
-        if any(distance[x][x] for x in range(k)):
-            raise ParameterError(f"entry {place} has a distance from a state to itself")
-        if re.fullmatch(r"[0-9]+(/[1-9][0-9]*)?", entry.scale) is None or not entry.charge.scale > 0:
-            raise ParameterError(f"entry {place} has the scale {entry.scale!r}, expected a positive fraction")
-        if not 0 < entry.spent <= float_up(Fraction(repr(book.budget))):
-            raise ParameterError(f"entry {place} says that {entry.spent} are spent, of {book.budget:g}")
-        if entry.windows is not None:
-            as_windows(list(entry.windows), bound.length)
+    if bound.theta.chains:
+        return ChainCharging(bound)
+    if bound.networks:
+        return NodeCharging(bound)
+    raise ReleaseRefused(f"a ledger covers Markov chains and Bayesian networks, and Θ is a class of {bound.theta.kind}")
 
 
 def _positive(value: Any, name: str) -> float:

@@ -1,4 +1,4 @@
-"""What belongs to a ledger's base: the same table read the same way, or a part of it, or coarser states."""
+"""What belongs to a base of Markov chains: the same table read the same way, or a part of it, or coarser states."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,27 +7,14 @@ from typing import Any
 from pufferfish.data.bins import bin_labels, inner_edges_of
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ReleaseRefused
-from pufferfish.ledger.charges import Windows
+from pufferfish.ledger.windows import Windows
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
 
-__all__ = ["check_base", "check_lengths", "check_start", "groups_of"]
+__all__ = ["CHAIN_TIES", "check_lengths", "check_start", "groups_of"]
 
 
-def check_base(found: Base, base: Base | None) -> None:
-    """Refuse data that were not read from the same table in the same way; a filter on an unfiltered base is a part."""
-    if base is None:
-        return
-    for name, remedy in _TIED.items():
-        here, there = getattr(found, name), getattr(base, name)
-        if here == there or (name == "where" and there is None):
-            continue
-        raise ReleaseRefused(
-            f"the ledger is tied to another base: its {name} is {there!r}, and that of the data is {here!r}; {remedy}"
-        )
-
-
-_TIED = {
+CHAIN_TIES = {
     "source": "losses add over the same records only: another table needs a ledger of its own",
     "state": "another column needs a ledger of its own",
     "subject": "read the table as the ledger's was",
@@ -38,6 +25,7 @@ _TIED = {
     "missing": "read the table as the ledger's was",
     "gaps": "read the table as the ledger's was",
 }
+"""What two readings of the same records share, and what to do where they do not."""
 
 
 def check_lengths(

@@ -22,7 +22,7 @@ from pufferfish.core.inversion import bracket
 from pufferfish.core.laplace_loss import laplace_loss
 from pufferfish.core.law import Law, VectorLaw
 from pufferfish.core.mixtures import LawFamily, mixture_loss
-from pufferfish.core.rounding import down, up
+from pufferfish.core.rounding import down, or_infinite, up
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.laws import LawPair
 from pufferfish.mechanisms.of_laws import Decisive, LawMechanism
@@ -116,7 +116,9 @@ class ExactLaplace(LawMechanism):
                 tolerance=_TOLERANCE,
                 from_above=False,
             )
-            worst = Decisive(found.enough * norm * (1 + _ROOM), pair.about)
+            enough = found.enough * norm * (1 + _ROOM)
+            if worst.about is None or enough > worst.value:
+                worst = Decisive(enough, pair.about)
         return worst
 
     def _leaks(self, query: Query, unit_scale: float) -> Decisive:
@@ -154,6 +156,7 @@ def _loss(pair: LawPair, scale: float) -> float:
         assert isinstance(mu, Law)
         assert isinstance(nu, Law)
         found = laplace_loss(mu, nu, scale)
+    found = or_infinite(found)
     if found > _TINY:
         return found
     moved = shift_of(pair)  # its rounding is less than that of a loss that is next to nothing

@@ -89,7 +89,7 @@ class MarkovQuilt(InfluenceBound):
     secrets : sequence, optional
         What shall not be told apart: names of nodes, any two values of each; or pairs of RecordIs of one node. By
         default any two values of any node.
-    max_quilts : int or None, default 400
+    max_quilts : int or None, default 1000
         How many quilts are looked at for each node; None for all that can matter, which takes long in dense networks.
 
     References
@@ -123,7 +123,7 @@ class MarkovQuilt(InfluenceBound):
         *,
         length: int | None = None,
         secrets: Any = None,
-        max_quilts: int | None = 400,
+        max_quilts: int | None = 1000,
     ) -> None:
         super().__init__(theta, length)
         given: Any = max_quilts
@@ -188,10 +188,11 @@ class MarkovQuilt(InfluenceBound):
         """For every θ and every node which pairs of its values, both possible, are secret; each of shape (k, k)."""
         return [self._secrets.of(network) for network in self.networks]
 
-    def best_at(self, theta: int, node: int, losses: NodeLosses, objective: Objective) -> float | None:
-        """Return what the best quilt found of one node proves; None if it is no secret."""
-        pairs = self.secret_pairs[theta][node]
-        return self._best(self._search(theta, losses, objective), node, pairs).value if pairs.any() else None
+    def proves_less(self, theta: int, node: int, losses: NodeLosses, objective: Objective, value: float) -> bool:
+        """Return whether a quilt of one node, which is secret, is found that proves less than a value."""
+        search, pairs = self._search(theta, losses, objective), self.secret_pairs[theta][node]
+        enough = float(np.nextafter(value, -np.inf))
+        return self._best(search, node, pairs, enough=enough, than=value).value < value
 
     def worst_of(self, theta: int, losses: NodeLosses, objective: Objective) -> tuple[float, Witness | None]:
         """Return what the best quilts found prove under one θ, and for which node that is most."""
@@ -225,14 +226,17 @@ class MarkovQuilt(InfluenceBound):
         """Return the node that its best quilt serves worst, None where none is worse than ``floor``."""
         search, secret = self._search(theta, losses, objective), self.secret_pairs[theta]
         nodes = self._secret_nodes(theta)
-        trivial = {node: search.judged(node, 0, secret[node]).value for node in nodes}
+        first: dict[int, NetworkQuilt] = {}
+        for node in nodes:
+            pairs = secret[node]
+            first[node] = self._best(search, node, pairs) if node in self._given else search.first_look(node, pairs)
         hints: list[int] = []
-        for done, node in enumerate(sorted(nodes, key=lambda node: -trivial[node])):
+        for done, node in enumerate(sorted(nodes, key=lambda node: -first[node].value)):
             report_progress("searching quilts", (theta + done / len(nodes)) / len(self.networks))
             enough = -np.inf if floor is None else floor.value
-            if trivial[node] <= enough:
+            if first[node].value <= enough:
                 break
-            found = self._best(search, node, secret[node], enough, hints)
+            found = self._best(search, node, secret[node], enough=enough, first=first[node], hints=tuple(hints))
             hints = [found.quilt, *(cut for cut in hints if cut != found.quilt)][:_HINTS]
             if floor is None or found.value > floor.value:
                 floor = found
@@ -245,16 +249,9 @@ class MarkovQuilt(InfluenceBound):
         weights = NodeWeights(losses.largest)
         return QuiltSearch(self.networks[theta].inference, weights, objective, self.max_quilts)
 
-    def _best(
-        self,
-        search: QuiltSearch,
-        node: int,
-        pairs: NDArray[np.bool_],
-        enough: float = -np.inf,
-        hints: Iterable[int] = (),
-    ) -> NetworkQuilt:
+    def _best(self, search: QuiltSearch, node: int, pairs: NDArray[np.bool_], **known: Any) -> NetworkQuilt:
         if node not in self._given:
-            return search.best(node, pairs, enough, tuple(hints))
+            return search.best(node, pairs, **known)
         judged = (search.judged(node, cut, pairs) for cut in (0, *self._given[node]))
         return min(judged, key=lambda quilt: quilt.value)
 

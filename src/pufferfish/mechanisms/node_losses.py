@@ -87,7 +87,7 @@ def as_node_losses(record_loss: Any, network: BayesianNetwork) -> NodeLosses:
 def _matrix(entry: Any, k: int, name: str) -> Matrix:
     try:
         loss = np.array(entry, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ParameterError(f"{name} is not a number or an array of numbers") from None
     if not np.all(np.isfinite(loss)) or np.any(loss < 0):
         raise ParameterError(f"{name} has an entry that is negative or not finite; losses are at least 0")

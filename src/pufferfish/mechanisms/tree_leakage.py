@@ -85,8 +85,8 @@ class TreeLeakage:
     ) -> bool:
         """Whether the worst node already needs as much by quilts: then they need not be searched for all nodes."""
         assert attained.node is not None
-        needs = self._quilts.best_at(theta, attained.node, losses, objective)
-        return needs is not None and needs >= (attained.total if value is None else value)
+        value = attained.total if value is None else value
+        return not self._quilts.proves_less(theta, attained.node, losses, objective, value)
 
     def _secrets(self, theta: int) -> list[NDArray[np.bool_]]:
         return self._quilts.secret_pairs[theta]

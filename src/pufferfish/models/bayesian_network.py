@@ -1,4 +1,4 @@
-"""Bayesian networks made by hand: records that depend on each other along a directed graph without cycles.
+"""Bayesian networks: records that depend on each other along a directed graph without cycles.
 
 Every node is a record. Its *conditional probability table* (CPT) gives the law of its state for every combination of
 its parents' states, and the law of the whole database is the product of all tables (Section 4.1). An exact 0 in a table
@@ -7,17 +7,18 @@ they point, joins them; the connected components are therefore independent group
 """
 
 import math
+import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferfish.core.inference import Inference
-from pufferfish.errors import ModelError
+from pufferfish.errors import ModelError, RecordError
 from pufferfish.models.states import state_label
 
 __all__ = ["CPT", "BayesianNetwork"]
@@ -148,6 +149,69 @@ class BayesianNetwork:
             self._check_parents(node, cpts[node].parents)
         self.order: tuple[Any, ...] = _topological(self.nodes, {node: cpts[node].parents for node in self.nodes})
         self.cpts: dict[Any, CPT] = {node: self._checked(node, cpts[node]) for node in self.nodes}
+
+    @classmethod
+    def from_bif(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a network from a BIF file (``.bif`` or ``.bif.gz``).
+
+        Rows that sum to 1 but for the rounding of the printed decimals are divided by their sums; nothing else is
+        repaired.
+
+        Raises
+        ------
+        RecordError
+            If the file cannot be read, is no BIF, or describes no network; the message names the line.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "rain.bif")
+        >>> _ = path.write_text('''
+        ... network rain { }
+        ... variable Rain { type discrete [ 2 ] { no, yes }; }
+        ... variable Wet { type discrete [ 3 ] { 0-5, 5+, "out of range" }; }
+        ... probability ( Rain ) { table 0.8, 0.2; }
+        ... probability ( Wet | Rain ) { (no) 0.9, 0.1, 0; (yes) 0.333, 0.333, 0.333; }
+        ... ''')
+        >>> network = BayesianNetwork.from_bif(path)
+        >>> network.nodes, network.cpts["Wet"].table[1].round(6)
+        (('Rain', 'Wet'), array([0.333333, 0.333333, 0.333333]))
+        """
+        from pufferfish.models.network_import import bif_cpts
+
+        cpts = bif_cpts(path)
+        try:
+            return cls(cpts)
+        except ModelError as error:
+            raise RecordError(f"{path} holds no valid network: {error}") from error
+
+    @classmethod
+    def from_pyagrum(cls, bn: Any) -> Self:
+        """Take over a ``pyagrum.BayesNet``.
+
+        Rows may be off by what single precision explains, as pyAgrum's own reader of BIF files leaves them.
+
+        Raises
+        ------
+        ModelError
+            If it is no such network, or a row is no distribution.
+        """
+        from pufferfish.models.network_import import pyagrum_cpts
+
+        return cls(pyagrum_cpts(bn))
+
+    @classmethod
+    def from_pgmpy(cls, model: Any) -> Self:
+        """Take over a pgmpy ``DiscreteBayesianNetwork`` (in versions before 1: ``BayesianNetwork``) with its CPDs.
+
+        Raises
+        ------
+        ModelError
+            If it is no such network, lacks a CPD, CPDs disagree about states, or a row is no distribution.
+        """
+        from pufferfish.models.network_import import pgmpy_cpts
+
+        return cls(pgmpy_cpts(model))
 
     def __repr__(self) -> str:
         names = ", ".join(str(node) for node in self.nodes[:6]) + (", …" if len(self.nodes) > 6 else "")
@@ -297,6 +361,9 @@ class BayesianNetwork:
                 f"{self._row(node, cpt, at)} sums to {sums[at]:.12g}, expected 1 (tolerance {TOLERANCE:g}). Rows run "
                 "along the last axis, which is the node's own; divide counts by their sum."
             )
+        # A row that was divided before is left as it is, so that networks come back from files exactly.
+        near = np.abs(sums - 1) <= cpt.table.shape[-1] * np.finfo(np.float64).eps
+        sums = np.where(near, 1.0, sums)
         return CPT(cpt.states, cpt.table / sums[..., None], cpt.parents)
 
     def _row(self, node: Any, cpt: CPT, at: tuple[int, ...]) -> str:

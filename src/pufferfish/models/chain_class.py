@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pufferfish.errors import ModelError
+from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.markov_chain import MarkovChain
 
 __all__ = ["ChainClass", "as_chain_class"]
@@ -64,7 +65,7 @@ class ChainClass:
         return self.chains[0].states
 
     @property
-    def networks(self) -> tuple[()]:
+    def networks(self) -> tuple[BayesianNetwork, ...]:
         """The members that are Bayesian networks: none."""
         return ()
 

@@ -11,11 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from pufferfish.calibration import Calibration
+from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError
 from pufferfish.ledger import Ledger
-from pufferfish.ledger.charges import as_windows
 from pufferfish.ledger.ties import check_start
+from pufferfish.ledger.windows import as_windows
 from pufferfish.model_file import ThetaRecord
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.noise import discrete_laplace_noise
@@ -31,14 +32,21 @@ from pufferfish.release.record import (
     QueryRecord,
     Release,
 )
-from pufferfish.release.values import Database, database_of, exact_value, project_to_simplex, valid_value
+from pufferfish.release.values import (
+    Database,
+    PrivateData,
+    database_of,
+    exact_value,
+    project_to_simplex,
+    valid_value,
+)
 from pufferfish.release.words import not_promised_of, promise_of, secrets_of, versions, warnings_of
 
 __all__ = ["FORMAT", "Release", "project_to_simplex", "release"]
 
 
 def release(
-    data: Sequences | Mapping[Any, Any] | Sequence[Any],
+    data: Sequences | Rows | Mapping[Any, Any] | Sequence[Any],
     query: Query,
     calibration: Calibration,
     *,
@@ -52,9 +60,10 @@ def release(
 
     Parameters
     ----------
-    data : Sequences, mapping, or sequence of states
-        The private data: a table, from :func:`read_sequences`; or one database, a dict from the names of its records to
-        their states (a list of states where records have no names but their order).
+    data : Sequences, Rows, mapping, or sequence of states
+        The private data: a table, from :func:`read_sequences`, or from :func:`read_rows` for networks; or one database,
+        a dict from the names of its records to their states (a list of states where records have no names but their
+        order).
     query : Query
         What is asked; the query the noise was calibrated for.
     calibration : Calibration
@@ -85,33 +94,33 @@ def release(
         If the data holds states the model lacks.
     """
     database = isinstance(data, Mapping | Sequence | np.ndarray) and not isinstance(data, str | bytes)
-    if not (isinstance(data, Sequences) or database) or not isinstance(calibration, Calibration):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not (isinstance(data, Sequences | Rows) or database) or not isinstance(calibration, Calibration):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ParameterError(
-            "release takes data from read_sequences (or one database as a dict or list), a query, and a calibration "
-            "of a mechanism"
+            "release takes data from read_sequences or read_rows (or one database as a dict or list), a query, and a "
+            "calibration of a mechanism"
         )
     if ledger is None and not (window is None and coarsening is None):
         raise ParameterError("window and coarsening say which part of a ledger's base the data are: give ledger too")
     if postprocess not in (None, "valid"):
         raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
-    records = data if isinstance(data, Sequences) else database_of(data, calibration)
-    if ledger is not None and not isinstance(records, Sequences):
-        raise ParameterError("a ledger is tied to a table: read it with read_sequences")
+    records = data if isinstance(data, Sequences | Rows) else database_of(data, calibration)
+    if ledger is not None and isinstance(records, Database):
+        raise ParameterError("a ledger is tied to a table: read it with read_sequences, or read_rows for networks")
     bound, theta = check_query(records, query, calibration), calibration.theta
     check_records(records, calibration)
     check_reading(records, calibration)
     leakage, witness = prove(calibration)
-    exact = exact_value(records, bound, theta.states)
+    exact = exact_value(records, bound, theta)
     unit, step = bound.unit, bound.unit_lipschitz
     draw = discrete_laplace_noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step)
     booked = (
         None
-        if ledger is None or not isinstance(records, Sequences)
+        if ledger is None or isinstance(records, Database)
         else _book(ledger, records, calibration, window, coarsening)
     )
     drawn = draw()
     noisy = [float(v * unit) for v in drawn]
-    values, done = (noisy, None) if postprocess is None else valid_value(noisy, calibration)
+    values, done = (noisy, None) if postprocess is None else valid_value(noisy, calibration, records)
     return Release(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         query=QueryRecord(query.kind, bound.description, list(bound.labels), bound.lipschitz),
@@ -144,19 +153,20 @@ def release(
 
 
 def _book(
-    ledger: Ledger, data: Sequences, calibration: Calibration, window: Any, coarsening: Mapping[Any, Any] | None
+    ledger: Ledger, data: Sequences | Rows, calibration: Calibration, window: Any, coarsening: Mapping[Any, Any] | None
 ) -> LedgerRecord:
-    if isinstance(calibration.theta, ChainClass) and tuple(calibration.length) != tuple(ledger.bound.length):
-        check_start(calibration.theta, as_windows(window, ledger.bound.length))
+    theta, length = calibration.theta, ledger.bound.length
+    if isinstance(theta, ChainClass) and ledger.bound.theta.chains and tuple(calibration.length) != tuple(length):
+        check_start(theta, as_windows(window, length))
     entry = ledger.spend(calibration, data=data, window=window, coarsening=coarsening)
     bound = ledger.bound
     return LedgerRecord(entry.number, entry.spent, ledger.budget, bound.name, bound.theta.origin)
 
 
-def _assumptions(records: Sequences | Database, calibration: Calibration) -> tuple[str, ...]:
-    if not isinstance(records, Sequences):
+def _assumptions(records: PrivateData, calibration: Calibration) -> tuple[str, ...]:
+    if isinstance(records, Database):
         return ()
-    if isinstance(calibration.theta, ChainClass):
+    if isinstance(records, Rows) or isinstance(calibration.theta, ChainClass):
         return records.assumptions
     return (
         records.assumptions[0],
@@ -164,7 +174,10 @@ def _assumptions(records: Sequences | Database, calibration: Calibration) -> tup
     )
 
 
-def _data_record(records: Sequences | Database, calibration: Calibration) -> DataRecord:
+def _data_record(records: PrivateData, calibration: Calibration) -> DataRecord:
+    if isinstance(records, Rows):
+        nodes, cells = len(calibration.theta.networks[0].nodes), sum(records.observed.values())
+        return DataRecord(None, records.records, records.records, cells, nodes, records.base)
     base = records.base if isinstance(records, Sequences) else None
     length = records.length if isinstance(records, Sequences) else calibration.length
     subjects = records.subjects if isinstance(records, Sequences) else 1

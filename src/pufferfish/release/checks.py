@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from pufferfish.calibration import Calibration, Witness
+from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ReleaseRefused
 from pufferfish.mechanisms.mechanism import Mechanism
@@ -12,12 +13,12 @@ from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.secrets import RecordIs
 from pufferfish.queries import BoundQuery, LinearQuery, Query
-from pufferfish.release.values import Database
+from pufferfish.release.values import Database, PrivateData
 
 __all__ = ["check_query", "check_reading", "check_records", "prove"]
 
 
-def check_query(data: Sequences | Database, query: Query, calibration: Calibration) -> BoundQuery:
+def check_query(data: PrivateData, query: Query, calibration: Calibration) -> BoundQuery:
     """Return the query on the records of Θ, refused where the noise is for another."""
     bound = calibration.bound
     if not isinstance(bound, Mechanism):
@@ -26,7 +27,7 @@ def check_query(data: Sequences | Database, query: Query, calibration: Calibrati
         raise ReleaseRefused(
             f"the noise was calibrated for {calibration.query}, not for {query}: calibrate for this query"
         )
-    found = query.bind(calibration.theta.states, calibration.records)
+    found = bound.bind(query)
     known = calibration.linear
     same = type(found) is type(known) and found.unit == known.unit
     if isinstance(found, LinearQuery) and isinstance(known, LinearQuery):
@@ -34,6 +35,11 @@ def check_query(data: Sequences | Database, query: Query, calibration: Calibrati
         same = same and np.array_equal(found.weights, known.weights) and np.array_equal(mine, its)
     if not same:
         raise ReleaseRefused(f"the noise was calibrated for {known.description}, and this is {found.description}")
+    if isinstance(data, Rows) and data.records != bound.rows:
+        raise ReleaseRefused(
+            f"the noise was calibrated for a table of {bound.rows} rows, and this has {data.records}: calibrate with "
+            "length=rows.length"
+        )
     if isinstance(data, Sequences) and isinstance(found, LinearQuery) and found.factors is None:
         here = query.bind(calibration.theta.states, data.records)
         if here.unit != found.unit:
@@ -44,11 +50,21 @@ def check_query(data: Sequences | Database, query: Query, calibration: Calibrati
     return found
 
 
-def check_records(data: Sequences | Database, calibration: Calibration) -> None:
+def check_records(data: PrivateData, calibration: Calibration) -> None:
     """Refuse data whose records are not those that the noise was calibrated for."""
     if isinstance(data, Database):
+        if calibration.records != len(data.states):
+            raise ReleaseRefused("the noise was calibrated for a table of several rows: read it with read_rows")
         return
     linear, theta = calibration.linear, calibration.theta
+    if isinstance(data, Rows):
+        _check_rows(data, calibration)
+        return
+    if theta.networks:
+        raise ReleaseRefused(
+            "Θ is a class of Bayesian networks: read the table, with a column for every node, by read_rows, or give "
+            "one database as a dict from nodes to states"
+        )
     if not isinstance(linear, LinearQuery) or not (isinstance(theta, ChainClass) or theta.only_counts):
         raise ReleaseRefused(f"Θ is a class of {theta.kind}: give the database as a dict from records to states")
     if linear.factors is not None:
@@ -89,6 +105,35 @@ def check_records(data: Sequences | Database, calibration: Calibration) -> None:
             )
 
 
+def _check_rows(rows: Rows, calibration: Calibration) -> None:
+    """Refuse a table that is not about the network's nodes, or lacks what the query reads."""
+    theta, linear = calibration.theta, calibration.linear
+    if not theta.networks:
+        raise ReleaseRefused(
+            f"a table of independent rows is about a Bayesian network, and Θ is a class of {theta.kind}"
+        )
+    network = theta.networks[0]
+    if not isinstance(linear, LinearQuery):
+        raise ReleaseRefused("a function of the database needs its records by name: give a dict, not a table")
+    for node in rows.nodes:
+        if node not in network.node_states or rows.states[node] != network.node_states[node]:
+            raise ReleaseRefused(
+                f"the table was read for another network: column {node!r} has the states {', '.join(rows.states[node])}"
+            )
+    lacking = [node for j, node in enumerate(network.nodes) if linear.reads(j) and node not in rows.nodes]
+    if lacking:
+        raise ReleaseRefused(
+            f"the query reads node {lacking[0]!r}, and the table has no column for it: restrict the query to the "
+            "table's columns by Subset(query, rows.nodes) or Marginals(rows.nodes)"
+        )
+    missing = [n for j, n in enumerate(network.nodes) if linear.reads(j) and rows.observed[n] < rows.records]
+    if missing and not calibration.composes:
+        raise ReleaseRefused(
+            f"{calibration.title} calibrates to the law of the query on whole rows, and column {missing[0]!r} has "
+            "missing cells: use MarkovQuilt, LeakagePropagation or GroupDP"
+        )
+
+
 def _spelled(calibration: Calibration) -> str:
     lengths = [str(chain.records) for chain in calibration.length]
     return ", ".join(lengths[:8]) + (f" and {len(lengths) - 8} more" if len(lengths) > 8 else "")
@@ -106,13 +151,13 @@ def prove(calibration: Calibration) -> tuple[float, Witness]:
     return leakage, witness
 
 
-def check_reading(data: Sequences | Database, calibration: Calibration) -> None:
+def check_reading(data: PrivateData, calibration: Calibration) -> None:
     """Refuse a Θ or a mechanism that needs to know what this way of reading the table leaves open."""
     if calibration.theta.stands_for_more:
         raise ReleaseRefused(
             "the noise was calibrated for pi_min and eigengap alone: give theta, whose states are known"
         )
-    if isinstance(data, Database):
+    if not isinstance(data, Sequences):
         return
     base = data.base
     if calibration.mechanism == "participant-dp" and base.gaps == "independent":

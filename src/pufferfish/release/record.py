@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
 from pufferfish.core import discrete_laplace
+from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.errors import RecordError
 from pufferfish.files import read_record, write_whole
@@ -65,13 +66,18 @@ class MechanismRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DataRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Public facts of the data: how the table was read, and the lengths that are published."""
+    """Public facts of the data: how the table was read, and the lengths that are published.
+
+    For a table of independent rows, ``rows`` says how it was read, ``subjects`` and ``chains`` are their number,
+    ``records`` the cells that were observed, ``longest_chain`` the nodes of the network.
+    """
 
     base: Base | None
     subjects: int
     chains: int
     records: int
     longest_chain: int
+    rows: RowsBase | None = None
 
 
 class LedgerRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,15 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration
+from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.joint_distribution import JointDistribution
+from pufferfish.models.model_class import Theta
 from pufferfish.models.states import state_label
 from pufferfish.queries import FunctionQuery, LinearQuery
 
-__all__ = ["Database", "database_of", "exact_value", "project_to_simplex", "valid_value"]
+__all__ = ["Database", "PrivateData", "database_of", "exact_value", "project_to_simplex", "valid_value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,10 @@ class Database:
     """One database, record by record: the state of each by its name."""
 
     states: Mapping[Any, str]
+
+
+PrivateData = Sequences | Rows | Database
+"""What a query is evaluated on."""
 
 
 def database_of(data: Mapping[Any, Any] | Sequence[Any], calibration: Calibration) -> Database:
@@ -58,7 +64,7 @@ def database_of(data: Mapping[Any, Any] | Sequence[Any], calibration: Calibratio
     return Database(found)
 
 
-def exact_value(data: Sequences | Database, bound: LinearQuery | FunctionQuery, states: tuple[str, ...]) -> list[int]:
+def exact_value(data: PrivateData, bound: LinearQuery | FunctionQuery, theta: Theta) -> list[int]:
     """Return a query's exact outputs, in units.
 
     Raises
@@ -66,6 +72,7 @@ def exact_value(data: Sequences | Database, bound: LinearQuery | FunctionQuery, 
     DataError
         If the data holds states the model lacks.
     """
+    states = theta.states
     if isinstance(data, Database):
         if isinstance(bound, FunctionQuery):
             return list(bound.function(data.states))
@@ -73,8 +80,26 @@ def exact_value(data: Sequences | Database, bound: LinearQuery | FunctionQuery, 
         return list(bound.value([order[state] for state in data.states.values()]))
     if not isinstance(bound, LinearQuery):
         raise ParameterError("a function of the database needs its records by name: give a dict, not a table")
+    if isinstance(data, Rows):
+        return _of_rows(data, bound, theta)
     counts = _in_model_order(data, states)
     return [sum(int(w) * int(c) for w, c in zip(row, counts, strict=True)) for row in bound.weights]
+
+
+def _of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> list[int]:
+    """Return the sum over nodes of what they add, in whole numbers of any size."""
+    totals = [0] * len(query.weights)
+    assert query.domains is not None
+    for node in rows.nodes:
+        place = theta.networks[0].place(node)
+        if not query.reads(place):
+            continue
+        factors = [1] * len(totals) if query.factors is None else np.ravel(query.factors[place]).tolist()
+        factors = factors * len(totals) if len(factors) < len(totals) else factors
+        counts = rows.counts[node].tolist()
+        for m, row in enumerate(query.weights[:, query.domains[place]].tolist()):
+            totals[m] += factors[m] * sum(w * c for w, c in zip(row, counts, strict=True))
+    return totals
 
 
 def _in_model_order(data: Sequences, states: tuple[str, ...]) -> list[int]:
@@ -89,8 +114,8 @@ def _in_model_order(data: Sequences, states: tuple[str, ...]) -> list[int]:
     return [totals.get(name, 0) for name in states]
 
 
-def valid_value(noisy: list[float], calibration: Calibration) -> tuple[list[float], str]:
-    """Return the nearest possible value, and what was done.
+def valid_value(noisy: list[float], calibration: Calibration, data: PrivateData) -> tuple[list[float], str]:
+    """Return the nearest possible value, and what was done; of the data only public numbers are used.
 
     Raises
     ------
@@ -100,8 +125,15 @@ def valid_value(noisy: list[float], calibration: Calibration) -> tuple[list[floa
     linear = calibration.linear
     if not isinstance(linear, LinearQuery):
         raise ParameterError("which values a function can have is not known: leave postprocess out")
-    factors = [1] * calibration.records if linear.factors is None else linear.factors.tolist()
-    positive, negative = sum(c for c in factors if c > 0), sum(-c for c in factors if c < 0)
+    times = _observed(data, calibration)
+    if linear.blocks:
+        found = np.array(noisy)
+        for outputs, place in linear.blocks:
+            found[list(outputs)] = project_to_simplex(found[list(outputs)], float(times[place] * linear.unit))
+        return [float(v) for v in found], "projected, column by column, to the nearest non-negative counts of its total"
+    factors = [1] * len(times) if linear.factors is None else linear.factors.tolist()
+    positive = sum(c * n for c, n in zip(factors, times, strict=True) if c > 0)
+    negative = sum(-c * n for c, n in zip(factors, times, strict=True) if c < 0)
     if calibration.query.is_histogram:
         total = float(positive * linear.unit)
         values = project_to_simplex(np.array(noisy), total)
@@ -110,6 +142,14 @@ def valid_value(noisy: list[float], calibration: Calibration) -> tuple[list[floa
     low = float((least * positive - most * negative) * linear.unit)
     high = float((most * positive - least * negative) * linear.unit)
     return [min(max(v, low), high) for v in noisy], f"clipped to the possible range {low:g} to {high:g}"
+
+
+def _observed(data: PrivateData, calibration: Calibration) -> list[int]:
+    """Return how often every record was observed: a node of a network once for every row whose cell is there."""
+    if not isinstance(data, Rows):
+        return [1] * calibration.records
+    network = calibration.theta.networks[0]
+    return [data.observed.get(node, 0) for node in network.nodes]
 
 
 def project_to_simplex(values: NDArray[np.float64], total: float = 1.0) -> NDArray[np.float64]:

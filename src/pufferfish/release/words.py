@@ -31,7 +31,11 @@ def promise_of(calibration: Calibration) -> str:
     epsilon, secrets = calibration.epsilon, secrets_of(calibration)
     factor = f"e^{epsilon:g}" + (f" = {math.exp(epsilon):.4g}" if epsilon < 700 else "")
     if secrets is None:
-        record = " (the state of one subject at one time)" if isinstance(calibration.theta, ChainClass) else ""
+        record = ""
+        if isinstance(calibration.theta, ChainClass):
+            record = " (the state of one subject at one time)"
+        elif calibration.theta.networks:
+            record = " (one cell of one row)"
         about = (
             f"if any one record{record} has one value as if it has another, for every record, every two values it can "
             "have, and every distribution in Θ"
@@ -74,7 +78,9 @@ def not_promised_of(calibration: Calibration, booked: LedgerRecord | None) -> li
     return [
         "Distributions outside Θ: if the records follow another law, more can leak.",
         facts,
-        "Who is in the data, how many records each subject has and when, is taken as public.",
+        "Who is in the data, how many rows it has and which cells are missing, is taken as public."
+        if calibration.theta.networks
+        else "Who is in the data, how many records each subject has and when, is taken as public.",
         others,
     ]
 

@@ -75,11 +75,17 @@ def draw_release(release: "Release") -> "Figure":
         rotation_mode="anchor" if crowded else "default",
     )
     axes.set_ylabel(
-        {"histogram": "share of records", "histogram-counts": "records"}.get(release.query.kind, release.query.kind)
+        {
+            "histogram": "share of records",
+            "histogram-counts": "records",
+            "marginals": "share of rows",
+            "marginal-counts": "rows",
+        }.get(release.query.kind, release.query.kind)
     )
     if len(labels) > 1 and release.data.base is not None:
         axes.set_xlabel(_short(release.data.base.state), parse_math=False)
-    axes.set_title(f"{release.mechanism.title}, ε = {release.epsilon:g}, n = {release.data.records:,}", loc="left")
+    n = f"n = {release.data.records:,}" if release.data.rows is None else f"{release.data.subjects:,} rows"
+    axes.set_title(f"{release.mechanism.title}, ε = {release.epsilon:g}, {n}", loc="left")
     shown = "released value" + (" (post-processed)" if release.postprocessing else "")
     figure.legend(
         [bars, lines],

@@ -314,7 +314,7 @@ def test_a_filter_on_a_node_is_refused(where, columns):
         (pf.ModelClass((pf.Cliques.of_sizes([2], lambda n: [0.5, 0, 0.5]),)), "network[0] is Cliques, expected"),
         ([NETWORK, network_of(rain=["no", "yes"])], "network[1] has the nodes rain and network[0] rain, wind, wet"),
         (
-            pf.ModelClass((network_of(a=["x", "y", "z"], b=["x", "y"]), network_of(a=["x", "y"], b=["x", "y", "z"]))),
+            [network_of(a=["x", "y", "z"], b=["x", "y"]), network_of(a=["x", "y"], b=["x", "y", "z"])],
             "node 'a' has the states x, y in network[1] and x, y, z in network[0]: all share their states",
         ),
     ],

@@ -140,7 +140,7 @@ def test_bad_support() -> None:
     [
         ({"length": 10}, "needs theta, or both pi_min and eigengap"),
         ({"length": 10, "pi_min": 0.2}, "needs theta, or both"),
-        ({"pi_min": 0.2, "eigengap": 1.0}, "needs length"),
+        ({"pi_min": 0.2, "eigengap": 1.0}, "length is missing"),
         ({"pi_min": 0.6, "eigengap": 1.0, "length": 10}, "pi_min is 0.6"),
         ({"pi_min": 0.0, "eigengap": 1.0, "length": 10}, "pi_min is 0.0"),
         ({"pi_min": math.nan, "eigengap": 1.0, "length": 10}, "pi_min is nan"),

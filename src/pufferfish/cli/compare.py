@@ -1,0 +1,112 @@
+"""``pufferfish compare``: the noise of every mechanism, before anything is spent."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from pufferfish.cli.options import QUERY_HELP, node_names, parse_lengths, parse_query, table_options
+from pufferfish.cli.printing import number, print_table, progress
+from pufferfish.cli.tables import read_under
+from pufferfish.cli.targets import check_picture
+from pufferfish.comparison import Comparison, compare
+from pufferfish.data import Rows
+from pufferfish.errors import ParameterError, printable
+from pufferfish.files import check_writable
+from pufferfish.mechanisms.mechanism import as_epsilon
+from pufferfish.model_file import read_model
+from pufferfish.report.plot import draw_noise, save_figure
+
+__all__ = ["compare_command"]
+
+_FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
+"""At which multiples of ε ``compare --plot`` looks too."""
+
+
+@click.command("compare")
+@click.argument("model_path", metavar="MODEL", type=str)
+@click.option(
+    "--length",
+    "lengths",
+    multiple=True,
+    metavar="N",
+    help="Records of one chain; repeat, or N1,N2,…. For a network the rows of its table [default: 1].",
+)
+@click.option("--table", type=click.Path(path_type=Path), help="Take the (public) lengths from a table instead.")
+@table_options()
+@click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
+@click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
+@click.option("--epsilon", required=True, type=float, help="Privacy parameter ε, above 0.")
+@click.option("--plot", "plot_path", metavar="FILE", help="Draw the noise from ε/10 to 10 ε (.png, .svg, .pdf).")
+def compare_command(
+    model_path: str,
+    lengths: tuple[str, ...],
+    table: Path | None,
+    query_text: str | None,
+    secrets: str | None,
+    epsilon: float,
+    plot_path: str | None,
+    **reading: Any,
+) -> None:
+    """Noise of every mechanism under MODEL, before anything is spent.
+
+    \b
+    Example:
+      pufferfish compare model.json --length 5000 --query histogram --epsilon 1
+      pufferfish compare asia.bif --columns lung,bronc --query marginal-counts --epsilon 1
+    """
+    epsilon = as_epsilon(epsilon)
+    if plot_path is not None:
+        check_picture(plot_path)
+        check_writable(plot_path)
+    model = read_model(model_path)
+    theta = model.theta
+    secret, nodes = node_names(secrets, theta), node_names(reading["columns"], theta)
+    query = parse_query(query_text, theta, nodes)
+    if (table is not None and lengths) or (table is None and not lengths and not theta.networks):
+        raise ParameterError("give the chains' lengths by --length N, or a --table to take them from")
+    if table is not None:
+        data = read_under(table, model, reading)
+        length: Any = data.length
+        query = parse_query(query_text, theta, data.nodes if isinstance(data, Rows) else None)
+    else:
+        length = _rows(lengths) if theta.networks else parse_lengths(lengths)
+    with progress("comparing mechanisms"):
+        rows = compare(theta, query, epsilon, length, secrets=secret)
+    click.echo(printable(f"{query.kind} at ε = {epsilon:g}; Θ: {theta.origin}"))
+    _print_comparison(rows)
+    if plot_path is not None:
+        with progress("comparing at other ε"):
+            others = {e: compare(theta, query, e, length, secrets=secret) for e in (epsilon * f for f in _FACTORS)}
+        save_figure(draw_noise({epsilon: rows} | others), plot_path)
+        click.echo(f"written: {plot_path}")
+
+
+def _rows(lengths: tuple[str, ...]) -> int:
+    """Return the number of rows of a network's table."""
+    found = parse_lengths(lengths) or [1]
+    if len(found) > 1:
+        raise ParameterError("give one --length for a network: the number of rows of its table")
+    return found[0]
+
+
+def _print_comparison(rows: Comparison) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("mechanism")
+    for heading in ("scale", "noise multiplier", "expected L1 error", "/ lower bound", "seconds"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        if row.reason is not None:
+            table.add_row(row.title, "N/A", "", "", "", "")
+        else:
+            numbers = (row.scale, row.noise_multiplier, row.expected_l1_error)
+            ratio = "" if row.over_lower_bound is None else f"{row.over_lower_bound:.4g}"
+            table.add_row(row.title, *(number(v or 0.0) for v in numbers), ratio, f"{row.seconds:.2f}")
+    print_table(table)
+    lower = next((row.lower_bound for row in rows if row.lower_bound), None)
+    if lower is not None:
+        click.echo(f"lower bound: Laplace noise of a scale below {number(lower)} cannot give this guarantee")
+    for row in rows:
+        if row.reason is not None:
+            click.echo(printable(f"{row.title}: N/A, {row.reason}"))

@@ -1,0 +1,123 @@
+"""``pufferfish ledger``: one budget for many releases of the same table."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from pufferfish.cli.options import DEFAULT_MECHANISM, bound_named, secret_settings, table_options
+from pufferfish.cli.printing import number, print_table
+from pufferfish.cli.tables import read_under
+from pufferfish.data import Rows, RowsBase, Sequences
+from pufferfish.data.sequences import Base
+from pufferfish.errors import ParameterError, RecordError, printable
+from pufferfish.files import check_writable
+from pufferfish.ledger import Ledger
+from pufferfish.mechanisms import BOUNDS
+from pufferfish.model_file import read_model
+
+__all__ = ["ledger_group"]
+
+
+@click.group("ledger")
+def ledger_group() -> None:
+    """One budget for many releases of the same table.
+
+    \b
+    Example:
+      pufferfish ledger create book.json --model model.json --budget 2 --table steps.csv --state activity --subject id
+      pufferfish release steps.csv --state activity --subject id --model model.json --epsilon 0.5
+                                   --ledger book.json --output first.json
+      pufferfish ledger show   book.json
+    """
+
+
+@ledger_group.command("create")
+@click.argument("ledger_path", metavar="FILE")
+@click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
+@click.option("--budget", required=True, type=float, help="The most that all releases may leak together, above 0.")
+@click.option("--table", required=True, type=click.Path(path_type=Path), help="The table whose releases are charged.")
+@table_options()
+@click.option(
+    "--mechanism",
+    "mechanism_name",
+    type=click.Choice([m.name for m in BOUNDS]),
+    help=f"What proves how much the releases leak together [default: {DEFAULT_MECHANISM}; markov-quilt for networks "
+    "that are no trees].",
+)
+@click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
+def ledger_create_command(
+    ledger_path: str,
+    model_path: str,
+    budget: float,
+    table: Path,
+    mechanism_name: str | None,
+    secrets: str | None,
+    **reading: Any,
+) -> None:
+    """Make a ledger for TABLE, read in one way: its records, states, filter and bins.
+
+    \b
+    Example, a table of states over time:
+      pufferfish ledger create book.json --model model.json --budget 2 \
+        --table steps.csv --state activity --subject id --time minute --max-gap 10min
+    Example, a table with one row per subject and one column per node of a network:
+      pufferfish ledger create book.json --model asia.bif --budget 2 --table patients.csv
+    """
+    if check_writable(ledger_path).exists():
+        if any(Path(source).exists() and Path(ledger_path).samefile(source) for source in (table, model_path)):
+            raise ParameterError(f"{ledger_path} is the file to be read: it would be lost; name another")
+        raise RecordError(f"{ledger_path} exists, and a ledger is never replaced: name another file")
+    model = read_model(model_path)
+    mechanism = bound_named(mechanism_name, model.theta)
+    settings = secret_settings(secrets, mechanism, model.theta)
+    data = read_under(table, model, reading)
+    ledger = Ledger(mechanism.of(model.theta, data.length, **settings), budget, base=data.base)
+    ledger.save(ledger_path)
+    click.echo(f"ledger for {_size(data)}, budget {budget:g}")
+    click.echo(f"written: {ledger_path}")
+
+
+@ledger_group.command("show")
+@click.argument("ledger_path", metavar="FILE")
+def ledger_show_command(ledger_path: str) -> None:
+    """Show the releases in a ledger, what they leak together, and what is left.
+
+    \b
+    Example:
+      pufferfish ledger show book.json
+    """
+    ledger = Ledger.open(ledger_path)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("", "when (UTC)", "what"):
+        table.add_column(heading)
+    for heading in ("alone", "together"):
+        table.add_column(heading, justify="right")
+    for entry in ledger.entries:
+        alone = "" if entry.epsilon is None else number(entry.epsilon)
+        what = Text(printable(entry.what + (", a part" if entry.windows else "")))
+        table.add_row(str(entry.number), entry.created[:19], what, alone, number(entry.spent))
+    if ledger.entries:
+        print_table(table)
+    base = ledger.base
+    if base is not None:
+        click.echo(printable(f"table {base.source}, {_columns(base)}; Θ: {ledger.bound.theta.origin}"))
+    click.echo(
+        f"spent {number(ledger.spent)} of {number(ledger.budget)} by {ledger.bound.title}, "
+        f"remaining {number(ledger.remaining)}"
+    )
+
+
+def _size(data: Sequences | Rows) -> str:
+    if isinstance(data, Rows):
+        return f"{data.records:,} rows with {len(data.nodes):,} nodes each"
+    return f"{data.records:,} records in {len(data.length):,} chains"
+
+
+def _columns(base: Base | RowsBase) -> str:
+    if isinstance(base, Base):
+        return f"column {base.state}"
+    names = list(base.columns.values())
+    return f"columns {', '.join(names[:8])}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")

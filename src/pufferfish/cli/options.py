@@ -1,0 +1,157 @@
+"""Options that several commands share, and how their texts are read."""
+
+import csv
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from pufferfish.errors import ParameterError, QueryError
+from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, LeakagePropagation, MarkovQuilt, Mechanism
+from pufferfish.models.model_class import Theta
+from pufferfish.queries import Count, Frequency, Histogram, Marginals, Mean, Query, Subset, Sum
+
+__all__ = [
+    "DEFAULT_MECHANISM",
+    "QUERY_HELP",
+    "bound_named",
+    "mechanism_named",
+    "node_names",
+    "parse_lengths",
+    "parse_query",
+    "secret_settings",
+    "split_list",
+    "table_options",
+]
+
+DEFAULT_MECHANISM = LeakagePropagation.name
+
+QUERY_HELP = (
+    "histogram (shares), histogram-counts, count:STATE,…, frequency:STATE,…, sum:V1,V2,… or mean:STATE=V,…; for "
+    "networks also marginals (shares in every column) and marginal-counts [default: histogram; marginals for networks]"
+)
+
+
+def table_options(*, networks: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Options that say how a table is read: of chains, or of networks too."""
+    not_here = "; not for networks" if networks else ""
+    columns = click.option(
+        "--columns", metavar="A,B,…", help="Nodes of a network to read [default: all with a column]."
+    )
+    options = [
+        click.option(
+            "--state", required=not networks, metavar="COL", help=f"Column of states, or of numbers to bin{not_here}."
+        ),
+        *([columns] if networks else []),
+        click.option("--subject", metavar="COL", help="Column of the independent unit; without it, one chain."),
+        click.option("--time", metavar="COL", help="Column of times (ISO date-times, dates, or numbers)."),
+        click.option("--max-gap", metavar="LEN", help="Longest step between consecutive records: 10min, 1h, 90s, …"),
+        click.option("--step", metavar="LEN", help="Length of one step [default: the most frequent one]."),
+        click.option("--bins", metavar="EDGES", help='Edges of bins of a numeric column: "0,200,...,10200".'),
+        click.option("--where", metavar="EXPR", help="Rows to keep, such as \"awake and group == 'A'\"."),
+        click.option(
+            "--missing",
+            type=click.Choice(["unobserved", "split", "refuse"]),
+            help="Records without a state: not observed; a public gap; or an error "
+            f"[default: unobserved{'; refuse for networks' if networks else ''}].",
+        ),
+        click.option(
+            "--gaps",
+            type=click.Choice(["unobserved", "independent"]),
+            default="unobserved",
+            show_default=True,
+            help="A subject's segments: one chain with unobserved records, or independent chains (as in the paper).",
+        ),
+    ]
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def mechanism_named(name: str | None, theta: Theta) -> type[Mechanism]:
+    """Return the mechanism that ``--mechanism`` names: by default propagation, or quilts where it does not apply."""
+    if name is None:
+        return LeakagePropagation if LeakagePropagation.supports(theta) is None else MarkovQuilt
+    return next(mechanism for mechanism in MECHANISMS if mechanism.name == name)
+
+
+def secret_settings(text: str | None, mechanism: type[Mechanism], theta: Theta) -> dict[str, Any]:
+    """Return what ``--secrets`` means for a mechanism."""
+    secrets = node_names(text, theta)
+    if secrets is None:
+        return {}
+    if not issubclass(mechanism, MarkovQuilt | LeakagePropagation):
+        raise ParameterError(
+            f"--secrets is for {MarkovQuilt.name} and {LeakagePropagation.name}: {mechanism.title} keeps all secret"
+        )
+    return {"secrets": secrets}
+
+
+def bound_named(name: str | None, theta: Theta) -> type[InfluenceBound]:
+    """Return the mechanism that ``--mechanism`` names, of those that compose; the same default."""
+    found = mechanism_named(name, theta)
+    return next(bound for bound in BOUNDS if bound is found)
+
+
+def parse_query(text: str | None, theta: Theta, nodes: Sequence[Any] | None = None) -> Query:
+    """Return the query of ``--query``; for networks restricted to the nodes that a table has."""
+    if not theta.networks:
+        return _parse(text or "histogram")
+    if text in (None, "marginals", "marginal-counts"):
+        return Marginals(nodes, relative=text != "marginal-counts")
+    found = _parse(text or "")
+    return found if nodes is None else Subset(found, nodes)
+
+
+def node_names(text: str | None, theta: Theta) -> list[Any] | None:
+    """Return the nodes of a list with commas, as the network names them."""
+    if text is None:
+        return None
+    if not theta.networks:
+        raise ParameterError("--columns and --secrets name nodes of a network, and the model is made of Markov chains")
+    network = theta.networks[0]
+    return [network.nodes[network.place(name)] for name in split_list(text)]
+
+
+def _parse(text: str) -> Query:
+    kind, _, argument = text.partition(":")
+    parts = split_list(argument)
+    if kind in ("histogram", "histogram-counts") and not argument:
+        return Histogram(relative=kind == "histogram")
+    if kind in ("count", "frequency") and parts:
+        return Count(parts) if kind == "count" else Frequency(parts)
+    if kind in ("sum", "mean") and parts:
+        of = Sum if kind == "sum" else Mean
+        named = [part.partition("=") for part in parts]
+        if all(equals for _, equals, _ in named):
+            values = {state.strip(): value for state, _, value in named}
+            if len(values) < len(named):
+                raise QueryError(f"query {text!r} gives a state two values: each state has one")
+            return of(values)
+        return of(parts)
+    raise QueryError(f"query {text!r} is not understood. Queries: {QUERY_HELP}")
+
+
+def split_list(text: str) -> list[str]:
+    """Parts of a list with commas; a part in double quotes may hold some."""
+    try:
+        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise ParameterError(f'{text!r} is no list: {error}; quote a part with commas as "a,b"') from error
+    return [part.strip() for part in (rows[0] if rows else []) if part.strip()]
+
+
+def parse_lengths(texts: tuple[str, ...]) -> list[int]:
+    """Return the lengths of all ``--length``, each one or several with commas."""
+    return [_whole(part) for text in texts for part in text.split(",")]
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text.strip().replace("_", ""))
+    except ValueError:
+        raise ParameterError(f"--length is {text!r}, expected a whole number of records") from None

@@ -1,0 +1,44 @@
+"""Tables and numbers on standard output, progress on standard error."""
+
+import math
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from pufferfish.core.progress import listening
+
+__all__ = ["number", "print_table", "progress", "rounded"]
+
+
+@contextmanager
+def progress(what: str) -> Generator[None]:
+    """Show a bar on standard error while something long runs."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
+
+        def listen(stage: str, share: float) -> None:
+            bar.update(task, description=f"{what}: {stage}" if stage != what else what, completed=share, total=1.0)
+
+        with listening(listen):
+            yield
+
+
+def print_table(table: Table) -> None:
+    """Print a table at its own width: a cut number would be a wrong number."""
+    Console(width=10_000, soft_wrap=True).print(table)
+
+
+def number(value: float) -> str:
+    """Write a number to six digits."""
+    return f"{value:.6g}"
+
+
+def rounded(value: float, scale: float) -> str:
+    """Write a value to three digits of its noise: more would be noise."""
+    decimals = max(0, 2 - math.floor(math.log10(scale)))
+    return f"{value:,.{decimals}f}" if decimals <= 9 and abs(value) < 1e15 else f"{value:.6g}"

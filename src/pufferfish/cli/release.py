@@ -1,0 +1,149 @@
+"""``pufferfish release``: a statistic of a table, with noise."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from pufferfish.cli.options import (
+    DEFAULT_MECHANISM,
+    QUERY_HELP,
+    mechanism_named,
+    parse_query,
+    secret_settings,
+    table_options,
+)
+from pufferfish.cli.printing import number, print_table, progress, rounded
+from pufferfish.cli.tables import fingerprint, read_under
+from pufferfish.cli.targets import check_targets
+from pufferfish.data import Rows
+from pufferfish.errors import ParameterError, printable
+from pufferfish.ledger import Ledger
+from pufferfish.mechanisms import BOUNDS, MECHANISMS
+from pufferfish.mechanisms.mechanism import as_epsilon
+from pufferfish.model_file import Model, read_model
+from pufferfish.release import Release, release
+
+__all__ = ["release_command"]
+
+
+@click.command("release")
+@click.argument("table", type=click.Path(path_type=Path))
+@table_options()
+@click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
+@click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
+@click.option("--epsilon", type=float, help="Privacy parameter ε of this release, above 0.")
+@click.option("--up-to", type=float, metavar="E", help="With --ledger, instead: what may be spent in all after it.")
+@click.option(
+    "--mechanism",
+    "mechanism_name",
+    type=click.Choice([m.name for m in MECHANISMS]),
+    help=f"How the noise is calibrated [default: {DEFAULT_MECHANISM}; markov-quilt for networks that are no trees]; "
+    "with --up-to by the ledger's own.",
+)
+@click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
+@click.option("--valid", is_flag=True, help="Post-process to a possible value (a histogram that sums to its total).")
+@click.option("--output", required=True, metavar="FILE", help="Where the release is written, as JSON.")
+@click.option("--plot", "plot_path", metavar="FILE", help="Where a picture is drawn (.png, .svg, .pdf).")
+@click.option("--overwrite", is_flag=True, help="Replace the record of an earlier release.")
+@click.option("--ledger", "ledger_path", metavar="FILE", help="Ledger that this release is charged to.")
+def release_command(
+    table: Path,
+    model_path: str,
+    query_text: str | None,
+    epsilon: float | None,
+    up_to: float | None,
+    mechanism_name: str | None,
+    secrets: str | None,
+    valid: bool,
+    output: str,
+    plot_path: str | None,
+    overwrite: bool,
+    ledger_path: str | None,
+    **reading: Any,
+) -> None:
+    """Release a statistic of TABLE with noise that accounts for correlation.
+
+    A table of states over time, or, with a network as model, of one row per subject and one column per node.
+
+    \b
+    Example:
+      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min \\
+        --model model.json --query histogram --epsilon 1 --output release.json --plot release.png
+      pufferfish release patients.csv --model asia.bif --columns lung,bronc --epsilon 1 --output release.json
+    """
+    if (epsilon is None) == (up_to is None):
+        raise ParameterError("give --epsilon, or with --ledger instead --up-to: what may be spent in all after this")
+    if up_to is not None and (ledger_path is None or mechanism_name is not None or secrets is not None):
+        raise ParameterError("--up-to needs --ledger, whose mechanism calibrates: leave out --mechanism and --secrets")
+    if epsilon is not None:
+        as_epsilon(epsilon)
+    inputs = (table, model_path, *([ledger_path, f"{ledger_path}.lock"] if ledger_path else []))
+    check_targets(output, plot_path, inputs=inputs, keep="--output", overwrite=overwrite)
+    model = read_model(model_path)
+    mechanism = mechanism_named(mechanism_name, model.theta)
+    settings = secret_settings(secrets, mechanism, model.theta)
+    parse_query(query_text, model.theta)
+    ledger = None if ledger_path is None else Ledger.open(ledger_path)
+    if ledger is not None and ledger.bound.theta.kind != model.theta.kind:
+        raise ParameterError(
+            f"{ledger_path} is about {ledger.bound.theta.kind}, and {model_path} holds {model.theta.kind}: "
+            "name the ledger of this table"
+        )
+    data = read_under(table, model, reading)
+    query = parse_query(query_text, model.theta, data.nodes if isinstance(data, Rows) else None)
+    with progress("calibrating noise"):
+        if ledger is None or epsilon is not None:
+            bound = mechanism.of(model.theta, data.length, **settings)
+            calibration = bound.calibrate(query, as_epsilon(epsilon))
+        else:
+            calibration = ledger.calibrate(query, up_to=up_to, length=data.length)
+    warnings = _warnings(table, model)
+    postprocess = "valid" if valid else None
+    with progress("releasing"):
+        found = release(data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
+    found.to_json(output)
+    if plot_path is not None:
+        found.plot(plot_path)
+    _print_release(found)
+    for text in found.warnings:
+        click.echo(f"warning: {text}", err=True)
+    written = [output] + ([plot_path] if plot_path else [])
+    click.echo(f"written: {', '.join(written)}")
+
+
+def _warnings(table: Path, model: Model) -> tuple[str, ...]:
+    if model.fitted_on is None or model.fitted_on != fingerprint(table):
+        return ()
+    return (
+        "The model was fitted to this very table. The noise then depends on the secrets it should hide: "
+        "take this release as a comparison, not as a guarantee.",
+    )
+
+
+def _print_release(found: Release) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column(found.query.kind)
+    for heading in ("value", "± 95%"):
+        table.add_column(heading, justify="right")
+    error = found.accuracy(0.05)
+    for label, value in zip(found.query.labels, found.values, strict=True):
+        table.add_row(Text(printable(label)), rounded(value, found.scale), rounded(error, found.scale))
+    print_table(table)
+    click.echo(
+        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {found.scale:.6g} on each "
+        f"of {len(found.values)} values; all are within {rounded(found.accuracy(0.05, joint=True), found.scale)} "
+        "with 95% probability"
+    )
+    if found.ledger is not None:
+        booked = found.ledger
+        click.echo(f"ledger: number {booked.entry}, spent {number(booked.spent)} of {number(booked.budget)} in all")
+    if found.mechanism.name not in {bound.name for bound in BOUNDS}:
+        click.echo(found.not_promised[-1])
+    if found.postprocessing:
+        click.echo(f"post-processed: {found.postprocessing}")
+    click.echo(found.promise)
+    for text in found.assumptions:
+        click.echo(printable(f"assumed: {text}"))

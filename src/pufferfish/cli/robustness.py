@@ -1,0 +1,54 @@
+"""``pufferfish robustness``: how much more leaks to an adversary whose belief is outside of a model."""
+
+import click
+
+from pufferfish.cli.options import parse_lengths
+from pufferfish.cli.printing import number, progress
+from pufferfish.cli.tables import step_length
+from pufferfish.errors import ParameterError, printable
+from pufferfish.mechanisms.mechanism import as_epsilon
+from pufferfish.model_file import chains_of, read_model
+from pufferfish.robustness import robustness
+
+__all__ = ["robustness_command"]
+
+
+@click.command("robustness")
+@click.argument("model_path", metavar="MODEL", type=str)
+@click.argument("belief_path", metavar="BELIEF", type=str)
+@click.option(
+    "--length",
+    "lengths",
+    multiple=True,
+    required=True,
+    metavar="N",
+    help="Steps of one chain, unobserved ones included; repeat, or N1,N2,….",
+)
+@click.option("--epsilon", type=float, help="Privacy parameter ε under MODEL: say what it is under BELIEF.")
+def robustness_command(model_path: str, belief_path: str, lengths: tuple[str, ...], epsilon: float | None) -> None:
+    """How much more leaks if an adversary's BELIEF is outside of MODEL: ε + 2Δ (Theorem 2.4).
+
+    \b
+    Example:
+      pufferfish robustness model.json belief.json --length 10 --epsilon 1
+    """
+    epsilon = None if epsilon is None else as_epsilon(epsilon)
+    model, belief = (chains_of(read_model(path), path) for path in (model_path, belief_path))
+    if model.bins != belief.bins:
+        raise ParameterError(f"{model_path} and {belief_path} have other bins: their states mean different things")
+    if model.step is not None and belief.step is not None and step_length(model.step) != step_length(belief.step):
+        raise ParameterError(f"transitions of {model_path} take {model.step}, of {belief_path} {belief.step}")
+    with progress("comparing belief and model"):
+        found = robustness(model.theta, belief.theta, parse_lengths(lengths))
+    click.echo(printable(f"Θ: {model.theta.origin}; belief: {belief.theta.origin}"))
+    if found.reason is not None:
+        click.echo(printable(f"Δ is infinite: {found.reason}"))
+        click.echo("Nothing follows for this belief from privacy under Θ; a Θ that contains it, or one like it, does")
+        return
+    click.echo(f"Δ = {number(found)}")
+    if found.secret is not None:
+        click.echo(printable(f"decided by: {found.secret} ({found.direction})"))
+    click.echo(f"closest member of Θ: number {found.theta} (from 0); worst belief: number {found.belief}")
+    if epsilon is not None:
+        effective = number(found.effective_epsilon(epsilon))
+        click.echo(f"what is private at ε = {epsilon:g} under Θ leaks at most ε + 2Δ = {effective} to this belief")

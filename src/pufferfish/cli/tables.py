@@ -1,0 +1,69 @@
+"""Tables, read as a model says."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from pufferfish.cli.options import node_names
+from pufferfish.cli.printing import progress
+from pufferfish.data import Rows, Sequences, read_rows, read_sequences
+from pufferfish.data.durations import parse_duration
+from pufferfish.errors import DataError, ParameterError
+from pufferfish.model_file import Model
+
+__all__ = ["fingerprint", "read_under", "step_length"]
+
+
+_OF_CHAINS = ("state", "time", "max_gap", "step", "bins")
+
+
+def read_under(table: Path, model: Model, reading: dict[str, Any]) -> Sequences | Rows:
+    """Read a table as a model says: as chains of states, or as independent rows of the nodes of a network."""
+    return _rows(table, model, reading) if model.theta.networks else _sequences(table, model, reading)
+
+
+def _rows(table: Path, model: Model, reading: dict[str, Any]) -> Rows:
+    given = [name for name in _OF_CHAINS if reading[name] is not None]
+    if given or reading["gaps"] != "unobserved":
+        option = (given[0] if given else "gaps").replace("_", "-")
+        raise ParameterError(f"--{option} is for Markov chains; a network's table has a column for every node")
+    with progress("reading the table"):
+        return read_rows(
+            table,
+            model.theta.networks,
+            columns=node_names(reading["columns"], model.theta),
+            subject=reading["subject"],
+            where=reading["where"],
+            missing=reading["missing"] or "refuse",
+        )
+
+
+def _sequences(table: Path, model: Model, reading: dict[str, Any]) -> Sequences:
+    """Read a table by the model's states, and its bins unless others are given; refuse records of another step."""
+    node_names(reading["columns"], model.theta)
+    options = {name: value for name, value in reading.items() if name != "columns"}
+    if options["state"] is None:
+        raise ParameterError("give --state: the column of states")
+    options["missing"] = options["missing"] or "unobserved"
+    if options["bins"] is None and model.bins is not None:
+        options["bins"] = model.bins
+    with progress("reading the table"):
+        sequences = read_sequences(table, states=model.theta.states, **options)
+    step = sequences.base.step
+    if step is not None and model.step is not None and step_length(step) != step_length(model.step):
+        raise DataError(
+            f"the model's transitions take {model.step}, the table's records are {step} apart: use a model of this "
+            f"step, or give --step {model.step} if that is what they are"
+        )
+    return sequences
+
+
+def step_length(step: str) -> float:
+    """Return how long a step is, to compare it: 60min is 1h."""
+    return float(parse_duration(step, "step").value)
+
+
+def fingerprint(table: Path) -> str:
+    """Return a hash of the file, by which a model knows the table it was fitted to."""
+    with table.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

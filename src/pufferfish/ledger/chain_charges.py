@@ -1,0 +1,179 @@
+"""Charges on Markov chains: one matrix for every record that a release reads, in windows and coarser states."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.calibration import Calibration
+from pufferfish.data.sequences import Base, Sequences
+from pufferfish.errors import ParameterError, ReleaseRefused
+from pufferfish.ledger.book import AnyBase, Entry
+from pufferfish.ledger.charges import (
+    Charging,
+    Distance,
+    check_distance,
+    check_tied,
+    composing,
+    in_decimals,
+    scale_of,
+    sum_up,
+    whole,
+)
+from pufferfish.ledger.ties import CHAIN_TIES, check_lengths, check_start, groups_of
+from pufferfish.ledger.windows import Windows, as_windows, windows_read
+from pufferfish.mechanisms.base import InfluenceBound
+from pufferfish.mechanisms.losses import Profile
+
+__all__ = ["ChainCharge", "ChainCharging"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainCharge:
+    """The record-level loss of one release: ``distance[x][x'] / scale`` in every record that it reads.
+
+    Parameters
+    ----------
+    distance : tuple of tuples of int
+        How far one record moves the answer when it goes from state x to x', in units; shape (k, k).
+    scale : Fraction
+        Scale of the noise, in the same units.
+    windows : tuple, optional
+        What is read of each chain; by default every observed record.
+    """
+
+    distance: Distance
+    scale: Fraction
+    windows: Windows | None = None
+
+
+class ChainCharging(Charging[ChainCharge]):
+    """Charges on Markov chains."""
+
+    def check_base(self, base: Any) -> None:
+        """Refuse a base of independent rows."""
+        if base is not None and not isinstance(base, Base):
+            raise ParameterError(
+                f"base is {type(base).__name__}, and this ledger is about Markov chains: give sequences.base, of a "
+                "table from read_sequences"
+            )
+
+    def charge(
+        self, what: Any, *, base: AnyBase | None, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
+    ) -> ChainCharge:
+        """Return the charge of a calibrated release, or of a loss as a number or matrix, on the states of the base."""
+        assert base is None or isinstance(base, Base)
+        if data is not None and not isinstance(data, Sequences):
+            raise ReleaseRefused(
+                f"the data are {type(data).__name__}, and this ledger is about Markov chains: read the table with "
+                "read_sequences"
+            )
+        states, length = self._bound.theta.states, self._bound.length
+        windows = as_windows(window, length)
+        if isinstance(what, Calibration):
+            if what.theta.variables is not None:
+                raise ReleaseRefused(
+                    f"the noise was calibrated for {what.theta.kind}, whose records have names, and this ledger is "
+                    "about Markov chains: make a ledger for them"
+                )
+            linear = composing(what, "calibration.record_loss")
+            check_lengths(what.length, length, None, "the calibration")
+            windows = windows_read(linear, windows, length)
+            groups = groups_of(states, base, what.theta.states, data, coarsening)
+            coarse, scale = whole(linear.unit_distance), Fraction(what.unit_scale)
+            places = range(len(states)) if groups is None else groups
+            distance = tuple(tuple(coarse[x][x_] for x_ in places) for x in places)
+        else:
+            if coarsening is not None:
+                raise ParameterError("coarsening goes with a calibration: a loss is given on the ledger's own states")
+            if data is not None and not data.base.bins:
+                _check_states(data, states)
+            groups = groups_of(states, base, states, data, None)
+            (distance,), scale = in_decimals([_loss(what, len(states))])
+        if data is not None:
+            self._check_data(data, base, windows, everything=not (groups or windows))
+        if not any(any(row) for row in distance):
+            raise ParameterError("the loss is 0 between all states: a release that tells nothing is none")
+        return ChainCharge(distance, scale, windows)
+
+    def total(self, charges: Sequence[ChainCharge]) -> Any:
+        """Return one matrix for all records, or per chain a profile of stretches that the same releases read."""
+        k = self._bound.theta.k
+        if all(charge.windows is None for charge in charges):
+            return sum_up(((charge.distance, charge.scale) for charge in charges), k)
+        known: dict[frozenset[int], NDArray[np.float64]] = {}
+
+        def together(active: frozenset[int]) -> NDArray[np.float64]:
+            if active not in known:
+                known[active] = sum_up(((charges[i].distance, charges[i].scale) for i in sorted(active)), k)
+            return known[active]
+
+        profiles = [_stretches(charges, c, chain.steps) for c, chain in enumerate(self._bound.length)]
+        return [Profile([(steps, together(active)) for steps, active in stretches]) for stretches in profiles]
+
+    def part(self, length: Any, window: Any) -> InfluenceBound:
+        """Return the bound on chains of these lengths, refused where they start later and Θ tells the first law."""
+        bound = self._bound
+        check_start(bound.chain_class, as_windows(window, bound.length))
+        return bound.of(bound.theta, length, **bound.settings)
+
+    def written(self, charge: ChainCharge) -> dict[str, Any]:
+        """Return distance, scale and windows."""
+        return {
+            "distance": [list(row) for row in charge.distance],
+            "scale": str(charge.scale),
+            "windows": None if charge.windows is None else list(charge.windows),
+        }
+
+    def read(self, entry: Entry) -> ChainCharge:
+        """Return the charge of an entry, checked."""
+        if not isinstance(entry.distance, list):
+            raise ParameterError(f"entry {entry.number} is none of Markov chains: its distances are those of nodes")
+        distance = check_distance(entry.distance, self._bound.theta.k, entry.number)
+        windows = None if entry.windows is None else as_windows(list(entry.windows), self._bound.length)
+        return ChainCharge(distance, scale_of(entry), windows)
+
+    def _check_data(self, data: Sequences, base: Base | None, windows: Windows | None, *, everything: bool) -> None:
+        length = self._bound.length
+        if base is None and not (everything and sorted(data.length) == sorted(length)):
+            raise ReleaseRefused(
+                "the ledger does not know its base yet, and these data are not all of it: make the ledger with "
+                "base=sequences.base of the whole table"
+            )
+        if base is not None:
+            check_tied(data.base, base, CHAIN_TIES)
+        check_lengths(data.length, length, windows, "the data")
+
+
+def _check_states(data: Sequences, states: tuple[str, ...]) -> None:
+    for state in data.states:
+        if state not in states:
+            raise ReleaseRefused(f"the data have the state {state!r}, and the ledger's states are {', '.join(states)}")
+
+
+def _loss(what: Any, k: int) -> NDArray[np.float64]:
+    try:
+        loss = np.asarray(what, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(
+            f"a loss is {what!r}, expected a calibration, a number, or one per pair of states"
+        ) from None
+    if loss.shape not in ((), (k, k)):
+        raise ParameterError(f"a loss has shape {loss.shape}, expected a number or ({k}, {k}): pairs of states")
+    if not np.all(np.isfinite(loss)) or np.any(loss < 0):
+        raise ParameterError("a loss is negative or not finite; expected nats, such as 0.1")
+    return np.broadcast_to(loss, (k, k))
+
+
+def _stretches(charges: Sequence[ChainCharge], chain: int, steps: int) -> list[tuple[int, frozenset[int]]]:
+    """Return stretches of a chain and which charges read them."""
+    read = [(0, steps) if charge.windows is None else charge.windows[chain] for charge in charges]
+    edges = sorted({0, steps, *(edge for window in read if window is not None for edge in window)})
+    return [
+        (stop - start, frozenset(i for i, w in enumerate(read) if w is not None and w[0] <= start and stop <= w[1]))
+        for start, stop in pairwise(edges)
+    ]

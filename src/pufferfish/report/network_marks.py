@@ -1,0 +1,271 @@
+"""What a picture of a Bayesian network shows: which nodes, in which roles, with which words; no drawing.
+
+Roles are those of Definition 4.2: the node whose secret it is about, its quilt, the nodes nearby, which count with
+their whole loss, and the remote ones, which are independent of the node given the quilt.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pufferfish.calibration import Calibration, Witness
+from pufferfish.errors import ParameterError, printable
+from pufferfish.mechanisms.markov_quilt import ActiveQuilt
+from pufferfish.models.bayesian_network import BayesianNetwork
+from pufferfish.models.quilt import Quilt
+from pufferfish.models.states import state_label
+from pufferfish.queries import LinearQuery
+
+__all__ = ["MOST_NODES", "Marked", "Role", "marked", "short"]
+
+MOST_NODES = 120
+"""Larger networks are drawn around one node only."""
+
+Role = Literal["node", "quilt", "nearby", "remote", "plain"]
+
+_AROUND = 40
+"""How many nodes of a larger network are drawn around a node without a quilt."""
+
+_LONGEST = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """The nodes of a picture and its words.
+
+    Parameters
+    ----------
+    drawn : tuple of int
+        Places in the network of the nodes to draw.
+    parents : tuple of tuple of int
+        The parents of each of these that are drawn as well, as places in ``drawn``.
+    names : tuple of str
+        Their names.
+    roles : tuple of Role
+        Their roles; "plain" where no quilt is shown.
+    read : tuple of bool
+        Whether the query reads each of them; true where there is no calibration.
+    title : str
+        What decides.
+    legend : tuple of (Role, bool, str)
+        Role, whether read, and words of every entry of the legend.
+    note : str
+        What is not drawn; empty where everything is.
+    """
+
+    drawn: tuple[int, ...]
+    parents: tuple[tuple[int, ...], ...]
+    names: tuple[str, ...]
+    roles: tuple[Role, ...]
+    read: tuple[bool, ...]
+    title: str
+    legend: tuple[tuple[Role, bool, str], ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """The node that a picture is about, its quilt where it has one, and what is said of it."""
+
+    place: int | None
+    quilt: Quilt | None
+    words: str
+    word: str = "node"
+
+
+def marked(network: BayesianNetwork, calibration: Calibration | None, node: Any, quilt: Any) -> Marked:
+    """Return what a picture shows; the arguments are those of :func:`pufferfish.draw_network`.
+
+    Raises
+    ------
+    ParameterError
+        If the arguments do not belong together, or the network is large and no node is given.
+    ModelError
+        If a node is unknown, or a quilt is none of that node.
+    """
+    given: Any = network
+    if not isinstance(given, BayesianNetwork):
+        raise ParameterError(f"network is {type(given).__name__}, expected a BayesianNetwork")  # pyright: ignore[reportUnknownArgumentType]
+    given = calibration
+    if given is not None and not isinstance(given, Calibration):
+        raise ParameterError(f"calibration is {type(given).__name__}, expected a Calibration")  # pyright: ignore[reportUnknownArgumentType]
+    subject = _subject(network, calibration, node, quilt)
+    places = range(len(network.nodes))
+    roles = _roles(network, subject)
+    read = [True for _ in places]
+    if calibration is not None and isinstance(calibration.linear, LinearQuery):
+        read = [bool(calibration.linear.distance_of(place).any()) for place in places]
+    above = [tuple(network.place(parent) for parent in network.cpts[name].parents) for name in network.nodes]
+    drawn = _drawn(above, roles, subject)
+    at = {place: i for i, place in enumerate(drawn)}
+    return Marked(
+        drawn=tuple(drawn),
+        parents=tuple(tuple(at[parent] for parent in above[place] if parent in at) for place in drawn),
+        names=tuple(state_label(network.nodes[place]) for place in drawn),
+        roles=tuple(roles[place] for place in drawn),
+        read=tuple(read[place] for place in drawn),
+        title=_title(network, calibration, subject, quilt),
+        legend=tuple(_legend(network, subject, roles, read)),
+        note=_note([role for place, role in enumerate(roles) if place not in at]),
+    )
+
+
+def short(text: Any) -> str:
+    """Return a name as one that prints, with the middle of a long one left out: ends tell names apart."""
+    plain = printable(str(text))
+    return plain if len(plain) <= _LONGEST else plain[: _LONGEST // 2] + "…" + plain[1 - _LONGEST // 2 :]
+
+
+def _subject(network: BayesianNetwork, calibration: Calibration | None, node: Any, quilt: Any) -> _Subject:
+    if calibration is not None:
+        theta = quilt.theta if isinstance(quilt, ActiveQuilt) else calibration.witness.theta
+        _check_class(network, calibration, theta)
+    if isinstance(quilt, ActiveQuilt):
+        if node is not None and network.place(node) != network.place(quilt.node):
+            raise ParameterError(f"node is {node!r} and the quilt that of node {quilt.node!r}: leave node out")
+        quilt.quilt.checked(network, quilt.node)
+        place = network.place(quilt.node)
+        words = _of_quilt(network.nodes[place], quilt.secret_pair, quilt.influence, quilt.quilt)
+        return _Subject(place, quilt.quilt, words)
+    if quilt is not None:
+        if node is None:
+            raise ParameterError("a quilt is given and no node: name the node= whose quilt it is")
+        if isinstance(quilt, str) or not isinstance(quilt, Quilt | Iterable):
+            raise ParameterError(f"quilt is {quilt!r}, expected an ActiveQuilt, a Quilt, or a list of names")
+        place = network.place(node)
+        shown = quilt if isinstance(quilt, Quilt) else Quilt.of(network, node, quilt)  # pyright: ignore[reportUnknownArgumentType]
+        shown.checked(network, node)
+        return _Subject(place, shown, _of_quilt(network.nodes[place], None, None, shown))
+    place = None if node is None else network.place(node)
+    if calibration is not None:
+        worst = _place_of(network, calibration.witness)
+        if place is None or place == worst:
+            return _of_witness(network, calibration.witness, worst)
+    return _Subject(place, None, "" if place is None else f"node {short(network.nodes[place])}")
+
+
+def _check_class(network: BayesianNetwork, calibration: Calibration, theta: int) -> None:
+    """Refuse a network that is not the one for which the calibration's worst case was found."""
+    members: tuple[Any, ...] = getattr(calibration.theta, "networks", ())
+    if theta >= len(members):
+        raise ParameterError(f"the calibration is for {calibration.theta.kind}, not for this Bayesian network")
+    other: BayesianNetwork = members[theta]
+    if {name: set(cpt.parents) for name, cpt in network.cpts.items()} != {
+        name: set(cpt.parents) for name, cpt in other.cpts.items()
+    } or network.nodes != other.nodes:
+        raise ParameterError(
+            f"network has other nodes or edges than theta[{theta}], which decides this calibration: draw that one"
+        )
+
+
+def _place_of(network: BayesianNetwork, witness: Witness) -> int | None:
+    """Return the place of the worst node, which a witness names, or counts where laws of the query were compared."""
+    return witness.node if witness.node is None or isinstance(witness.node, int) else network.place(witness.node)
+
+
+def _of_witness(network: BayesianNetwork, witness: Witness, place: int | None) -> _Subject:
+    moves = "" if witness.distance is None else f", the query's law moves by {witness.distance:.3g}"
+    if place is None:
+        if witness.active_quilt is not None:
+            return _Subject(None, None, f"the losses of {_counted(witness.nearby or 0, 'connected node')} decide")
+        secrets = witness.secret_pair
+        words = "" if secrets is None else f" {short(secrets[0])} / {short(secrets[1])}"
+        return _Subject(None, None, f"the secrets{words} decide{moves}")
+    name = network.nodes[place]
+    if witness.active_quilt is not None:
+        quilt = Quilt.of(network, name, witness.active_quilt)
+        words = _of_quilt(name, witness.secret_pair, witness.influence, quilt)
+        return _Subject(place, quilt, words, "worst node")
+    sides = ((witness.own, "by itself"), (witness.past, "from above"), (witness.future, "from below"))
+    leaks = ", ".join(f"{nats:.2g} {side}" for nats, side in sides if nats is not None)
+    words = _of_node(name, witness.secret_pair) + moves + (f", leaks {leaks}" if leaks else "")
+    return _Subject(place, None, words, "worst node")
+
+
+def _of_node(name: Any, pair: tuple[str, str] | None) -> str:
+    return f"node {short(name)}" + ("" if pair is None else f" ({short(pair[0])} / {short(pair[1])})")
+
+
+def _of_quilt(name: Any, pair: tuple[str, str] | None, influence: float | None, quilt: Quilt) -> str:
+    told = "" if influence is None else f", influence {influence:.2g}"
+    return f"{_of_node(name, pair)}{told if quilt.quilt else ', trivial quilt'}, {len(quilt.nearby):,} nearby"
+
+
+def _title(network: BayesianNetwork, calibration: Calibration | None, subject: _Subject, quilt: Any) -> str:
+    edges = sum(len(cpt.parents) for cpt in network.cpts.values())
+    size = f"{_counted(len(network.nodes), 'node')}, {_counted(edges, 'edge')}"
+    if calibration is None:
+        return f"Bayesian network of {size}" + (f": {subject.words}" if subject.words else "")
+    theta = quilt.theta if isinstance(quilt, ActiveQuilt) else calibration.witness.theta
+    under = f", theta[{theta}]" if len(calibration.theta.members) > 1 else ""
+    return f"{calibration.title}, ε = {calibration.epsilon:g}{under}: {subject.words}"
+
+
+def _roles(network: BayesianNetwork, subject: _Subject) -> list[Role]:
+    roles: list[Role] = ["plain" if subject.quilt is None else "remote" for _ in network.nodes]
+    if subject.quilt is not None:
+        for name in subject.quilt.quilt:
+            roles[network.place(name)] = "quilt"
+        for name in subject.quilt.nearby:
+            roles[network.place(name)] = "nearby"
+    if subject.place is not None:
+        roles[subject.place] = "node"
+    return roles
+
+
+def _drawn(parents: list[tuple[int, ...]], roles: list[Role], subject: _Subject) -> list[int]:
+    """Return the nodes to draw: all, or those around the node that the picture is about."""
+    if len(roles) <= MOST_NODES:
+        return list(range(len(roles)))
+    if subject.place is None:
+        raise ParameterError(
+            f"the network has {len(roles):,} nodes, and at most {MOST_NODES} are drawn: name a node= to draw what is "
+            "around it"
+        )
+    near = [list(above) for above in parents]
+    for node, above in enumerate(parents):
+        for parent in above:
+            near[parent].append(node)
+    found = {subject.place: None}
+    for node in (walk := [subject.place]):
+        fresh = [other for other in dict.fromkeys(near[node]) if other not in found]
+        found |= dict.fromkeys(fresh)
+        walk += fresh
+    inside = [node for node, role in enumerate(roles) if role in ("node", "quilt", "nearby")]
+    if subject.quilt is None:
+        return sorted(list(found)[:_AROUND])
+    around = set(inside).union(*(near[node] for node in inside))
+    first = [node for node in inside if roles[node] != "nearby"]
+    ordered = dict.fromkeys([*first, *(node for node in found if node in around), *sorted(around)])
+    return sorted(list(ordered)[:MOST_NODES])
+
+
+def _legend(
+    network: BayesianNetwork, subject: _Subject, roles: list[Role], read: list[bool]
+) -> list[tuple[Role, bool, str]]:
+    entries: list[tuple[Role, bool, str]] = []
+    if subject.place is not None:
+        entries.append(("node", read[subject.place], f"{subject.word}: {short(network.nodes[subject.place])}"))
+    if subject.quilt is not None:
+        size, nearby = len(subject.quilt.quilt), len(subject.quilt.nearby)
+        entries.append(("quilt", True, f"quilt: {_counted(size, 'node')}" if size else "quilt: empty, the trivial one"))
+        itself = "with the node itself" if nearby > 1 else "the node itself"
+        entries.append(("nearby", True, f"nearby: {_counted(nearby, 'node')}, {itself}"))
+        entries.append(("remote", True, f"remote: {_counted(len(subject.quilt.remote), 'node')}"))
+    elif entries:
+        entries.append(("plain", True, f"other: {_counted(len(roles) - 1, 'node')}"))
+    unread = read.count(False)
+    if unread:
+        entries.append(("plain", False, f"hollow: {_counted(unread, 'node')} not read, loss 0"))
+    return entries
+
+
+def _note(left: list[Role]) -> str:
+    """Say how many nodes of each role are not drawn."""
+    words: dict[Role, str] = {"quilt": "quilt ", "nearby": "nearby ", "remote": "remote ", "plain": ""}
+    several = [f"{left.count(role):,} {word}" for role, word in words.items() if role in left]
+    return f"{'and '.join(several)}{'node is' if len(left) == 1 else 'nodes are'} not drawn" if several else ""
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
