@@ -67,13 +67,14 @@ def as_node_losses(record_loss: Any, network: BayesianNetwork) -> NodeLosses:
     """
     labels = [state_label(node) for node in network.nodes]
     entries: list[Any]
+    single = isinstance(record_loss, str) or (isinstance(record_loss, np.ndarray) and record_loss.ndim == 0)
     if isinstance(record_loss, Mapping):
         given: dict[str, Any] = {state_label(node): entry for node, entry in record_loss.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
         for label in given:
             if label not in labels:
                 raise ParameterError(f"record_loss names {label!r}, which is no node. Nodes: {', '.join(labels[:20])}")
         entries = [given.get(label, 0.0) for label in labels]
-    elif isinstance(record_loss, Sequence | np.ndarray) and not isinstance(record_loss, str):
+    elif isinstance(record_loss, Sequence | np.ndarray) and not single:
         entries = list(record_loss)  # pyright: ignore[reportUnknownArgumentType]
         if len(entries) != len(labels):
             raise ParameterError(f"record_loss has {len(entries)} entries, expected {len(labels)}: one per node")

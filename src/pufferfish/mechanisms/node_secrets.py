@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pufferfish.errors import ParameterError
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.secrets import RecordIs, Secret, SecretPair
+from pufferfish.models.states import state_label
 
 __all__ = ["NodeSecrets"]
 
@@ -56,7 +57,7 @@ class NodeSecrets:
         """The same as plain values: node, values, other values."""
         if self._entries is None:
             return None
-        return [[str(self._network.nodes[j]), list(a), list(b)] for j, a, b in self._entries]
+        return [[state_label(self._network.nodes[j]), list(a), list(b)] for j, a, b in self._entries]
 
     def of(self, network: BayesianNetwork) -> list[NDArray[np.bool_]]:
         """Return for every node which pairs of its values, both possible, shall not be told apart; shapes (k, k).

@@ -44,13 +44,12 @@ def test_possible_states_are_those_of_some_database(network: Network) -> None:
 
 @pytest.mark.parametrize("network", NETWORKS, ids=str)
 def test_log_ratios_of_every_set(network: Network) -> None:
-    """Of independent parts too, which are seldom asked for together."""
+    """Of all that hold a node which the first depends on; parts that are independent of it are never asked for."""
     found = inference_of(network)
-    reach = [found.dag.reach(node) for node in range(network.size)]
     for node in range(network.size):
         for quilt in network.quilts(node):
-            part = set_of(quilt)
-            if not quilt or (network.is_forest and part & ~reach[node]):
+            part, told = set_of(quilt), network.nearby(node, ()) & set(quilt)
+            if not told or (network.is_forest and told != set(quilt)):
                 continue
             ratios, truth = found.log_ratios(node, part), log_ratios(network.law, node, quilt)
             assert np.array_equal(np.isinf(ratios), np.isinf(truth))
