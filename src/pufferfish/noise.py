@@ -40,8 +40,10 @@ def discrete_laplace_noise(exact: Sequence[int], scale: float, *, lipschitz: int
     """
     if not 0 < scale < math.inf:
         raise ReleaseRefused(f"noise of scale {scale} is no protection: expected a positive finite scale")
-    if max((abs(v) for v in exact), default=0) + _MANY_SCALES * scale >= _LARGEST:
+    if 2 * _MANY_SCALES * scale >= _LARGEST:
         raise ReleaseRefused(f"noise of scale {scale:.3g} does not fit 64-bit integers; ask for a larger epsilon")
+    if 2 * max((abs(v) for v in exact), default=0) >= _LARGEST:  # queries are refused before, whatever the data
+        raise ReleaseRefused("the answer does not fit 64-bit integers: give a larger unit")
     dp: Any = importlib.import_module("opendp.prelude")  # here: it takes long, and only a release needs it
     dp.enable_features("contrib")
     domain: Any = dp.vector_domain(dp.atom_domain(T="i64"), size=len(exact))

@@ -14,8 +14,12 @@ from pufferfish.comparison import Comparison, compare
 from pufferfish.data import Rows
 from pufferfish.errors import ParameterError, printable
 from pufferfish.files import check_writable
+from pufferfish.mechanisms import MarkovQuilt
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import read_model
+from pufferfish.models.model_class import Theta
+from pufferfish.queries import Query
+from pufferfish.report.network_plot import draw_network
 from pufferfish.report.plot import draw_noise, save_figure
 
 __all__ = ["compare_command"]
@@ -39,6 +43,7 @@ _FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
 @click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
 @click.option("--epsilon", required=True, type=float, help="Privacy parameter ε, above 0.")
 @click.option("--plot", "plot_path", metavar="FILE", help="Draw the noise from ε/10 to 10 ε (.png, .svg, .pdf).")
+@click.option("--draw", "draw_path", metavar="FILE", help="Draw a network, its worst node and that node's best quilt.")
 def compare_command(
     model_path: str,
     lengths: tuple[str, ...],
@@ -47,6 +52,7 @@ def compare_command(
     secrets: str | None,
     epsilon: float,
     plot_path: str | None,
+    draw_path: str | None,
     **reading: Any,
 ) -> None:
     """Noise of every mechanism under MODEL, before anything is spent.
@@ -57,13 +63,16 @@ def compare_command(
       pufferfish compare asia.bif --columns lung,bronc --query marginal-counts --epsilon 1
     """
     epsilon = as_epsilon(epsilon)
-    if plot_path is not None:
-        check_picture(plot_path)
-        check_writable(plot_path)
+    for option, path in (("--plot", plot_path), ("--draw", draw_path)):
+        if path is not None:
+            check_picture(path, option)
+            check_writable(path)
     model = read_model(model_path)
     theta = model.theta
     secret, nodes = node_names(secrets, theta), node_names(reading["columns"], theta)
     query = parse_query(query_text, theta, nodes)
+    if draw_path is not None and not theta.networks:
+        raise ParameterError("--draw is for networks, and the model is made of Markov chains")
     if (table is not None and lengths) or (table is None and not lengths and not theta.networks):
         raise ParameterError("give the chains' lengths by --length N, or a --table to take them from")
     if table is not None:
@@ -81,6 +90,15 @@ def compare_command(
             others = {e: compare(theta, query, e, length, secrets=secret) for e in (epsilon * f for f in _FACTORS)}
         save_figure(draw_noise({epsilon: rows} | others), plot_path)
         click.echo(f"written: {plot_path}")
+    if draw_path is not None:
+        _draw(theta, query, epsilon, length, secret, draw_path)
+
+
+def _draw(theta: Theta, query: Query, epsilon: float, length: int, secrets: list[Any] | None, path: str) -> None:
+    with progress("drawing the network"):
+        found = MarkovQuilt(theta, length=length, secrets=secrets).calibrate(query, epsilon)
+    save_figure(draw_network(theta.networks[found.witness.theta], found), path)
+    click.echo(f"written: {path}")
 
 
 def _rows(lengths: tuple[str, ...]) -> int:

@@ -35,10 +35,10 @@ def check_targets(
             raise ParameterError("--plot and --output name the same file")
 
 
-def check_picture(path: str) -> None:
+def check_picture(path: str, option: str = "--plot") -> None:
     """Refuse a picture that could not be drawn."""
     if Path(path).suffix.lower() not in PICTURE_KINDS:
-        raise ParameterError(f"--plot is {path!r}, expected a name that ends in {', '.join(PICTURE_KINDS)}")
+        raise ParameterError(f"{option} is {path!r}, expected a name that ends in {', '.join(PICTURE_KINDS)}")
     require_matplotlib()
 
 

@@ -43,6 +43,15 @@ from pufferfish.core.separation import Dag, members
 
 __all__ = ["NetworkQuilt", "NodeWeights", "QuiltSearch"]
 
+_LARGE = 16
+"""A quilt counts as one that is looked at for every so many nodes that it has."""
+
+_MOST_TOGETHER = 24
+"""Nodes whose joint law is looked at; that of more has too many values."""
+
+_WAITING = 32
+"""For every quilt that may be looked at, how many may be waiting."""
+
 _SPHERES = 64
 """Distances up to which all nodes around one are absorbed together, to begin with."""
 
@@ -153,6 +162,8 @@ class QuiltSearch:
         parts = self._parts(node, quilt, nearby)
         if not parts:
             return NetworkQuilt(node, quilt, nearby, None, weight, 0.0, self._objective(weight, 0.0))
+        if max(part.bit_count() for part in parts) > _MOST_TOGETHER:
+            return NetworkQuilt(node, quilt, nearby, None, weight, np.inf, np.inf)
         if than < np.inf and any(part & (part - 1) for part in parts):
             least, pair = _largest([self._singles(node, part) for part in parts], pairs)
             if least == np.inf or self._objective(weight, least) >= than:
@@ -203,6 +214,7 @@ class QuiltSearch:
         if not self._dag.is_forest:
             best = self._grown_one_by_one(best, pairs, enough, than)
         left, order = self._most, 0
+        room = None if left is None else _WAITING * left
         heap: list[tuple[float, float, int, _State]] = []
         seen: set[tuple[int, int]] = set()
 
@@ -211,6 +223,8 @@ class QuiltSearch:
             for state in states:
                 weight = self._weights(state.inside | state.dropped)
                 key = state.inside, state.dropped
+                if room is not None and len(seen) >= room:
+                    return
                 if key not in seen and self._objective(weight, 0.0) < min(best.value, than):
                     seen.add(key)
                     heapq.heappush(heap, (promise, weight, order, state))
@@ -222,7 +236,7 @@ class QuiltSearch:
             if self._objective(weight, 0.0) < min(best.value, than):
                 found = self.judged(node, state.border, pairs, min(best.value, than))
                 best = min(best, found, key=_value)
-                left = None if left is None else left - 1
+                left = None if left is None else left - 1 - state.border.bit_count() // _LARGE
                 wait(self._moves(state), self._objective.promise(found.weight, found.influence, min(best.value, than)))
         return best
 

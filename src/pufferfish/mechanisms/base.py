@@ -26,6 +26,9 @@ from pufferfish.queries import LinearQuery, Query
 
 __all__ = ["InfluenceBound"]
 
+_NO_NOISE = 500.0
+"""Record-level loss, in nats, at which there is as good as no noise."""
+
 
 class InfluenceBound(Mechanism):
     """A bound on what a release of known record-level losses tells about one record, under every θ in Θ.
@@ -166,5 +169,11 @@ class InfluenceBound(Mechanism):
                 "under every θ each record that is secret has one possible state only: there is no secret to protect "
                 "and no noise to calibrate; check the zeros of the model, such as those of initial_distribution and "
                 "transition_matrix"
+            )
+        if isinstance(losses, NodeLosses) and scale < float(losses.largest.max()) / _NO_NOISE:
+            leaks = self._prove(losses.divided(float(losses.largest.max()) / _NO_NOISE))[0]
+            raise NotApplicableError(
+                f"{self.title} does not apply: even without noise the answer leaks at most {leaks:.6g} of what is "
+                f"secret, and epsilon is {epsilon:g}: choose an epsilon below that, if it shall be protected further"
             )
         return self._proven(query, linear, epsilon, scale, witness)

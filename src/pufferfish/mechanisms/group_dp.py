@@ -147,6 +147,7 @@ class ParticipantDP(GroupDP):
 
     name: ClassVar[str] = "participant-dp"
     title: ClassVar[str] = "ParticipantDP"
+    only_chains: ClassVar[bool] = True
 
     def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:
         super().__init__(theta, length_per_subject)

@@ -20,6 +20,9 @@ __all__ = ["Mechanism", "as_epsilon"]
 
 _MOST_NUDGES = 30
 
+_LARGEST_ANSWER = 2**60
+"""Largest answer, in units, that a query may have on any data: sums, and the noise on them, are 64-bit integers."""
+
 
 class Mechanism(ABC):
     """Noise for queries under every θ in Θ; made from public things only.
@@ -161,6 +164,11 @@ class Mechanism(ABC):
         found = query.bind(self.theta.states, records, self.theta.variables)
         if self.networks and isinstance(found, LinearQuery):
             found = replace(found, domains=self.networks[0].domains)
+        if isinstance(found, LinearQuery) and found.largest * records > _LARGEST_ANSWER:
+            raise QueryError(
+                f"the answer over {records} records can be as large as {found.largest * records:.3g} units, and at "
+                f"most {_LARGEST_ANSWER:.3g} fit: give values in larger units, or smaller factors"
+            )
         one = len(self.length) == 1 and self.length[0].steps == self.length[0].records
         if (
             isinstance(self.theta, ChainClass)

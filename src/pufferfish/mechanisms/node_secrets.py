@@ -1,6 +1,6 @@
 """Secrets about single nodes of a network: which of them are secret, and which of their values."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,8 +81,8 @@ class NodeSecrets:
 
 
 def _entries_of(secret: Any, network: BayesianNetwork) -> list[tuple[int, tuple[str, ...], tuple[str, ...]]]:
-    if isinstance(secret, Hashable) and secret in network.nodes:
-        names = network.node_states[secret]
+    if not isinstance(secret, Secret) and state_label(secret) in map(state_label, network.nodes):
+        names = network.node_states[network.nodes[network.place(secret)]]
         if len(names) < 2:
             raise ParameterError(f"node {secret!r} has one state only: there is nothing to keep secret")
         return [(network.place(secret), (a,), (b,)) for i, a in enumerate(names) for b in names[i + 1 :]]

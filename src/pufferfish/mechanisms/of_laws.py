@@ -16,7 +16,7 @@ from pufferfish.laws import About, LawPair, pairs_of_laws
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
 from pufferfish.models.given_laws import GivenLaws
 from pufferfish.models.model_class import Theta
-from pufferfish.models.secrets import SecretPair, as_secret_pairs
+from pufferfish.models.secrets import CountIs, SecretPair, as_secret_pairs
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 
 __all__ = ["Decisive", "LawMechanism"]
@@ -60,6 +60,12 @@ class LawMechanism(Mechanism):
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length)
         self._secrets = as_secret_pairs(secrets)
+        counted = [s for pair in self._secrets or () for s in pair for c in s.conditions if isinstance(c, CountIs)]
+        if self.rows > 1 and counted:
+            raise NotApplicableError(
+                f"{self.title} does not apply: the secret '{counted[0]}' is about all {self.rows} rows of the "
+                "table, and noise is calibrated to the law of one row; secrets by RecordIs are about one row"
+            )
 
     @property
     def secrets(self) -> tuple[SecretPair, ...] | None:

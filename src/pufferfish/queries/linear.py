@@ -104,6 +104,11 @@ class LinearQuery:
         return self.factors is None or bool(np.any(self.factors[place]))
 
     @property
+    def largest(self) -> int:
+        """The most that one record can add to an output, without sign, in units."""
+        return int(np.max(np.abs(self.weights))) * self.largest_factor
+
+    @property
     def largest_factor(self) -> int:
         """The largest factor, without sign, with which a record counts."""
         return 1 if self.factors is None else int(np.max(np.abs(self.factors)))

@@ -19,7 +19,7 @@ __all__ = ["Marginals", "Subset"]
 def _names(records: Any, name: str) -> tuple[Any, ...]:
     several = isinstance(records, Iterable) and not isinstance(records, str)
     given: tuple[Any, ...] = tuple(records) if several else (records,)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    if not given or len(set(given)) < len(given):
+    if not given or len({state_label(record) for record in given}) < len(given):
         raise QueryError(f"{name} is of the records {records!r}, expected at least one name, each once")
     return given
 
