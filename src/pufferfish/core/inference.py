@@ -62,6 +62,8 @@ class _Contraction:
     roundings: int
 
     def run(self, arrays: Sequence[Matrix]) -> Matrix:
+        if len(arrays) == 1 and self.tables[0][0] == self.scope:
+            return arrays[0]
         operands: list[object] = []
         for (axes, _), array in zip(self.tables, arrays, strict=True):
             operands += [array, axes]
@@ -240,6 +242,8 @@ class Inference:
         return values, support[:, 0], UNIT * (law.roundings + 8)
 
     def _plan(self, tables: Sequence[Table], scope: tuple[int, ...]) -> _Contraction:
+        if len(tables) == 1 and tables[0][0] == scope:
+            return _Contraction(tuple(tables), scope, [], tables[0][1].size, 0.0, 0)
         operands: list[object] = []
         for axes, table in tables:
             operands += [table, axes]

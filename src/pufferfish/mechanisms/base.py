@@ -156,6 +156,8 @@ class InfluenceBound(Mechanism):
         losses = self._losses_of(linear)
         with self._lock:
             if isinstance(losses, NodeLosses):
+                if not losses.largest.any():
+                    raise QueryError("no node that the query reads can change its answer, which is public: ask another")
                 scale, witness = self._network_divisor(losses, epsilon)
             else:
                 scale, witness = self._least_divisor(losses, epsilon)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration, Witness
+from pufferfish.core.inversion import bracket
 from pufferfish.core.network_quilts import NetworkQuilt, NodeWeights, QuiltSearch
 from pufferfish.core.progress import report_progress
 from pufferfish.core.quilts import LeakThrough, Objective, Score
@@ -38,6 +39,15 @@ from pufferfish.models.secrets import SecretPair
 from pufferfish.models.states import state_label
 
 __all__ = ["ActiveQuilt", "MarkovQuilt"]
+
+_LOOKS_IN_ALL, _FEWEST = 100_000, 4
+"""Quilts that are looked at for one node, times nodes, where another bound is known; and how many at least."""
+
+_KEPT = 8
+"""Losses whose leakage is remembered."""
+
+ROUNDING = 1e-9
+"""By how much the leakage of the least noise may exceed ε: a nudge makes up for it."""
 
 _HINTS = 6
 """Best quilts of other nodes that are tried before a node's own are searched."""
@@ -132,6 +142,7 @@ class MarkovQuilt(InfluenceBound):
                 f"max_quilts is {max_quilts!r}, expected a whole number of at least 1, or None for all"
             )
         self.max_quilts = max_quilts
+        self._known: dict[tuple[object, ...], tuple[float, Witness | None]] = {}
         self._secrets = NodeSecrets(secrets, self.networks[0])
         self._given = _given(quilts, self.networks)
 
@@ -189,8 +200,14 @@ class MarkovQuilt(InfluenceBound):
         return [self._secrets.of(network) for network in self.networks]
 
     def proves_less(self, theta: int, node: int, losses: NodeLosses, objective: Objective, value: float) -> bool:
-        """Return whether a quilt of one node, which is secret, is found that proves less than a value."""
-        search, pairs = self._search(theta, losses, objective), self.secret_pairs[theta][node]
+        """Return whether a quilt of one node, which is secret, is found that proves less than a value.
+
+        In large networks few are looked at.
+        """
+        few = max(_FEWEST, _LOOKS_IN_ALL // len(losses.values))
+        most = few if self.max_quilts is None else min(few, self.max_quilts)
+        search = QuiltSearch(self.networks[theta].inference, NodeWeights(losses.largest), objective, most)
+        pairs = self.secret_pairs[theta][node]
         enough = float(np.nextafter(value, -np.inf))
         return self._best(search, node, pairs, enough=enough, than=value).value < value
 
@@ -206,10 +223,25 @@ class MarkovQuilt(InfluenceBound):
         raise NotImplementedError("Θ is never a class of chains here")
 
     def _network_leakage(self, losses: NodeLosses) -> tuple[float, Witness | None]:
-        return self._worst(losses, LeakThrough())
+        key = losses.key
+        if key not in self._known:
+            while len(self._known) >= _KEPT:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = self._worst(losses, LeakThrough())
+        return self._known[key]
 
     def _network_divisor(self, losses: NodeLosses, epsilon: float) -> tuple[float, Witness | None]:
-        return self._worst(losses, Score(epsilon))
+        divisor, witness = self._worst(losses, Score(epsilon))
+        if not 0 < divisor < np.inf:
+            return divisor, witness
+
+        def leakage(divisor: float) -> float:
+            return self._network_leakage(losses.divided(divisor))[0]
+
+        if leakage(divisor) <= epsilon * (1 + ROUNDING):
+            return divisor, witness
+        # a search that is cut short may miss for one objective what it found for the other
+        return bracket(leakage, epsilon, divisor, tolerance=1e-4, from_above=False).enough, witness
 
     def _worst(self, losses: NodeLosses, objective: Objective) -> tuple[float, Witness | None]:
         worst: NetworkQuilt | None = None

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
+from pufferfish.core.inversion import bracket
 from pufferfish.core.progress import report_progress
 from pufferfish.core.quilts import LeakThrough, Objective, Score
 from pufferfish.core.tree_propagation import TreeAttained, TreePropagation
-from pufferfish.mechanisms.markov_quilt import MarkovQuilt
+from pufferfish.mechanisms.markov_quilt import ROUNDING, MarkovQuilt
 from pufferfish.mechanisms.node_losses import NodeLosses
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.states import state_label
@@ -41,15 +42,19 @@ class TreeLeakage:
     def leakage(self, losses: NodeLosses) -> Found:
         """Leakage of given losses, and where it is attained."""
         worst: Found = 0.0, None
-        for theta, tree in enumerate(self._trees):
+        for theta in range(len(self._trees)):
             report_progress("propagating leakage", theta / len(self._trees))
-            attained = tree.leakage(losses.values, self._secrets(theta))
-            found = attained.total, self._witness(theta, attained)
-            if attained.node is not None and not self._quilts_prove_no_less(theta, attained, losses, LeakThrough()):
-                found = min(found, self._quilts.worst_of(theta, losses, LeakThrough()), key=_value)
+            found = self._leakage(theta, losses)
             if found[1] is not None and (worst[1] is None or found[0] > worst[0]):
                 worst = found
         return worst
+
+    def _leakage(self, theta: int, losses: NodeLosses) -> Found:
+        attained = self._trees[theta].leakage(losses.values, self._secrets(theta))
+        found = attained.total, self._witness(theta, attained)
+        if attained.node is None or self._quilts_prove_no_less(theta, attained, losses, LeakThrough()):
+            return found
+        return min(found, self._quilts.worst_of(theta, losses, LeakThrough()), key=_value)
 
     def least_divisor(self, losses: NodeLosses, epsilon: float) -> Found:
         """Least number by which the losses must be divided so that they leak at most epsilon."""
@@ -67,18 +72,26 @@ class TreeLeakage:
     def _divisor(self, theta: int, tree: TreePropagation, losses: NodeLosses, epsilon: float) -> Found:
         secrets, score = self._secrets(theta), Score(epsilon)
         start = _FIRST_GUESS * float(losses.largest.max()) / epsilon
-        divisor = tree.least_divisor(losses.values, epsilon, start, secrets)
-        by_quilts = None
+        divisor, witness = tree.least_divisor(losses.values, epsilon, start, secrets), None
         if divisor < np.inf:
             attained = tree.leakage(losses.divided(divisor).values, secrets)
-            if attained.node is None:
+            witness = self._witness(theta, attained)
+            if witness is None:
                 return 0.0, None
             if self._quilts_prove_no_less(theta, attained, losses, score, divisor):
-                return divisor, self._witness(theta, attained)
-            by_quilts = self._quilts.worst_of(theta, losses, score)
-            if divisor <= by_quilts[0]:
-                return divisor, self._witness(theta, attained)
-        return self._quilts.worst_of(theta, losses, score) if by_quilts is None else by_quilts
+                return divisor, witness
+        by_quilts = self._quilts.worst_of(theta, losses, score)
+        if by_quilts[0] >= divisor or by_quilts[1] is None:
+            return divisor, witness
+
+        def leakage(divisor: float) -> float:
+            return self._leakage(theta, losses.divided(divisor))[0]
+
+        if leakage(by_quilts[0]) <= epsilon * (1 + ROUNDING):
+            return by_quilts
+        # a search that is cut short may miss for one objective what it found for the other
+        least = bracket(leakage, epsilon, by_quilts[0], tolerance=1e-4, from_above=False).enough
+        return (divisor, witness) if divisor <= least else (least, by_quilts[1])
 
     def _quilts_prove_no_less(
         self, theta: int, attained: TreeAttained, losses: NodeLosses, objective: Objective, value: float | None = None
