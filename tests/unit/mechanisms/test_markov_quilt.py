@@ -262,7 +262,7 @@ class TestCopies:
         assert json.loads(json.dumps(settings)) == settings
 
     def test_what_they_are(self) -> None:
-        assert MADE["as it is"].settings == {"quilts": None, "secrets": None, "max_quilts": 400}
+        assert MADE["as it is"].settings == {"quilts": None, "secrets": None, "max_quilts": 1000}
         assert MADE["quilts"].settings["quilts"] == {"mother": [["father", "child"], []], "school": [["child"]]}
         assert MADE["pairs"].settings["secrets"] == [["child", ["no", "mild"], ["yes"]]]
         assert MADE["names"].settings["secrets"] == [
