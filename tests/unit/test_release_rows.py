@@ -177,6 +177,16 @@ def test_nodes_that_read_almost_alike_stay_apart() -> None:
         pf.ParticipantDP(1, theta=network)
 
 
+def test_a_network_too_dense_for_exact_inference_is_left_to_group_privacy(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = pf.BayesianNetwork(
+        {**NETWORK.cpts, "ward": pf.CPT(["a", "b"], [[[0.5, 0.5]] * 3] * 2, ["cough", "fever"])}
+    )
+    monkeypatch.setattr("pufferfish.core.inference.MOST_ENTRIES", 3)
+    found = {row.mechanism: row for row in pf.compare(network, pf.Marginals(), 1.0)}
+    assert found["group-dp"].scale is not None
+    assert "too dense for exact inference" in (found["markov-quilt"].reason or "")
+
+
 def test_a_star_is_searched_in_time_and_memory() -> None:
     leaf = pf.CPT(["0", "1"], [[0.6, 0.4], [0.4, 0.6]], ["hub"])
     star = pf.BayesianNetwork({"hub": pf.CPT(["0", "1"], [0.5, 0.5])} | {i: leaf for i in range(300)})

@@ -27,7 +27,7 @@ from pufferfish.core.network_quilts import NetworkQuilt, NodeWeights, QuiltSearc
 from pufferfish.core.progress import report_progress
 from pufferfish.core.quilts import LeakThrough, Objective, Score
 from pufferfish.core.separation import members
-from pufferfish.errors import ParameterError
+from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.losses import Losses
 from pufferfish.mechanisms.node_losses import NodeLosses
@@ -197,7 +197,10 @@ class MarkovQuilt(InfluenceBound):
     @cached_property
     def secret_pairs(self) -> list[list[NDArray[np.bool_]]]:
         """For every θ and every node which pairs of its values, both possible, are secret; each of shape (k, k)."""
-        return [self._secrets.of(network) for network in self.networks]
+        try:
+            return [self._secrets.of(network) for network in self.networks]
+        except ModelError as error:
+            raise NotApplicableError(f"{self.title} does not apply: {error}") from error
 
     def proves_less(self, theta: int, node: int, losses: NodeLosses, objective: Objective, value: float) -> bool:
         """Return whether a quilt of one node, which is secret, is found that proves less than a value.
