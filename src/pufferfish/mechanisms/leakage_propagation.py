@@ -18,7 +18,7 @@ from pufferfish.mechanisms.losses import Losses, decisive
 from pufferfish.mechanisms.markov_quilt import MarkovQuilt
 from pufferfish.mechanisms.mqm_exact import MQMExact
 from pufferfish.mechanisms.node_losses import NodeLosses
-from pufferfish.mechanisms.tree_leakage import TreeLeakage, why_no_forest
+from pufferfish.mechanisms.tree_leakage import TreeLeakage, why_not
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.markov_chain import MarkovChain
 from pufferfish.models.model_class import Theta
@@ -128,7 +128,7 @@ class LeakagePropagation(InfluenceBound):
             return None
         if not theta.networks:
             return f"it covers Markov chains and trees, and Θ is a class of {theta.kind}"
-        reasons = [reason for reason in map(why_no_forest, theta.networks) if reason is not None]
+        reasons = [reason for reason in map(why_not, theta.networks) if reason is not None]
         return f"{reasons[0]}: use MarkovQuilt" if reasons else None
 
     def _network_leakage(self, losses: NodeLosses) -> tuple[float, Witness | None]:

@@ -15,7 +15,10 @@ from pufferfish.mechanisms.node_losses import NodeLosses
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.states import state_label
 
-__all__ = ["TreeLeakage", "why_no_forest"]
+__all__ = ["TreeLeakage", "why_not"]
+
+_MANY, _MOST_WORK = 12, 5e7
+"""States of a node from which on steps are slow, and how many (to the fourth power) a sweep may visit: some 20 s."""
 
 _FIRST_GUESS = 3.0
 """How many times its own loss the worst node is first taken to leak."""
@@ -121,12 +124,19 @@ class TreeLeakage:
         )
 
 
-def why_no_forest(network: BayesianNetwork) -> str | None:
-    """Return which node has several parents, or None where there is none."""
+def why_not(network: BayesianNetwork) -> str | None:
+    """Return which node has several parents, or too many states; None where the network is a forest that is covered."""
     for node, cpt in network.cpts.items():
         if len(cpt.parents) > 1:
             shown = ", ".join(state_label(parent) for parent in cpt.parents[:4])
             return f"it follows trees, and node {state_label(node)} has {len(cpt.parents)} parents ({shown})"
+    steps = [max(table.shape) for _, table in network.tables if table.ndim == 2]
+    if sum(2.0 * k**4 for k in steps if k > _MANY) > _MOST_WORK:
+        node = max(network.nodes, key=lambda name: len(network.node_states[name]))
+        return (
+            f"its steps grow like the fourth power of the number of states, and node {state_label(node)} has "
+            f"{len(network.node_states[node])}"
+        )
     return None
 
 
