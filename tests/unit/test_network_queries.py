@@ -130,6 +130,12 @@ class TestMarginals:
         assert found.unit == 1
         assert found.value([0, 2, 1]) == (1, 0, 1, 0, 0, 0, 1)
 
+    def test_of_one_node_is_a_histogram_of_it(self) -> None:
+        one, two = bound(pf.Marginals(["lung"])), bound(pf.Marginals(["lung", "age"]))
+        assert one.factors is not None
+        assert one.factors.tolist() == [0, 0, 1]
+        assert two.line is None
+
     def test_each_node_moves_its_own_outputs(self) -> None:
         """By 2 whatever its neighbours: a node is in one histogram only."""
         network = model_of(NETWORKS[3])
