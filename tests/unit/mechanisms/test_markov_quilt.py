@@ -263,6 +263,7 @@ class TestCopies:
 
     def test_what_they_are(self) -> None:
         assert MADE["as it is"].settings == {"quilts": None, "secrets": None, "max_quilts": 1000}
+        assert (MADE["pairs"].settings["max_quilts"], MADE["few"].settings["max_quilts"]) == (None, 1)
         assert MADE["quilts"].settings["quilts"] == {"mother": [["father", "child"], []], "school": [["child"]]}
         assert MADE["pairs"].settings["secrets"] == [["child", ["no", "mild"], ["yes"]]]
         assert MADE["names"].settings["secrets"] == [
