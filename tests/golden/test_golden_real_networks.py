@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
+from optional import pyagrum_or_skip
 
 FOLDER = Path(__file__).parent.parent.parent.parent / "shared" / "data" / "bayesnets"
 NAMES = ("asia", "barley", "cancer", "child", "earthquake", "hailfinder", "insurance", "survey")
@@ -41,7 +42,7 @@ def in_pyagrum(gum: Any, network: pf.BayesianNetwork) -> Any:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_marginals_are_those_of_pyagrum(name: str) -> None:
-    gum = pytest.importorskip("pyagrum", reason="pyAgrum is not installed")
+    gum = pyagrum_or_skip()
     network = network_of(name)
     again = in_pyagrum(gum, network)
     inference = gum.LazyPropagation(again)
@@ -53,7 +54,7 @@ def test_marginals_are_those_of_pyagrum(name: str) -> None:
 
 def test_a_network_of_the_repository_is_the_same_in_pyagrum() -> None:
     """Needs no data: what the comparison above rests on."""
-    gum = pytest.importorskip("pyagrum", reason="pyAgrum is not installed")
+    gum = pyagrum_or_skip()
     rng = np.random.default_rng(5)
     states, cpts = ["a", "b", "c"], {}
     for j in range(7):

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyagrum
 import pytest
 from numpy.typing import NDArray
 
+from optional import pyagrum_or_skip
 from pufferfish.models import BayesianNetwork
+
+pyagrum = pyagrum_or_skip()
 
 NAMES = ["asia", "barley", "cancer", "child", "earthquake", "hailfinder", "insurance", "survey"]
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "bayesnets"

@@ -10,6 +10,7 @@ import pytest
 
 from network_oracle import SHAPED, Network, given, joint_law, log_ratios, random_network
 from networks import inference_of, model_of
+from optional import pyagrum_or_skip
 from pufferfish.core import inference
 from pufferfish.core.inference import Inference
 from pufferfish.core.network_quilts import NodeWeights, QuiltSearch
@@ -66,7 +67,7 @@ def test_what_is_in_another_tree_is_not_known_rather_than_nothing() -> None:
 
 @pytest.mark.parametrize("network", NETWORKS[::3], ids=str)
 def test_against_pyagrum(network: Network) -> None:
-    gum = pytest.importorskip("pyagrum")
+    gum = pyagrum_or_skip()
     other = gum.BayesNet()
     for j, names in enumerate(network.states):
         other.add(gum.LabelizedVariable(f"v{j}", "", list(names)))
