@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -194,3 +195,16 @@ def test_a_quilt_that_cannot_be_better_is_not_computed(network: Network) -> None
                 assert found.value == pytest.approx(value, rel=1e-9) or (
                     value >= than - 1e-9 and found.value == math.inf
                 )
+
+
+def test_sums_of_losses_are_never_rounded_down() -> None:
+    """In fractions: of few and of many, of alike and of unlike losses."""
+    rng = np.random.default_rng(1)
+    for count in (1, 2, 3, 10, 40):
+        for alike in (False, True):
+            losses = rng.uniform(0, 1, count) if not alike else np.repeat(rng.uniform(0, 1, 2), count)[:count]
+            weights = NodeWeights(losses)
+            for _ in range(50):
+                nodes = rng.permutation(count)[: rng.integers(1, count + 1)].tolist()
+                exact = sum(Fraction(float(losses[j])) for j in nodes)
+                assert exact <= Fraction(weights(set_of(nodes))) <= exact * (1 + Fraction(1, 10**12))
