@@ -98,7 +98,7 @@ def test_an_answer_that_hardly_tells_of_what_is_secret_needs_no_noise(model: str
                  "--secrets", "smoker", "--output", "r.json"]  # fmt: skip
     result = run(*arguments, "--epsilon", "50")
     assert result.exit_code == 2
-    assert "even without noise the answer leaks at most" in result.output
+    assert "no noise is needed: even without it the answer leaks at most" in result.output
     leaks = float(result.output.split("leaks at most ")[1].split()[0])
     assert 0 < leaks < 3
     again = run(*arguments, "--epsilon", str(leaks / 2))

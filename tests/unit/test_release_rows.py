@@ -68,6 +68,7 @@ def test_missing_cells_are_not_counted() -> None:
     query = pf.Marginals(["cough", "smoker"], relative=False)
     release = pf.release(rows, query, bound(rows).calibrate(query, 1.0), postprocess="valid")
     assert release.values == pytest.approx([1, 2, 3, 2])
+    assert release.data.observed == {"smoker": 5, "cough": 3, "fever": 5}
     assert "which cells are missing are public" in " ".join(release.assumptions)
 
 
@@ -113,7 +114,7 @@ def test_a_table_of_another_network() -> None:
 def test_rows_under_a_chain_and_sequences_under_a_network() -> None:
     chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["no", "yes"])
     query = pf.Count("yes")
-    assert "about a Bayesian network" in refused(ROWS, query, pf.MQMExact(chain, 10).calibrate(query, 1.0))
+    assert "these data are independent rows" in refused(ROWS, query, pf.MQMExact(chain, 10).calibrate(query, 1.0))
     sequence = pf.read_sequences(TABLE, "smoker")
     assert "read_rows" in refused(sequence, query, bound().calibrate(query, 1.0))
 
@@ -137,6 +138,12 @@ def test_laws_are_of_whole_rows(mechanism) -> None:
     assert pf.release(whole, query, calibration).epsilon == 1.0
     words = refused(pf.read_rows(table, opposite, missing="unobserved"), query, calibration)
     assert "'b' has missing cells" in words
+
+
+def test_huge_epsilons_are_not_taken_for_no_noise_needed() -> None:
+    coin = pf.BayesianNetwork({"a": pf.CPT(["0", "1"], [0.5, 0.5])})
+    for make in (pf.GroupDP, pf.MarkovQuilt, pf.LeakagePropagation):
+        assert make(coin).calibrate(pf.Count("1"), 600.0).scale == pytest.approx(1 / 600)
 
 
 def test_secrets_about_all_rows_are_refused() -> None:

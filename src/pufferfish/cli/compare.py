@@ -73,7 +73,9 @@ def compare_command(
     query = parse_query(query_text, theta, nodes)
     if draw_path is not None and not theta.networks:
         raise ParameterError("--draw is for networks, and the model is made of Markov chains")
-    if (table is not None and lengths) or (table is None and not lengths and not theta.networks):
+    if table is not None and lengths:
+        raise ParameterError("--length and --table both say how many records there are: give one of them")
+    if table is None and not lengths and not theta.networks:
         raise ParameterError("give the chains' lengths by --length N, or a --table to take them from")
     if table is not None:
         data = read_under(table, model, reading)

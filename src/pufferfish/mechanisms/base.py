@@ -26,8 +26,8 @@ from pufferfish.queries import LinearQuery, Query
 
 __all__ = ["InfluenceBound"]
 
-_NO_NOISE = 500.0
-"""Record-level loss, in nats, at which there is as good as no noise."""
+_LITTLE_NOISE, _NO_NOISE = 500.0, 1e9
+"""Record-level losses, in nats, from which on it is asked whether noise is needed at all, and without any noise."""
 
 
 class InfluenceBound(Mechanism):
@@ -170,10 +170,11 @@ class InfluenceBound(Mechanism):
                 "and no noise to calibrate; check the zeros of the model, such as those of initial_distribution and "
                 "transition_matrix"
             )
-        if isinstance(losses, NodeLosses) and scale < float(losses.largest.max()) / _NO_NOISE:
+        if isinstance(losses, NodeLosses) and scale < float(losses.largest.max()) / _LITTLE_NOISE:
             leaks = self._prove(losses.divided(float(losses.largest.max()) / _NO_NOISE))[0]
-            raise NotApplicableError(
-                f"{self.title} does not apply: even without noise the answer leaks at most {leaks:.6g} of what is "
-                f"secret, and epsilon is {epsilon:g}: choose an epsilon below that, if it shall be protected further"
-            )
+            if leaks <= epsilon:
+                raise NotApplicableError(
+                    f"no noise is needed: even without it the answer leaks at most {leaks:.6g} of what is secret, and "
+                    f"epsilon is {epsilon:g}; choose an epsilon below that, if it shall be protected further"
+                )
         return self._proven(query, linear, epsilon, scale, witness)

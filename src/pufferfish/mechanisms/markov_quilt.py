@@ -40,7 +40,7 @@ from pufferfish.models.states import state_label
 
 __all__ = ["ActiveQuilt", "MarkovQuilt"]
 
-_LOOKS_IN_ALL, _FEWEST = 100_000, 4
+_LOOKS_IN_ALL, _FEWEST = 1_000, 4
 """Quilts that are looked at for one node, times nodes, where another bound is known; and how many at least."""
 
 _KEPT = 8
@@ -95,7 +95,7 @@ class MarkovQuilt(InfluenceBound):
         The quilt sets S_{Q,i}: each quilt a :class:`Quilt`, which is checked, or the names of its nodes. The trivial
         quilt is always among them. For nodes that are not named, quilts are searched.
     length : int, optional
-        Number of independent rows of the table, 1 where it is left out. It only matters for relative queries.
+        Number of independent rows of the table, ``rows.length``; 1 where it is left out. Relative queries divide by it.
     secrets : sequence, optional
         What shall not be told apart: names of nodes, any two values of each; or pairs of RecordIs of one node. By
         default any two values of any node.

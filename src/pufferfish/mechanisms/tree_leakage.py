@@ -23,6 +23,12 @@ _MANY, _MOST_WORK = 12, 5e7
 _FIRST_GUESS = 3.0
 """How many times its own loss the worst node is first taken to leak."""
 
+_NEXT_TO_NOTHING = 1e-5
+"""A share of the noise that is not worth a search for quilts."""
+
+_NO_NOISE = 1e9
+"""Record-level loss, in nats, of a release without noise."""
+
 Found = tuple[float, Witness | None]
 
 
@@ -74,13 +80,15 @@ class TreeLeakage:
 
     def _divisor(self, theta: int, tree: TreePropagation, losses: NodeLosses, epsilon: float) -> Found:
         secrets, score = self._secrets(theta), Score(epsilon)
+        least = float(losses.largest.max()) / _NO_NOISE
+        attained = tree.leakage(losses.divided(least).values, secrets)
+        if attained.node is None or attained.total <= epsilon:  # there is no secret, or no noise is needed
+            return least, self._witness(theta, attained)
         start = _FIRST_GUESS * float(losses.largest.max()) / epsilon
         divisor, witness = tree.least_divisor(losses.values, epsilon, start, secrets), None
         if divisor < np.inf:
             attained = tree.leakage(losses.divided(divisor).values, secrets)
             witness = self._witness(theta, attained)
-            if witness is None:
-                return 0.0, None
             if self._quilts_prove_no_less(theta, attained, losses, score, divisor):
                 return divisor, witness
         by_quilts = self._quilts.worst_of(theta, losses, score)
@@ -101,6 +109,8 @@ class TreeLeakage:
     ) -> bool:
         """Whether the worst node already needs as much by quilts: then they need not be searched for all nodes."""
         assert attained.node is not None
+        if attained.up + attained.down <= _NEXT_TO_NOTHING * attained.own:  # every quilt charges the node's own loss
+            return True
         value = attained.total if value is None else value
         return not self._quilts.proves_less(theta, attained.node, losses, objective, value)
 

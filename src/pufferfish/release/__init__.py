@@ -19,6 +19,7 @@ from pufferfish.ledger.ties import check_start
 from pufferfish.ledger.windows import as_windows
 from pufferfish.model_file import ThetaRecord
 from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.states import state_label
 from pufferfish.noise import discrete_laplace_noise
 from pufferfish.queries import Query
 from pufferfish.release.checks import check_query, check_reading, check_records, prove
@@ -111,6 +112,7 @@ def release(
     check_reading(records, calibration)
     leakage, witness = prove(calibration)
     exact = exact_value(records, bound, theta)
+    one = len(theta.members) == 1
     unit, step = bound.unit, bound.unit_lipschitz
     draw = discrete_laplace_noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step)
     booked = (
@@ -133,7 +135,7 @@ def release(
         warnings=[*warnings, *warnings_of(calibration)],
         not_promised=not_promised_of(calibration, booked),
         assumptions=[
-            f"The distribution of the records is one of the {len(theta.chains) or len(theta.members)} of Θ "
+            f"The distribution of the records is {'the one' if one else f'one of the {len(theta.members)}'} of Θ "
             f"({theta.origin}).",
             *_assumptions(records, calibration),
         ],
@@ -177,7 +179,8 @@ def _assumptions(records: PrivateData, calibration: Calibration) -> tuple[str, .
 def _data_record(records: PrivateData, calibration: Calibration) -> DataRecord:
     if isinstance(records, Rows):
         nodes, cells = len(calibration.theta.networks[0].nodes), sum(records.observed.values())
-        return DataRecord(None, records.records, records.records, cells, nodes, records.base)
+        observed = {state_label(node): number for node, number in records.observed.items()}
+        return DataRecord(None, records.records, records.records, cells, nodes, records.base, observed)
     base = records.base if isinstance(records, Sequences) else None
     length = records.length if isinstance(records, Sequences) else calibration.length
     subjects = records.subjects if isinstance(records, Sequences) else 1

@@ -35,7 +35,17 @@ def check_query(data: PrivateData, query: Query, calibration: Calibration) -> Bo
         same = same and np.array_equal(found.weights, known.weights) and np.array_equal(mine, its)
     if not same:
         raise ReleaseRefused(f"the noise was calibrated for {known.description}, and this is {found.description}")
-    if isinstance(data, Rows) and bound.networks and data.records != bound.rows:
+    if isinstance(data, Sequences) and bound.networks:
+        raise ReleaseRefused(
+            "the noise was calibrated for a Bayesian network, and these data are chains of states: read the table, "
+            "with a column for every node, by read_rows"
+        )
+    if isinstance(data, Rows) and not bound.networks:
+        raise ReleaseRefused(
+            f"the noise was calibrated for {calibration.theta.kind}, and these data are independent rows of the nodes "
+            "of a Bayesian network: calibrate under the network"
+        )
+    if isinstance(data, Rows) and data.records != bound.rows:
         raise ReleaseRefused(
             f"the noise was calibrated for a table of {bound.rows} rows, and this has {data.records}: calibrate with "
             "length=rows.length"
@@ -60,11 +70,6 @@ def check_records(data: PrivateData, calibration: Calibration) -> None:
     if isinstance(data, Rows):
         _check_rows(data, calibration)
         return
-    if theta.networks:
-        raise ReleaseRefused(
-            "Θ is a class of Bayesian networks: read the table, with a column for every node, by read_rows, or give "
-            "one database as a dict from nodes to states"
-        )
     if not isinstance(linear, LinearQuery) or not (isinstance(theta, ChainClass) or theta.only_counts):
         raise ReleaseRefused(f"Θ is a class of {theta.kind}: give the database as a dict from records to states")
     if linear.factors is not None:
@@ -108,10 +113,6 @@ def check_records(data: PrivateData, calibration: Calibration) -> None:
 def _check_rows(rows: Rows, calibration: Calibration) -> None:
     """Refuse a table that is not about the network's nodes, or lacks what the query reads."""
     theta, linear = calibration.theta, calibration.linear
-    if not theta.networks:
-        raise ReleaseRefused(
-            f"a table of independent rows is about a Bayesian network, and Θ is a class of {theta.kind}"
-        )
     network = theta.networks[0]
     if not isinstance(linear, LinearQuery):
         raise ReleaseRefused("a function of the database needs its records by name: give a dict, not a table")

@@ -69,7 +69,8 @@ class DataRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Public facts of the data: how the table was read, and the lengths that are published.
 
     For a table of independent rows, ``rows`` says how it was read, ``subjects`` and ``chains`` are their number,
-    ``records`` the cells that were observed, ``longest_chain`` the nodes of the network.
+    ``records`` the cells that were observed, ``longest_chain`` the nodes of the network, and ``observed`` how many
+    cells of each column were: shares are of all rows, missing cells among them.
     """
 
     base: Base | None
@@ -78,6 +79,7 @@ class DataRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     records: int
     longest_chain: int
     rows: RowsBase | None = None
+    observed: dict[str, int] | None = None
 
 
 class LedgerRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
