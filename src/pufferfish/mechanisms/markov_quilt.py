@@ -214,6 +214,13 @@ class MarkovQuilt(InfluenceBound):
         enough = float(np.nextafter(value, -np.inf))
         return self._best(search, node, pairs, enough=enough, than=value).value < value
 
+    def trivial_of(self, theta: int, losses: NodeLosses, objective: Objective) -> tuple[float, Witness | None]:
+        """Return what the trivial quilts prove under one θ, and for which node that is most; quickly, and exactly."""
+        search, secret = self._search(theta, losses, objective), self.secret_pairs[theta]
+        found = [search.judged(node, 0, secret[node]) for node in self._secret_nodes(theta)]
+        worst = max(found, key=lambda quilt: quilt.value, default=None)
+        return (0.0, None) if worst is None else (worst.value, self._witness(worst, theta))
+
     def worst_of(self, theta: int, losses: NodeLosses, objective: Objective) -> tuple[float, Witness | None]:
         """Return what the best quilts found prove under one θ, and for which node that is most."""
         worst = self._worst_node(theta, losses, objective, None)

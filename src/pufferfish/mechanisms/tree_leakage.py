@@ -61,7 +61,11 @@ class TreeLeakage:
     def _leakage(self, theta: int, losses: NodeLosses) -> Found:
         attained = self._trees[theta].leakage(losses.values, self._secrets(theta))
         found = attained.total, self._witness(theta, attained)
-        if attained.node is None or self._quilts_prove_no_less(theta, attained, losses, LeakThrough()):
+        if attained.node is None:
+            return found
+        if _alone(attained):
+            return min(self._quilts.trivial_of(theta, losses, LeakThrough()), found, key=_value)
+        if self._quilts_prove_no_less(theta, attained, losses, LeakThrough()):
             return found
         return min(found, self._quilts.worst_of(theta, losses, LeakThrough()), key=_value)
 
@@ -89,6 +93,8 @@ class TreeLeakage:
         if divisor < np.inf:
             attained = tree.leakage(losses.divided(divisor).values, secrets)
             witness = self._witness(theta, attained)
+            if _alone(attained):
+                return min(self._quilts.trivial_of(theta, losses, score), (divisor, witness), key=_value)
             if self._quilts_prove_no_less(theta, attained, losses, score, divisor):
                 return divisor, witness
         by_quilts = self._quilts.worst_of(theta, losses, score)
@@ -109,8 +115,6 @@ class TreeLeakage:
     ) -> bool:
         """Whether the worst node already needs as much by quilts: then they need not be searched for all nodes."""
         assert attained.node is not None
-        if attained.up + attained.down <= _NEXT_TO_NOTHING * attained.own:  # every quilt charges the node's own loss
-            return True
         value = attained.total if value is None else value
         return not self._quilts.proves_less(theta, attained.node, losses, objective, value)
 
@@ -132,6 +136,11 @@ class TreeLeakage:
             past=attained.up,
             future=attained.down,
         )
+
+
+def _alone(attained: TreeAttained) -> bool:
+    """Whether the worst node leaks its own loss alone, which every quilt charges: no search can save much."""
+    return attained.up + attained.down <= _NEXT_TO_NOTHING * attained.own
 
 
 def why_not(network: BayesianNetwork) -> str | None:
