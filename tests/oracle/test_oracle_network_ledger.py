@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
+from pufferfish.errors import NotApplicableError
 from pufferfish.ledger import Ledger
 
 ROWS = 2
@@ -112,7 +113,11 @@ def test_all_releases_together_leak_at_most_what_is_spent(shape: str, seed: int)
         ledger, releases = Ledger(bound, 100.0), []
         for name, epsilon in plan:
             query, outputs = QUERIES[name]
-            calibration = bound.calibrate(query, epsilon)
+            try:
+                calibration = bound.calibrate(query, epsilon)
+            except NotApplicableError as told:  # what is read is certain under this network: there is nothing to charge
+                assert "no noise is needed: even without it the answer leaks at most 0 " in str(told)
+                continue
             releases.append((outputs, calibration.scale))
             assert ledger.spend(calibration).epsilon == epsilon
             if len(releases) < 4 or seed == 0:
