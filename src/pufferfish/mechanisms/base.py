@@ -11,7 +11,6 @@ Laplace scale, vector queries and composition (losses of several releases add be
 alone. Both directions round towards privacy.
 """
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,8 +25,8 @@ from pufferfish.queries import LinearQuery, Query
 
 __all__ = ["InfluenceBound"]
 
-_LITTLE_NOISE, _NO_NOISE = 500.0, 1e9
-"""Record-level losses, in nats, from which on it is asked whether noise is needed at all, and without any noise."""
+_LITTLE_NOISE = 500.0
+"""Record-level loss, in nats, from which on it is asked whether noise is needed at all."""
 
 
 class InfluenceBound(Mechanism):
@@ -47,9 +46,9 @@ class InfluenceBound(Mechanism):
         If the bound does not cover Θ; the message says why.
     """
 
-    @abstractmethod
     def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
-        """Leakage of given losses, and where it is attained; no witness where there is no secret to protect."""
+        """Leakage of the losses of chains, and where it is attained; no witness where there is no secret to protect."""
+        raise NotApplicableError(f"{self.title} does not apply: it does not cover chains")
 
     def _network_leakage(self, losses: NodeLosses) -> tuple[float, Witness | None]:
         """Leakage of the losses of a network's nodes, and where it is attained."""
@@ -59,9 +58,9 @@ class InfluenceBound(Mechanism):
         """Least number by which the losses of a network's nodes must be divided so that they leak at most epsilon."""
         raise NotApplicableError(f"{self.title} does not apply: it does not cover networks")
 
-    @abstractmethod
     def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
-        """Least number by which the losses must be divided so that they leak at most epsilon."""
+        """Least number by which the losses of chains must be divided so that they leak at most epsilon."""
+        raise NotApplicableError(f"{self.title} does not apply: it does not cover chains")
 
     def leakage(self, record_loss: Any) -> float:
         """Bound the Pufferfish loss of a release from its record-level losses.
@@ -171,7 +170,7 @@ class InfluenceBound(Mechanism):
                 "transition_matrix"
             )
         if isinstance(losses, NodeLosses) and scale < float(losses.largest.max()) / _LITTLE_NOISE:
-            leaks = self._prove(losses.divided(float(losses.largest.max()) / _NO_NOISE))[0]
+            leaks = self._prove(losses.divided(losses.no_noise))[0]
             if leaks <= epsilon:
                 raise NotApplicableError(
                     f"no noise is needed: even without it the answer leaks at most {leaks:.6g} of what is secret, and "

@@ -29,7 +29,6 @@ from pufferfish.core.quilts import LeakThrough, Objective, Score
 from pufferfish.core.separation import members
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
-from pufferfish.mechanisms.losses import Losses
 from pufferfish.mechanisms.node_losses import NodeLosses
 from pufferfish.mechanisms.node_secrets import NodeSecrets
 from pufferfish.models.bayesian_network import BayesianNetwork
@@ -225,12 +224,6 @@ class MarkovQuilt(InfluenceBound):
         """Return what the best quilts found prove under one θ, and for which node that is most."""
         worst = self._worst_node(theta, losses, objective, None)
         return (0.0, None) if worst is None else (worst.value, self._witness(worst, theta))
-
-    def _leakage(self, losses: Iterable[Losses]) -> tuple[float, Witness | None]:
-        raise NotImplementedError("Θ is never a class of chains here")
-
-    def _least_divisor(self, losses: Iterable[Losses], epsilon: float) -> tuple[float, Witness | None]:
-        raise NotImplementedError("Θ is never a class of chains here")
 
     def _network_leakage(self, losses: NodeLosses) -> tuple[float, Witness | None]:
         key = losses.key

@@ -26,9 +26,6 @@ _FIRST_GUESS = 3.0
 _NEXT_TO_NOTHING = 1e-5
 """A share of the noise that is not worth a search for quilts."""
 
-_NO_NOISE = 1e9
-"""Record-level loss, in nats, of a release without noise."""
-
 Found = tuple[float, Witness | None]
 
 
@@ -84,7 +81,7 @@ class TreeLeakage:
 
     def _divisor(self, theta: int, tree: TreePropagation, losses: NodeLosses, epsilon: float) -> Found:
         secrets, score = self._secrets(theta), Score(epsilon)
-        least = float(losses.largest.max()) / _NO_NOISE
+        least = losses.no_noise
         attained = tree.leakage(losses.divided(least).values, secrets)
         if attained.node is None or attained.total <= epsilon:  # there is no secret, or no noise is needed
             return least, self._witness(theta, attained)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import index
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from pufferfish.errors import QueryError
 from pufferfish.models.masses import exact_number
 from pufferfish.queries.linear import FunctionQuery, LinearQuery, Query, Variables
 
-__all__ = ["Function", "Weighted", "Window", "inner_query", "rows_of"]
+__all__ = ["Function", "Restricted", "Weighted", "Window", "inner_query", "rows_of"]
 
 
 def rows_of(records: int, variables: Variables | None) -> tuple[int, int]:
@@ -35,7 +35,31 @@ def inner_query(query: Any, states: Sequence[str], records: int, name: str) -> L
 
 
 @dataclass(frozen=True)
-class Window(Query):
+class Restricted(Query):
+    """A query on some records only, which is of the same kind as that on all of them.
+
+    Parameters
+    ----------
+    query : Query
+        What is asked of them.
+    """
+
+    of_some_records: ClassVar[bool] = True
+    query: Query
+
+    @property
+    def kind(self) -> str:
+        """Word for the query."""
+        return self.query.kind
+
+    @property
+    def is_histogram(self) -> bool:
+        """Histograms of some records sum to their public number."""
+        return self.query.is_histogram
+
+
+@dataclass(frozen=True)
+class Window(Restricted):
     """A query on some consecutive records of one chain only; the others cost nothing themselves.
 
     Parameters
@@ -52,7 +76,6 @@ class Window(Query):
     'share of the 10 records in {b}, of records 10 to 19'
     """
 
-    query: Query
     start: int
     stop: int
 
@@ -64,18 +87,6 @@ class Window(Query):
                 raise QueryError(
                     f"{name} is {getattr(self, name)!r}, expected a whole number: records from 0"
                 ) from None
-
-    of_some_records = True
-
-    @property
-    def kind(self) -> str:
-        """Word for the query."""
-        return self.query.kind
-
-    @property
-    def is_histogram(self) -> bool:
-        """Histograms of a window sum to its public number of records."""
-        return self.query.is_histogram
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and the steps of its one chain."""

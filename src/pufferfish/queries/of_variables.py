@@ -11,7 +11,7 @@ import numpy as np
 from pufferfish.errors import QueryError
 from pufferfish.models.states import state_label
 from pufferfish.queries.linear import LinearQuery, Query, Variables
-from pufferfish.queries.of_records import inner_query, rows_of
+from pufferfish.queries.of_records import Restricted, inner_query, rows_of
 
 __all__ = ["Marginals", "Subset"]
 
@@ -37,7 +37,7 @@ def _place(record: Any, places: Sequence[Any]) -> int:
 
 
 @dataclass(frozen=True, init=False)
-class Subset(Query):
+class Subset(Restricted):
     """A query on some records only; the others cost nothing themselves.
 
     Parameters
@@ -56,23 +56,11 @@ class Subset(Query):
     'share of the 100 records in {yes}, of smoke, lung'
     """
 
-    of_some_records: ClassVar[bool] = True
-    query: Query
     records: tuple[Any, ...]
 
     def __init__(self, query: Query, records: Any) -> None:
         object.__setattr__(self, "query", query)
         object.__setattr__(self, "records", _names(records, "Subset"))
-
-    @property
-    def kind(self) -> str:
-        """Word for the query."""
-        return self.query.kind
-
-    @property
-    def is_histogram(self) -> bool:
-        """Histograms of some records sum to their public number."""
-        return self.query.is_histogram
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and records."""
