@@ -12,12 +12,14 @@ alone. Both directions round towards privacy.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pufferfish.calibration import Calibration, Witness
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
+from pufferfish.mechanisms.continuum import Continuum
 from pufferfish.mechanisms.losses import Losses, Profile, as_losses
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
 from pufferfish.mechanisms.node_losses import NodeLosses, as_node_losses
@@ -45,6 +47,11 @@ class InfluenceBound(Mechanism):
     NotApplicableError
         If the bound does not cover Θ; the message says why.
     """
+
+    @cached_property
+    def _continuum(self) -> Continuum | None:
+        """How a class of chains that is a continuum is covered; None where Θ is none, or it makes no difference."""
+        return None
 
     def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
         """Leakage of the losses of chains, and where it is attained; no witness where there is no secret to protect."""
@@ -93,7 +100,10 @@ class InfluenceBound(Mechanism):
 
     def _prove(self, losses: tuple[Losses, ...] | NodeLosses) -> tuple[float, Witness | None]:
         with self._lock:
-            return self._network_leakage(losses) if isinstance(losses, NodeLosses) else self._leakage(losses)
+            if isinstance(losses, NodeLosses):
+                return self._network_leakage(losses)
+            continuum = self._continuum
+            return self._leakage(losses) if continuum is None else continuum.leakage(losses)
 
     def verify(self, calibration: Calibration) -> tuple[float, Witness | None]:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
@@ -161,6 +171,8 @@ class InfluenceBound(Mechanism):
                 if not losses.largest.any():
                     raise QueryError("no node that the query reads can change its answer, which is public: ask another")
                 scale, witness = self._network_divisor(losses, epsilon)
+            elif self._continuum is not None:
+                scale, witness = self._continuum.least_divisor(losses, epsilon)
             else:
                 scale, witness = self._least_divisor(losses, epsilon)
         if witness is None:

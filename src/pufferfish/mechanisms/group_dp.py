@@ -17,8 +17,10 @@ from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.losses import Losses
 from pufferfish.mechanisms.node_losses import NodeLosses
 from pufferfish.models.bayesian_network import BayesianNetwork
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.lengths import ChainLength
-from pufferfish.models.model_class import Theta
+from pufferfish.models.model_class import ModelClass, Theta
 
 __all__ = ["GroupDP", "ParticipantDP"]
 
@@ -53,7 +55,7 @@ class GroupDP(InfluenceBound):
 
     name: ClassVar[str] = "group-dp"
     title: ClassVar[str] = "GroupDP"
-    only_chains: ClassVar[bool] = False
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
@@ -147,7 +149,7 @@ class ParticipantDP(GroupDP):
 
     name: ClassVar[str] = "participant-dp"
     title: ClassVar[str] = "ParticipantDP"
-    only_chains: ClassVar[bool] = True
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
     def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:
         super().__init__(theta, length_per_subject)

@@ -20,8 +20,9 @@ from pufferfish.mechanisms.mqm_exact import MQMExact
 from pufferfish.mechanisms.node_losses import NodeLosses
 from pufferfish.mechanisms.tree_leakage import TreeLeakage, why_not
 from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
-from pufferfish.models.model_class import Theta
+from pufferfish.models.model_class import ModelClass, Theta
 from pufferfish.models.secrets import SecretPair
 
 __all__ = ["LeakagePropagation"]
@@ -97,7 +98,7 @@ class LeakagePropagation(InfluenceBound):
 
     name: ClassVar[str] = "propagation"
     title: ClassVar[str] = "LeakagePropagation"
-    only_chains: ClassVar[bool] = False
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
 
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length)
@@ -124,7 +125,7 @@ class LeakagePropagation(InfluenceBound):
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
         """Every class of Markov chains, and of networks whose nodes have at most one parent, is covered."""
-        if theta.chains:
+        if theta.of_chains:
             return None
         if not theta.networks:
             return f"it covers Markov chains and trees, and Θ is a class of {theta.kind}"

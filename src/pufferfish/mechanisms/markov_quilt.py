@@ -32,7 +32,9 @@ from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.node_losses import NodeLosses
 from pufferfish.mechanisms.node_secrets import NodeSecrets
 from pufferfish.models.bayesian_network import BayesianNetwork
-from pufferfish.models.model_class import Theta
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.models.model_class import ModelClass, Theta
 from pufferfish.models.quilt import Quilt
 from pufferfish.models.secrets import SecretPair
 from pufferfish.models.states import state_label
@@ -123,7 +125,7 @@ class MarkovQuilt(InfluenceBound):
 
     name: ClassVar[str] = "markov-quilt"
     title: ClassVar[str] = "MarkovQuilt"
-    only_chains: ClassVar[bool] = False
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
 
     def __init__(
         self,
@@ -165,7 +167,7 @@ class MarkovQuilt(InfluenceBound):
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
         """Every class of Bayesian networks is covered."""
-        if theta.chains:
+        if theta.of_chains:
             return "Θ is a class of Markov chains, where MQMExact searches the same quilts"
         return None if theta.networks else f"it needs Bayesian networks, and Θ is a class of {theta.kind}"
 

@@ -50,8 +50,8 @@ class Mechanism(ABC):
     composes: ClassVar[bool] = True
     """Whether losses of several releases may be added before leakage is asked."""
 
-    only_chains: ClassVar[bool] = True
-    """Whether it covers Markov chains only."""
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass,)
+    """Kinds of Θ that it knows; :meth:`supports` says which of them it covers."""
 
     def __init__(self, theta: Any, length: Any = None) -> None:
         self._lock = threading.RLock()  # mechanisms keep what they computed, and are asked by one thread at a time
@@ -122,7 +122,7 @@ class Mechanism(ABC):
 
     @classmethod
     def _refuses(cls, theta: Theta) -> str | None:
-        if cls.only_chains and not isinstance(theta, ChainClass):
+        if not isinstance(theta, cls.kinds):
             return f"it covers Markov chains, and Θ is a class of {theta.kind}"
         return cls.supports(theta)
 
@@ -170,12 +170,7 @@ class Mechanism(ABC):
                 f"most {_LARGEST_ANSWER:.3g} fit: give values in larger units, or smaller factors"
             )
         one = len(self.length) == 1 and self.length[0].steps == self.length[0].records
-        if (
-            isinstance(self.theta, ChainClass)
-            and isinstance(found, LinearQuery)
-            and found.factors is not None
-            and not one
-        ):
+        if self.theta.of_chains and isinstance(found, LinearQuery) and found.factors is not None and not one:
             raise QueryError("records that count differently, or a window, are those of one chain without gaps")
         return found
 

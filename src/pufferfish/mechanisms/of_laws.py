@@ -14,8 +14,9 @@ from pufferfish.calibration import Calibration, Witness
 from pufferfish.errors import ModelError, NotApplicableError
 from pufferfish.laws import About, LawPair, pairs_of_laws
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
+from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.given_laws import GivenLaws
-from pufferfish.models.model_class import Theta
+from pufferfish.models.model_class import ModelClass, Theta
 from pufferfish.models.secrets import CountIs, SecretPair, as_secret_pairs
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 
@@ -55,7 +56,7 @@ class LawMechanism(Mechanism):
     """
 
     composes: ClassVar[bool] = False
-    only_chains: ClassVar[bool] = False
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, ModelClass)
 
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length)

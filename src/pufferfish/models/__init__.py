@@ -2,6 +2,7 @@
 
 from pufferfish.models.bayesian_network import CPT, BayesianNetwork
 from pufferfish.models.chain_class import ChainClass, as_chain_class
+from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.cliques import Cliques
 from pufferfish.models.given_laws import GivenLaws
 from pufferfish.models.joint_distribution import JointDistribution
@@ -14,12 +15,14 @@ from pufferfish.models.secrets import CountIs, Fact, RecordIs
 __all__ = [
     "CPT",
     "BayesianNetwork",
+    "BinaryChainInterval",
     "ChainClass",
     "ChainLength",
     "Cliques",
     "CountIs",
     "Fact",
     "GivenLaws",
+    "IntervalChain",
     "JointDistribution",
     "MarkovChain",
     "ModelClass",

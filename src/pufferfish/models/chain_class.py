@@ -60,6 +60,11 @@ class ChainClass:
         return "Markov chains"
 
     @property
+    def of_chains(self) -> bool:
+        """Whether records are steps of chains: yes."""
+        return True
+
+    @property
     def states(self) -> tuple[str, ...]:
         """Names of the k states."""
         return self.chains[0].states

@@ -11,7 +11,7 @@ treat them differently:
 References: Song, Wang, Chaudhuri (2017), Section 4.4; Levin, Peres, Wilmer, *Markov Chains and Mixing Times*.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -27,7 +27,7 @@ from pufferfish.core.markov import (
 )
 from pufferfish.core.rounding import UNIT
 from pufferfish.errors import ModelError
-from pufferfish.models.states import state_label
+from pufferfish.models.states import state_names
 
 __all__ = ["MarkovChain"]
 
@@ -72,7 +72,7 @@ class MarkovChain:
     ) -> None:
         self.transition_matrix: NDArray[np.float64] = _stochastic_matrix(transition_matrix)
         self.k: int = self.transition_matrix.shape[0]
-        self.states: tuple[str, ...] = _state_names(states, self.k)
+        self.states: tuple[str, ...] = state_names(states, self.k)
         self.initial_distribution: NDArray[np.float64] | Literal["stationary", "any"]
         if isinstance(initial_distribution, str):
             if initial_distribution not in ("stationary", "any"):
@@ -244,16 +244,3 @@ def _distribution(given: Any, k: int, name: str, *, row: bool = False) -> NDArra
     law = law / total
     law.setflags(write=False)
     return law
-
-
-def _state_names(states: Sequence[Any] | None, k: int) -> tuple[str, ...]:
-    given: Any = range(k) if states is None else states
-    if not isinstance(given, Iterable):
-        raise ModelError(f"states is {given!r}, expected a sequence of {k} names")
-    names = tuple(state_label(s) for s in given)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if len(names) != k:
-        raise ModelError(f"states has {len(names)} names, expected {k}: one per row of transition_matrix")
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise ModelError(f"states[{i}] repeats the name {name!r}; names are distinct")
-    return names

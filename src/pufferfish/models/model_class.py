@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.chain_class import STATED, ChainClass, as_chain_class
+from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.cliques import Cliques
 from pufferfish.models.joint_distribution import JointDistribution
 from pufferfish.models.lengths import ChainLength, as_lengths
@@ -78,6 +79,11 @@ class ModelClass:
         return self.members[0].kind
 
     @property
+    def of_chains(self) -> bool:
+        """Whether records are steps of chains: no."""
+        return False
+
+    @property
     def chains(self) -> tuple[MarkovChain, ...]:
         """The members that are Markov chains: none."""
         return ()
@@ -127,7 +133,7 @@ def _names(member: Any) -> list[str]:
     return [repr(name) for name in names]
 
 
-Theta = ChainClass | ModelClass
+Theta = ChainClass | BinaryChainInterval | IntervalChain | ModelClass
 
 
 def as_theta(theta: Any) -> Theta:
@@ -138,7 +144,7 @@ def as_theta(theta: Any) -> Theta:
     ModelError
         If a member is no model, the list is empty, or members differ in their states or records.
     """
-    if isinstance(theta, ModelClass | ChainClass):
+    if isinstance(theta, Theta):
         return theta
     if isinstance(theta, Member):
         return ModelClass((theta,))
@@ -181,7 +187,7 @@ def lengths_of(theta: Theta, length: Any) -> tuple[ChainLength, ...]:
     ParameterError
         If chains come without lengths, or another model with other ones than its own.
     """
-    if isinstance(theta, ChainClass):
+    if not isinstance(theta, ModelClass):
         if length is None:
             raise ParameterError("length is missing: give T, or one length per independent chain")
         return as_lengths(length)

@@ -5,10 +5,13 @@ as floats. Models, queries and releases name states by one canonical label, so t
 ``"1"`` are the same state wherever they come from.
 """
 
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = ["state_label"]
+from pufferfish.errors import ModelError
+
+__all__ = ["state_label", "state_names"]
 
 
 def state_label(value: Any) -> str:
@@ -28,3 +31,23 @@ def state_label(value: Any) -> str:
     if isinstance(value, Real) and float(value).is_integer():
         return str(int(float(value)))
     return str(value)
+
+
+def state_names(states: Any, k: int) -> tuple[str, ...]:
+    """Return the labels of k states, which are numbered where they have no names.
+
+    Raises
+    ------
+    ModelError
+        If there are not k of them, or two are the same.
+    """
+    given: Any = range(k) if states is None else states
+    if not isinstance(given, Iterable):
+        raise ModelError(f"states is {given!r}, expected a sequence of {k} names")
+    names = tuple(state_label(s) for s in given)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if len(names) != k:
+        raise ModelError(f"states has {len(names)} names, expected {k}: one per row of transition_matrix")
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise ModelError(f"states[{i}] repeats the name {name!r}; names are distinct")
+    return names

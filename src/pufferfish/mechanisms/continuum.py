@@ -1,0 +1,21 @@
+"""What an influence bound needs to cover a class of chains that is a continuum."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from pufferfish.calibration import Witness
+from pufferfish.mechanisms.losses import Losses
+
+__all__ = ["Continuum"]
+
+
+class Continuum(Protocol):
+    """An upper bound, over every member of a continuum, on what record-level losses leak; and its inverse."""
+
+    def leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
+        """Bound the leakage of the losses of chains, one entry per chain, and say where it is attained."""
+        ...
+
+    def least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
+        """Return a number that divides the losses so that they leak at most epsilon, the least that is known."""
+        ...
