@@ -46,6 +46,10 @@ class Witness:
     own, past, future : float or None
         Nats that the record itself, the records before it and those after it tell (in a tree those above, and those
         below it); None where that is not known.
+    gap : float or None
+        Where Θ is a continuum that was searched: how far the noise is above what one member needs, as a share.
+    transition_matrix, initial_distribution : tuple or None
+        That member.
     """
 
     theta: int
@@ -59,6 +63,9 @@ class Witness:
     own: float | None = None
     past: float | None = None
     future: float | None = None
+    gap: float | None = None
+    transition_matrix: tuple[tuple[float, ...], ...] | None = None
+    initial_distribution: tuple[float, ...] | str | None = None
 
 
 class Bound(Protocol):

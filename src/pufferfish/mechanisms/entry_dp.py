@@ -13,6 +13,7 @@ from pufferfish.calibration import Witness
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.losses import Losses
 from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.chain_intervals import BinaryChainInterval
 from pufferfish.models.markov_chain import MarkovChain
 
 __all__ = ["EntryDP"]
@@ -23,7 +24,7 @@ class EntryDP(InfluenceBound):
 
     Parameters
     ----------
-    theta : MarkovChain, sequence of MarkovChain, or ChainClass
+    theta : MarkovChain, sequence of MarkovChain, ChainClass or BinaryChainInterval
         The class Θ; under each member all rows of the transition matrix must be equal.
     length : int, ChainLength, or sequence of these
         Lengths of the independent chains.
@@ -42,10 +43,18 @@ class EntryDP(InfluenceBound):
 
     name: ClassVar[str] = "entry-dp"
     title: ClassVar[str] = "EntryDP"
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval)
 
     @classmethod
-    def supports(cls, theta: ChainClass) -> str | None:
+    def supports(cls, theta: ChainClass | BinaryChainInterval) -> str | None:
         """Say which member of Θ makes records dependent."""
+        if isinstance(theta, BinaryChainInterval):
+            if theta.low == theta.high == _FAIR:
+                return None
+            return (
+                "records are correlated under members of Θ (wherever P(0 → 0) and P(1 → 1) do not sum to 1), and noise "
+                "for single records would leak their neighbours"
+            )
         for i, chain in enumerate(theta.chains):
             rows = chain.transition_matrix
             unequal = np.flatnonzero(np.any(rows != rows[0], axis=1))
@@ -59,7 +68,7 @@ class EntryDP(InfluenceBound):
 
     def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
         worst = max(losses, key=lambda chain: float(np.max(chain.largest)))
-        if not any(_has_secret(chain) for chain in self.theta.chains):
+        if self.theta.chains and not any(_has_secret(chain) for chain in self.theta.chains):
             return 0.0, None
         witness = Witness(
             theta=0,
@@ -75,6 +84,10 @@ class EntryDP(InfluenceBound):
     def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
         total, witness = self._leakage(losses)
         return total / epsilon, witness
+
+
+_FAIR = 0.5
+"""The one probability of staying with which two states follow each other independently, whichever it is of them."""
 
 
 def _has_secret(chain: MarkovChain) -> bool:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,8 +12,11 @@ from pufferfish.calibration import Witness
 from pufferfish.core.progress import report_progress
 from pufferfish.core.propagation import Attained, ChainPropagation, Run
 from pufferfish.core.quilts import LeakThrough, Objective, Score
+from pufferfish.core.rounding import TINY
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
+from pufferfish.mechanisms.binary_interval import BinaryPropagation
+from pufferfish.mechanisms.continuum import Continuum
 from pufferfish.mechanisms.entry_dp import EntryDP
 from pufferfish.mechanisms.losses import Losses, decisive
 from pufferfish.mechanisms.markov_quilt import MarkovQuilt
@@ -41,11 +45,15 @@ _USUAL_GAIN = 3.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Member:
-    """A member of Θ with its bounds: propagation if its states are few, entry DP if its records are independent."""
+    """A member of Θ with its bounds: propagation if its states are few, entry DP if its records are independent.
+
+    Two states under every initial law are searched law by law.
+    """
 
     chain: MarkovChain
     quilts: MQMExact
     alone: EntryDP | None
+    every_law: BinaryPropagation | None
 
     def propagation(self) -> ChainPropagation | None:
         """Return a new search, so that what it proves does not depend on what was asked before."""
@@ -132,6 +140,10 @@ class LeakagePropagation(InfluenceBound):
         reasons = [reason for reason in map(why_not, theta.networks) if reason is not None]
         return f"{reasons[0]}: use MarkovQuilt" if reasons else None
 
+    @cached_property
+    def _continuum(self) -> Continuum | None:
+        return BinaryPropagation(self.theta) if isinstance(self.theta, BinaryChainInterval) else None
+
     def _network_leakage(self, losses: NodeLosses) -> tuple[float, Witness | None]:
         assert self._trees is not None
         return self._trees.leakage(losses)
@@ -161,6 +173,8 @@ class LeakagePropagation(InfluenceBound):
         member = self._members[theta]
         if member.alone is not None:
             return _of(theta, *member.alone._leakage([chain]))  # pyright: ignore[reportPrivateUsage]
+        if member.every_law is not None:
+            return _of(theta, *member.every_law.leakage([chain]))
         found = Attained(math.inf)
         if propagation is not None:
             found = propagation.leakage(as_runs(chain, self.theta.k))
@@ -190,6 +204,8 @@ class LeakagePropagation(InfluenceBound):
         if member.alone is not None:
             largest, witness = member.alone._leakage([chain])  # pyright: ignore[reportPrivateUsage]
             return 0.0 if witness is None else largest / epsilon
+        if member.every_law is not None:
+            return member.every_law.least_divisor([chain], epsilon)[0]
         divisor = math.inf
         if propagation is not None:
             guess = member.quilts.best_at(chain, _middle_of_the_heaviest(chain), score)
@@ -253,4 +269,11 @@ def as_runs(losses: Losses, k: int) -> list[Run]:
 
 def _member(chain: MarkovChain, length: Any) -> _Member:
     independent = EntryDP.supports(ChainClass((chain,))) is None
-    return _Member(chain, MQMExact(chain, length), EntryDP(chain, length) if independent else None)
+    every_law = BinaryPropagation(chain) if chain.k == 2 and _under_every_law(chain) else None
+    return _Member(chain, MQMExact(chain, length), EntryDP(chain, length) if independent else None, every_law)
+
+
+def _under_every_law(chain: MarkovChain) -> bool:
+    return isinstance(chain.initial_distribution, str) and (
+        chain.initial_distribution == "any" and bool(np.all(chain.transition_matrix > TINY))
+    )

@@ -146,7 +146,7 @@ class Mechanism(ABC):
             )
             leakage, decides = self.verify(found)
             if leakage <= epsilon and decides is not None:
-                return replace(found, witness=decides)
+                return replace(found, witness=replace(decides, gap=witness.gap))
             unit_scale *= 1 + UNIT * 4**nudge
         raise NotApplicableError(f"{self.title} does not apply: no finite noise is enough at epsilon={epsilon:g}")
 

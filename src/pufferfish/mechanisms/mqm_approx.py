@@ -7,6 +7,7 @@ log((1+Δ_t)/(1−Δ_t)) to the max-influence and a left end twice that (Lemma 4
 import math
 import sys
 from collections.abc import Iterator
+from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -15,9 +16,13 @@ from numpy.typing import NDArray
 
 from pufferfish.core.rounding import down, up
 from pufferfish.errors import ParameterError
+from pufferfish.mechanisms.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.chain_quilts import ChainQuiltBound, NodesAlike
+from pufferfish.mechanisms.continuum import Continuum
 from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.chain_intervals import BinaryChainInterval
 from pufferfish.models.markov_chain import MarkovChain
+from pufferfish.models.model_class import Theta
 
 __all__ = ["MQMApprox"]
 
@@ -27,15 +32,17 @@ class MQMApprox(ChainQuiltBound):
 
     Parameters
     ----------
-    theta : MarkovChain, sequence of MarkovChain, or ChainClass, optional
-        The class Θ: irreducible aperiodic chains. Only its π_min and eigengap are used. Where all members are
-        reversible the gap is 2(1 − |λ₂(P)|), else 1 − λ₂(P P*) (Appendix C.2).
+    theta : MarkovChain, sequence of MarkovChain, ChainClass or BinaryChainInterval, optional
+        The class Θ: irreducible aperiodic chains. Only the π_min and eigengap of each are used; the gap of a
+        reversible chain is 2(1 − |λ₂(P)|), of others 1 − λ₂(P P*) (Appendix C.2). The promise is one to every θ by
+        itself, so each is held to its own two numbers: for classes of several chains that is less noise than with the
+        least π_min and the least gap of the class, which Algorithm 4 takes; give those two to have its noise.
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains.
     pi_min, eigengap : float, optional
         The two numbers themselves: the class of *all* chains with stationary probabilities of at least ``pi_min``
-        and a gap of at least ``eigengap``. With ``theta``, at most its own. Without, there are no states to
-        release: the calibration tells the noise only.
+        and a gap of at least ``eigengap``. With ``theta``, at most its own, for all members. Without, there are no
+        states to release: the calibration tells the noise only.
     max_quilt_length : int, optional
         Search quilts with at most this many nearby records; by default all.
 
@@ -54,6 +61,7 @@ class MQMApprox(ChainQuiltBound):
 
     name: ClassVar[str] = "mqm-approx"
     title: ClassVar[str] = "MQMApprox"
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval)
 
     def __init__(
         self,
@@ -69,39 +77,52 @@ class MQMApprox(ChainQuiltBound):
                 raise ParameterError("MQMApprox needs theta, or both pi_min and eigengap")
             theta = _STATELESS
         super().__init__(theta, length, max_quilt_length=max_quilt_length)
-        known = theta is not _STATELESS
-        self.pi_min = _at_most("pi_min", pi_min, least_pi(self.chain_class) if known else 0.5)
-        self.eigengap = _at_most("eigengap", eigengap, class_eigengap(self.chain_class) if known else 2.0)
+        own = [(0.5, 2.0)] if self.theta.stands_for_more else _numbers(self.theta)
+        self.pi_min = _at_most("pi_min", pi_min, min(pi for pi, _ in own))
+        self.eigengap = _at_most("eigengap", eigengap, min(gap for _, gap in own))
+        self._given = {"pi_min": pi_min, "eigengap": eigengap}
+        # a promise to every θ by itself: its own two numbers, and no others, unless others are given
+        self._numbers = [
+            (pi if pi_min is None else self.pi_min, gap if eigengap is None else self.eigengap) for pi, gap in own
+        ]
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The longest quilt."""
-        return {"max_quilt_length": self.max_quilt_length}
+        """The longest quilt, and the two numbers where they were given."""
+        return {"max_quilt_length": self.max_quilt_length, **{k: v for k, v in self._given.items() if v is not None}}
 
     @classmethod
-    def supports(cls, theta: ChainClass) -> str | None:
+    def supports(cls, theta: ChainClass | BinaryChainInterval) -> str | None:
         """Say which member of Θ is reducible, periodic, or has no eigengap."""
-        reversible = all(chain.is_irreducible and chain.is_reversible for chain in theta.chains)
         for i, chain in enumerate(theta.chains):
             if not chain.is_irreducible:
                 return f"theta[{i}] is reducible, and only irreducible chains forget their past"
             if chain.period > 1:
                 return f"theta[{i}] has period {chain.period}, and only aperiodic chains forget their past"
-            if (chain.reversible_eigengap if reversible else chain.eigengap) <= 0:
+            if _gap(chain) <= 0:
                 return (
                     f"theta[{i}] has eigengap 0 within rounding (a second eigenvalue of P P* at 1), so its closed "
                     "form bounds nothing; MQMExact has no such condition"
                 )
         return None
 
+    @cached_property
+    def _continuum(self) -> Continuum | None:
+        given = any(value is not None for value in self._given.values())
+        if given or not isinstance(self.theta, BinaryChainInterval):
+            return None
+        return BinaryQuilts(self.theta, "mixing", self.max_quilt_length)
+
     def _groups(self, length: int) -> Iterator[NodesAlike]:
-        yield NodesAlike(0, 1, length, None, self._left, self._right)
+        for t, (pi_min, eigengap) in enumerate(self._numbers):
+            yield _nodes_alike(t, length, pi_min, eigengap)
 
-    def _left(self, a: int) -> NDArray[np.float64]:
-        return 2 * self._right(a)
 
-    def _right(self, b: int) -> NDArray[np.float64]:
-        return np.array([mixing_bound(self.pi_min, self.eigengap, b)])
+def _nodes_alike(theta: int, length: int, pi_min: float, eigengap: float) -> NodesAlike:
+    def right(b: int) -> NDArray[np.float64]:
+        return np.array([mixing_bound(pi_min, eigengap, b)])
+
+    return NodesAlike(theta, 1, length, None, lambda a: 2 * right(a), right)
 
 
 def mixing_bound(pi_min: float, eigengap: float, t: int) -> float:
@@ -113,16 +134,18 @@ def mixing_bound(pi_min: float, eigengap: float, t: int) -> float:
     return up(math.log1p(delta) - math.log1p(-delta), 8) if delta < 1 else math.inf
 
 
-def least_pi(theta: ChainClass) -> float:
-    """Smallest stationary probability over Θ, rounded down."""
-    return min(chain.pi_min for chain in theta.chains) * (1 - 1e-15 * theta.k**3)
+def _numbers(theta: Theta) -> list[tuple[float, float]]:
+    """Return π_min, rounded down, and eigengap of every member of Θ; of a continuum the least of both."""
+    if isinstance(theta, BinaryChainInterval):
+        leave_most, leave_least = 1 - theta.low, 1 - theta.high
+        reach = max(abs(2 * theta.high - 1), abs(2 * theta.low - 1))
+        return [(leave_least / (leave_least + leave_most) * (1 - 1e-14), 2 * (1 - reach) - 1e-15)]
+    return [(chain.pi_min * (1 - 1e-15 * theta.k**3), _gap(chain)) for chain in theta.chains]
 
 
-def class_eigengap(theta: ChainClass) -> float:
-    """Smallest eigengap over Θ; reversible chains' own, larger gap where every member is reversible."""
-    if all(chain.is_reversible for chain in theta.chains):
-        return min(chain.reversible_eigengap for chain in theta.chains)
-    return min(chain.eigengap for chain in theta.chains)
+def _gap(chain: MarkovChain) -> float:
+    """Return the eigengap of a chain: a reversible one's own, which is larger."""
+    return chain.reversible_eigengap if chain.is_reversible else chain.eigengap
 
 
 _STATELESS = ChainClass(

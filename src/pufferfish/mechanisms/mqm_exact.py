@@ -1,7 +1,7 @@
 """MQMExact: Algorithm 3, the Markov Quilt Mechanism with exact max-influence on chains."""
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 
 from pufferfish.core.influence import ChainInfluence, NodeGroup
 from pufferfish.errors import ParameterError
+from pufferfish.mechanisms.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.chain_quilts import ChainQuiltBound, NodesAlike
+from pufferfish.mechanisms.continuum import Continuum
 from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.chain_intervals import BinaryChainInterval
 
 __all__ = ["MQMExact"]
 
@@ -20,7 +23,7 @@ class MQMExact(ChainQuiltBound):
 
     Parameters
     ----------
-    theta : MarkovChain, sequence of MarkovChain, or ChainClass
+    theta : MarkovChain, sequence of MarkovChain, ChainClass or BinaryChainInterval
         The class Θ. ``initial_distribution="any"`` is the class of all initial laws (Appendix C.4).
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains. For a stationary chain the cost does not depend
@@ -45,6 +48,7 @@ class MQMExact(ChainQuiltBound):
 
     name: ClassVar[str] = "mqm-exact"
     title: ClassVar[str] = "MQMExact"
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval)
 
     def __init__(
         self,
@@ -62,6 +66,11 @@ class MQMExact(ChainQuiltBound):
             ChainInfluence(chain.transition_matrix, chain.initial_distribution, structural=support == "definition")
             for chain in self.theta.chains
         ]
+
+    @cached_property
+    def _continuum(self) -> Continuum | None:
+        theta = self.theta
+        return BinaryQuilts(theta, "exact", self.max_quilt_length) if isinstance(theta, BinaryChainInterval) else None
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -1,0 +1,165 @@
+"""Influence bounds over :class:`~pufferfish.models.chain_intervals.BinaryChainInterval`: certified suprema.
+
+The class is covered by boxes of (p0, p1, P(X_1=0)); a bound that holds for every chain of a box comes from
+:mod:`pufferfish.core.binary_chain`, and :mod:`pufferfish.core.supremum` halves boxes until the largest of the bounds is
+within :data:`GAP` of what one chain attains. The largest bound is what counts: the gap costs noise, never privacy.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.calibration import Witness
+from pufferfish.core.binary_chain import propagated, quilted, root_box, width_of
+from pufferfish.core.supremum import Cover, Supremum
+from pufferfish.mechanisms.losses import Losses, decisive
+from pufferfish.models.chain_intervals import BinaryChainInterval
+from pufferfish.models.markov_chain import MarkovChain
+
+__all__ = ["GAP", "BinaryPropagation", "BinaryQuilts"]
+
+Vector = NDArray[np.float64]
+Boxes = NDArray[np.float64]
+Bound = Callable[[Boxes, float], tuple[Vector, Boxes]]
+
+GAP = 9e-4
+"""Relative gap between what is reported and what a member of the class attains, at which the search stops."""
+
+_SPARE = 1e-7
+"""More noise than the bound needs, relatively, so that it is proved anew without another search."""
+
+_MOST_RUNS = 5000
+"""Runs of equal losses that are told apart; longer profiles are rounded up."""
+
+_ONE_BY_ONE = 20_000
+"""Steps of a profile whose quilts are searched record by record; of a longer one every loss is taken as the largest."""
+
+
+class _Certified:
+    """A bound over a class of two-state chains; implements ``Continuum``."""
+
+    def __init__(self, theta: BinaryChainInterval | MarkovChain) -> None:
+        self._theta = theta
+        self._cover = Cover(_box(theta), width_of)
+
+    def bound(self, chain: Losses, epsilon: float) -> Bound:
+        """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
+        raise NotImplementedError
+
+    def witness(self, found: Supremum, chain: Losses) -> Witness:
+        """Say where a supremum is attained."""
+        raise NotImplementedError
+
+    def leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
+        """Bound the leakage of the losses of chains, and say where it is attained."""
+        return self._worst(losses, 0.0)
+
+    def least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
+        """Return a number that divides the losses so that they leak at most epsilon, the least but for the gap."""
+        divisor, witness = self._worst(losses, epsilon)
+        return divisor * (1 + _SPARE), witness
+
+    def _worst(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
+        worst, witness = 0.0, None
+        for chain in decisive(losses):
+            found = self._cover.supremum(self.bound(chain, epsilon), GAP, worst)
+            if witness is None or found.most > worst:
+                witness = self.witness(found, chain)
+            worst = max(worst, found.most)
+        return worst, witness
+
+    def nearest(self, found: Supremum) -> dict[str, Any]:
+        """Return what a witness says of the member that comes nearest to the supremum."""
+        p0, p1, zero = (float(v) for v in found.point)
+        start = (zero, 1 - zero) if self._theta.initial_distribution == "any" else "stationary"
+        return {"gap": found.gap, "transition_matrix": ((p0, 1 - p0), (1 - p1, p1)), "initial_distribution": start}
+
+    def _pair(self, one: bool) -> tuple[str, str]:
+        zero, other = self._theta.states
+        return (other, zero) if one else (zero, other)
+
+
+def _box(theta: BinaryChainInterval | MarkovChain) -> NDArray[np.float64]:
+    """Return the box of a class, or of one matrix under every initial law, widened by how its rows were rounded."""
+    if isinstance(theta, BinaryChainInterval):
+        return root_box((theta.low, theta.high), (theta.low, theta.high), theta.initial_distribution)
+    p = theta.transition_matrix
+    stays = [sorted((float(p[x, x]), 1 - float(p[x, 1 - x]))) for x in range(2)]
+    return root_box((stays[0][0], stays[0][1]), (stays[1][0], stays[1][1]), "any")
+
+
+class BinaryPropagation(_Certified):
+    """Leakage propagation, with the law of the record before: for one member and initial law it is exact."""
+
+    def bound(self, chain: Losses, epsilon: float) -> Bound:
+        """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
+        runs = np.array(list(_runs(chain)))
+        return lambda boxes, floor: propagated(boxes, runs, epsilon, floor)
+
+    def witness(self, found: Supremum, chain: Losses) -> Witness:
+        """Say where a supremum is attained."""
+        node, pair, own, past, future = (float(v) for v in found.where)
+        return Witness(
+            theta=0,
+            length=chain.length.steps,
+            node=int(node) - 1,
+            secret_pair=self._pair(pair == 1),
+            own=own,
+            past=past,
+            future=future,
+            **self.nearest(found),
+        )
+
+
+class BinaryQuilts(_Certified):
+    """Markov quilts: with exact max-influence, or by Lemma 4.8 ("mixing")."""
+
+    def __init__(
+        self, theta: BinaryChainInterval, kind: Literal["exact", "mixing"], longest: int | None = None
+    ) -> None:
+        super().__init__(theta)
+        self._longest = longest
+        self._kind: Literal["any", "stationary", "mixing"] = theta.initial_distribution
+        if kind == "mixing":
+            # Lemma 4.8 holds for every initial law
+            self._kind = "mixing"
+            self._cover = Cover(root_box((theta.low, theta.high), (theta.low, theta.high), "stationary"), width_of)
+
+    def bound(self, chain: Losses, epsilon: float) -> Bound:
+        """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
+        length, each = chain.length, np.atleast_1d(chain.per_record)
+        records = length.records if chain.of_observed else int(chain.steps[chain.largest > 0].sum())
+        if length.steps > _ONE_BY_ONE or bool(np.all(each == each[0])):
+            each = np.array([each.max()])
+        return lambda boxes, floor: quilted(
+            self._kind, boxes, length.steps, records, each, epsilon, floor, self._longest
+        )
+
+    def witness(self, found: Supremum, chain: Losses) -> Witness:
+        """Say where a supremum is attained."""
+        node, a, b = (int(v) for v in found.where[:3])
+        steps = chain.length.steps
+        ends = [*([node - a - 1] if a else []), *([node + b - 1] if b else [])]
+        nearby = (a + b - 1) if a and b else (steps - node + a if a else node + b - 1 if b else steps)
+        return Witness(
+            theta=0,
+            length=steps,
+            node=node - 1,
+            secret_pair=None,
+            active_quilt=tuple(ends),
+            nearby=min(nearby, chain.length.records),
+            influence=float(found.where[3]),
+            **self.nearest(found),
+        )
+
+
+def _runs(chain: Losses) -> Iterator[tuple[float, float, float]]:
+    """Yield the steps and the losses d(0,1), d(1,0) of runs of records; of long profiles rounded up."""
+    values = chain.values if chain.values.ndim == 3 else chain.values[:, None, None] * (1 - np.eye(2))
+    together = math.ceil(len(values) / _MOST_RUNS)
+    for i in range(0, len(values), together):
+        some = values[i : i + together].max(axis=0)
+        yield float(chain.steps[i : i + together].sum()), float(some[0, 1]), float(some[1, 0])
