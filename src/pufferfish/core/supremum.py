@@ -14,16 +14,20 @@ from numpy.typing import NDArray
 
 from pufferfish.core.progress import report_progress
 
-__all__ = ["Cover", "Supremum"]
+__all__ = ["Bound", "Supremum", "supremum"]
 
 Vector = NDArray[np.float64]
 Boxes = NDArray[np.float64]
+Bound = Callable[[Boxes, float], tuple[Vector, Boxes]]
 
 _MOST_BOXES = 60_000
 """Boxes of a cover; with more the bracket stays as wide as it is."""
 
 _AT_ONCE = 8
 """Boxes that are halved together, at least."""
+
+_BELOW = 1e-5
+"""How far, as a share, what is attained must stay below a value for proving that value to be tried."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,72 +55,71 @@ class Supremum:
         return self.most / self.least - 1 if self.least > 0 else (0.0 if self.most <= self.least else np.inf)
 
 
-class Cover:
-    """Boxes that cover a box: finer where a supremum needed it, for the next one to start from.
+def supremum(
+    box: NDArray[np.float64],
+    bound: Bound,
+    *,
+    width: Callable[[Boxes], Boxes],
+    gap: float,
+    floor: float = 0.0,
+    enough: float | None = None,
+) -> Supremum:
+    """Bracket the supremum of a function over a box, to a relative width.
 
     Parameters
     ----------
-    box : (d, 2) array_like
+    box : (d, 2) ndarray
         Ends of the box, coordinate by coordinate.
+    bound : callable
+        Boxes (n, d, 2) and a floor ↦ for every box an upper bound on the function there, or the floor where that is not
+        less, and what else is to be told of it, shape (n, m). On a box that is a point, the function itself.
     width : callable
         Boxes (n, d, 2) ↦ the widths (n, d) by which the coordinate to halve is chosen.
+    gap : float
+        Relative width at which to stop.
+    floor : float
+        A value that does not matter, and less does not.
+    enough : float, optional
+        A value to be proven as an upper bound, if it is one.
     """
-
-    def __init__(self, box: NDArray[np.float64], width: Callable[[Boxes], Boxes]) -> None:
-        self._boxes: Boxes = np.array([box], dtype=np.float64)
-        self._width = width
-
-    def supremum(
-        self, bound: Callable[[Boxes, float], tuple[Vector, Boxes]], gap: float, floor: float = 0.0
-    ) -> Supremum:
-        """Bracket the supremum of a function, to a relative width.
-
-        Parameters
-        ----------
-        bound : callable
-            Boxes (n, d, 2) and a floor ↦ for every box an upper bound on the function there, or the floor where that is
-            not less, and what else is to be told of it, shape (n, m). On a box that is a point, the function itself.
-        gap : float
-            Relative width at which to stop.
-        floor : float
-            A value that does not matter, and less does not.
-        """
-        boxes, found = self._boxes, Supremum(-np.inf, np.inf, self._boxes[0, :, 0], np.empty(0))
-        most, _ = bound(boxes, floor)
-        while True:
-            found = max(found, _attained(bound, boxes[int(np.argmax(most))]), key=lambda s: s.least)
-            enough = max(found.least * (1 + gap), floor)
-            open_ = np.flatnonzero(~(most <= enough))
-            if not open_.size or len(boxes) >= _MOST_BOXES:
-                break
-            report_progress("bounding a continuum", min(0.99, 1 - open_.size / len(boxes)))
-            worst = open_[np.argsort(-most[open_], kind="stable")][: max(_AT_ONCE, open_.size // 2)]
-            halves = self._halves(boxes[worst])
-            if not halves.size:
-                break
-            bounds, _ = bound(halves, max(found.least * (1 + gap / 2), floor))
-            # a half is covered by what covers the whole
-            bounds = np.minimum(bounds, np.maximum(np.tile(most[worst], 2), floor))
-            boxes = np.concatenate([np.delete(boxes, worst, axis=0), halves])
-            most = np.concatenate([np.delete(most, worst), bounds])
-        self._boxes = boxes
-        upper = float(np.max(most)) if not np.any(np.isnan(most)) else np.inf
-        return Supremum(found.least, max(upper, found.least), found.point, found.where)
-
-    def _halves(self, boxes: Boxes) -> Boxes:
-        """Return both halves of every box, across its widest coordinate; the first halves first."""
-        n, across = np.arange(len(boxes)), np.argmax(self._width(boxes), axis=1)
-        low, high = boxes[n, across, 0], boxes[n, across, 1]
-        middle = low + (high - low) / 2
-        if np.any((middle <= low) & (middle >= high)):
-            return np.empty(0)
-        below, above = boxes.copy(), boxes.copy()
-        below[n, across, 1] = middle
-        above[n, across, 0] = middle
-        return np.concatenate([below, above])
+    boxes, found = np.array([box], dtype=np.float64), Supremum(-np.inf, np.inf, box[:, 0], np.empty(0))
+    most, _ = bound(boxes, floor)
+    while True:
+        found = max(found, _attained(bound, boxes[int(np.argmax(most))]), key=lambda s: s.least)
+        near, ignored = max(found.least * (1 + gap), floor), max(found.least * (1 + gap / 2), floor)
+        if enough is not None and found.least < enough * (1 - _BELOW):
+            near = ignored = max(enough, floor)
+        open_ = np.flatnonzero(~(most <= near))
+        if not open_.size or len(boxes) >= _MOST_BOXES or (enough is not None and np.all(most <= enough)):
+            break
+        report_progress("bounding a continuum", min(0.99, 1 - open_.size / len(boxes)))
+        worst = open_[np.argsort(-most[open_], kind="stable")][: max(_AT_ONCE, open_.size // 2)]
+        halves = _halves(boxes[worst], width)
+        if not halves.size:
+            break
+        bounds, _ = bound(halves, ignored)
+        # a half is covered by what covers the whole
+        bounds = np.minimum(bounds, np.maximum(np.tile(most[worst], 2), ignored))
+        boxes = np.concatenate([np.delete(boxes, worst, axis=0), halves])
+        most = np.concatenate([np.delete(most, worst), bounds])
+    upper = float(np.max(most)) if not np.any(np.isnan(most)) else np.inf
+    return Supremum(found.least, max(upper, found.least), found.point, found.where)
 
 
-def _attained(bound: Callable[[Boxes, float], tuple[Vector, Boxes]], box: NDArray[np.float64]) -> Supremum:
+def _halves(boxes: Boxes, width: Callable[[Boxes], Boxes]) -> Boxes:
+    """Return both halves of every box, across its widest coordinate, the first halves first; none at the last digit."""
+    n, across = np.arange(len(boxes)), np.argmax(width(boxes), axis=1)
+    low, high = boxes[n, across, 0], boxes[n, across, 1]
+    middle = low + (high - low) / 2
+    if np.any((middle <= low) | (middle >= high)):
+        return np.empty(0)
+    below, above = boxes.copy(), boxes.copy()
+    below[n, across, 1] = middle
+    above[n, across, 0] = middle
+    return np.concatenate([below, above])
+
+
+def _attained(bound: Bound, box: NDArray[np.float64]) -> Supremum:
     """Return the largest value at a corner or the centre of a box."""
     points = np.array([*product(*box), box.mean(axis=1)])
     values, where = bound(np.repeat(points[:, :, None], 2, axis=2), 0.0)

@@ -306,7 +306,7 @@ class Ledger:
     def _leakage(self, entries: Sequence[Entry], *more: Any) -> float:
         """Return what some entries leak together, with more charges."""
         charges = [self._charging.read(entry) for entry in entries]
-        return self._bound.leakage(self._charging.total([*charges, *more]))
+        return self._bound.leakage(self._charging.total([*charges, *more]), enough=self._book.budget)
 
     def _now_in_file(self) -> Book:
         """Return the book as it is now; a file may have grown by other programs' releases."""

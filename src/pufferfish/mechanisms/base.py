@@ -69,7 +69,7 @@ class InfluenceBound(Mechanism):
         """Least number by which the losses of chains must be divided so that they leak at most epsilon."""
         raise NotApplicableError(f"{self.title} does not apply: it does not cover chains")
 
-    def leakage(self, record_loss: Any) -> float:
+    def leakage(self, record_loss: Any, *, enough: float | None = None) -> float:
         """Bound the Pufferfish loss of a release from its record-level losses.
 
         Parameters
@@ -79,6 +79,9 @@ class InfluenceBound(Mechanism):
             (T, k, k) (one per pair of states), or a :class:`Profile`. For several chains either one entry for all of
             them, or a list with one entry per chain. For a network: a number, a sequence of entries of its nodes, or
             a mapping from names of nodes to entries, each a number or of shape (k_node, k_node).
+        enough : float, optional
+            Leakage that would do, such as a budget: over a continuum, bounds are narrowed until they prove it, if it is
+            one; by default to a relative gap below 1e-3.
 
         Returns
         -------
@@ -90,20 +93,22 @@ class InfluenceBound(Mechanism):
         ParameterError
             If a loss is negative or not finite, or a shape does not fit.
         """
-        return self.prove(record_loss)[0]
+        return self.prove(record_loss, enough=enough)[0]
 
-    def prove(self, record_loss: Any) -> tuple[float, Witness | None]:
+    def prove(self, record_loss: Any, *, enough: float | None = None) -> tuple[float, Witness | None]:
         """Return :meth:`leakage` and where it is attained (None: there is no secret to protect)."""
         if self.networks:
             return self._prove(as_node_losses(record_loss, self.networks[0]))
-        return self._prove(as_losses(record_loss, self.length, self.theta.k))
+        return self._prove(as_losses(record_loss, self.length, self.theta.k), enough)
 
-    def _prove(self, losses: tuple[Losses, ...] | NodeLosses) -> tuple[float, Witness | None]:
+    def _prove(
+        self, losses: tuple[Losses, ...] | NodeLosses, enough: float | None = None
+    ) -> tuple[float, Witness | None]:
         with self._lock:
             if isinstance(losses, NodeLosses):
                 return self._network_leakage(losses)
             continuum = self._continuum
-            return self._leakage(losses) if continuum is None else continuum.leakage(losses)
+            return self._leakage(losses) if continuum is None else continuum.leakage(losses, enough)
 
     def verify(self, calibration: Calibration) -> tuple[float, Witness | None]:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
@@ -113,7 +118,7 @@ class InfluenceBound(Mechanism):
         losses, scale = self._losses_of(linear), calibration.unit_scale
         if isinstance(losses, NodeLosses):
             return self._prove(losses.divided(scale))
-        return self._prove(tuple(chain.divided(scale) for chain in losses))
+        return self._prove(tuple(chain.divided(scale) for chain in losses), calibration.epsilon)
 
     def _losses_of_calibration(self, calibration: Calibration) -> NodeLosses:
         """Return the losses of a network's nodes under the noise of a calibration."""

@@ -6,7 +6,7 @@ within :data:`GAP` of what one chain attains. The largest bound is what counts: 
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
 from pufferfish.core.binary_chain import propagated, quilted, root_box, width_of
-from pufferfish.core.supremum import Cover, Supremum
+from pufferfish.core.supremum import Bound, Supremum, supremum
 from pufferfish.mechanisms.losses import Losses, decisive
 from pufferfish.models.chain_intervals import BinaryChainInterval
 from pufferfish.models.markov_chain import MarkovChain
@@ -23,13 +23,17 @@ __all__ = ["GAP", "BinaryPropagation", "BinaryQuilts"]
 
 Vector = NDArray[np.float64]
 Boxes = NDArray[np.float64]
-Bound = Callable[[Boxes, float], tuple[Vector, Boxes]]
 
 GAP = 9e-4
 """Relative gap between what is reported and what a member of the class attains, at which the search stops."""
 
-_SPARE = 1e-7
-"""More noise than the bound needs, relatively, so that it is proved anew without another search."""
+_GAP_OF_ONE = 1e-5
+"""The same for one matrix, where only the initial law is searched."""
+
+_SPARE, _SPARE_OF_ONE = 1e-7, 2e-5
+"""More noise than the bound needs, relatively, so that the proof anew stands whatever its rounding, and its gap."""
+
+_KEPT = 8
 
 _MOST_RUNS = 5000
 """Runs of equal losses that are told apart; longer profiles are rounded up."""
@@ -43,7 +47,9 @@ class _Certified:
 
     def __init__(self, theta: BinaryChainInterval | MarkovChain) -> None:
         self._theta = theta
-        self._cover = Cover(_box(theta), width_of)
+        self._box = _box(theta)
+        self._gap = GAP if isinstance(theta, BinaryChainInterval) and theta.low < theta.high else _GAP_OF_ONE
+        self._known: dict[tuple[object, ...], tuple[float, Witness | None]] = {}
 
     def bound(self, chain: Losses, epsilon: float) -> Bound:
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
@@ -53,19 +59,31 @@ class _Certified:
         """Say where a supremum is attained."""
         raise NotImplementedError
 
-    def leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
+    def leakage(self, losses: Sequence[Losses], enough: float | None = None) -> tuple[float, Witness | None]:
         """Bound the leakage of the losses of chains, and say where it is attained."""
-        return self._worst(losses, 0.0)
+        return self._worst(losses, 0.0, enough)
 
     def least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
         """Return a number that divides the losses so that they leak at most epsilon, the least but for the gap."""
         divisor, witness = self._worst(losses, epsilon)
-        return divisor * (1 + _SPARE), witness
+        return divisor * (1 + (_SPARE if isinstance(self._theta, BinaryChainInterval) else _SPARE_OF_ONE)), witness
 
-    def _worst(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
+    def _worst(
+        self, losses: Sequence[Losses], epsilon: float, enough: float | None = None
+    ) -> tuple[float, Witness | None]:
+        key = (*(chain.key for chain in losses), epsilon, enough)
+        if key not in self._known:
+            while len(self._known) >= _KEPT:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = self._search(losses, epsilon, enough)
+        return self._known[key]
+
+    def _search(self, losses: Sequence[Losses], epsilon: float, enough: float | None) -> tuple[float, Witness | None]:
         worst, witness = 0.0, None
         for chain in decisive(losses):
-            found = self._cover.supremum(self.bound(chain, epsilon), GAP, worst)
+            found = supremum(
+                self._box, self.bound(chain, epsilon), width=width_of, gap=self._gap, floor=worst, enough=enough
+            )
             if witness is None or found.most > worst:
                 witness = self.witness(found, chain)
             worst = max(worst, found.most)
@@ -126,7 +144,7 @@ class BinaryQuilts(_Certified):
         if kind == "mixing":
             # Lemma 4.8 holds for every initial law
             self._kind = "mixing"
-            self._cover = Cover(root_box((theta.low, theta.high), (theta.low, theta.high), "stationary"), width_of)
+            self._box = root_box((theta.low, theta.high), (theta.low, theta.high), "stationary")
 
     def bound(self, chain: Losses, epsilon: float) -> Bound:
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
