@@ -101,10 +101,7 @@ def interval_influences(lower: Matrix, upper: Matrix, alphabets: Alphabets) -> I
     """
     s1, s2 = alphabets.sets[0], alphabets.sets[alphabets.after(0)]
     lo, hi = lower[np.ix_(s1, s2)], upper[np.ix_(s1, s2)]
-    quotients = _quotients(lo, hi)
-    alone = float(quotients.max()) / 2
-    # the two factors are of different rows of one matrix; of the same row they would cancel
-    first = float(_of_two(quotients).max()) / 2
+    first = float(_of_two(_quotients(lo, hi)).max())
 
     def inner(u: Indices, x: Indices, z: Indices) -> tuple[float, float, float]:
         onto = lower[np.ix_(u, x)], upper[np.ix_(u, x)]
@@ -116,7 +113,7 @@ def interval_influences(lower: Matrix, upper: Matrix, alphabets: Alphabets) -> I
             left, right = min(left, _left(*onto, *over)), min(right, _right(*onto, *over))
         return _half(left), _half(right), _half(float(rows.max()))
 
-    return steps_of(alphabets, _half(2 * first), _half(2 * alone), inner)
+    return steps_of(alphabets, _half(first), _half(first) / 2, inner)
 
 
 def _half(twice: float) -> float:
@@ -136,7 +133,7 @@ def _quotients(lo: Matrix, hi: Matrix) -> Matrix:
 
 
 def _of_two(quotients: Matrix) -> Matrix:
-    """Add quotients of (z, z') in one row to those of (z', z) in another."""
+    """Add quotients of (z, z') in one row to those of (z', z) in another; of the same row they would cancel."""
     rows = quotients.shape[0]
     back = np.swapaxes(quotients, 1, 2)
     sums = [quotients[x] + np.delete(back, x, axis=0).max(axis=0) for x in range(rows) if rows > 1]

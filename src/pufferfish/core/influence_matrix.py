@@ -75,8 +75,8 @@ class Influences:
 
     Parameters
     ----------
-    first, alone : float
-        Γ[1, 2]; and a part of it in which the initial law plays no part, ½ max log P(x, z)/P(x, z').
+    first, least_first : float
+        Γ[1, 2]; and a quarter of the largest log cross ratio, which it is at least, whatever the initial law.
     left, right : (n,) ndarray
         Γ[i, i−1] and Γ[i, i+1] of a record with two neighbours, by the alphabet of the record before it.
     last : (n,) ndarray
@@ -88,7 +88,7 @@ class Influences:
     """
 
     first: float
-    alone: float
+    least_first: float
     left: Vector
     right: Vector
     last: Vector
@@ -96,10 +96,9 @@ class Influences:
     cycle: int
 
     def with_inner_ends(self) -> "Influences":
-        """Return the same with the influence of inner records at the two ends as well."""
-        first = max(self.alone, float(self.right.max())) if self.first or self.alone else 0.0
-        last = np.where(self.last > 0, np.maximum(self.last, self.left.max()), 0.0)
-        return replace(self, first=first, last=last)
+        """Return the same with the influence of inner records at the two ends as well, as if the chain went on."""
+        first = max(self.least_first, float(self.right.max())) if self.first else 0.0
+        return replace(self, first=first, last=np.maximum(self.last, self.left))
 
     def matrix(self, steps: int) -> InfluenceMatrix:
         """Return Γ for a chain of so many records."""
@@ -164,16 +163,16 @@ def _influences(p: Matrix, support: Mask, second: Vector | None, second_error: f
         return half(of_last + spread(through).T), half(spread(over.T) + spread(through.T).T), half(of_last)
 
     s1, s2 = alphabets.sets[0], alphabets.sets[alphabets.after(0)]
-    alone = spread(one[np.ix_(s1, s2)].T)
-    prior = alone if second is None else second[s2][:, None] - second[s2][None, :]
-    first = half(alone + prior.T) + second_error
-    return steps_of(alphabets, first, half(alone), inner)
+    columns = spread(one[np.ix_(s1, s2)].T)
+    prior = columns if second is None else second[s2][:, None] - second[s2][None, :]
+    first = half(columns + prior.T) + second_error
+    return steps_of(alphabets, first, half(columns + columns.T) / 2, inner)
 
 
 def steps_of(
     alphabets: Alphabets,
     first: float,
-    alone: float,
+    least_first: float,
     inner: Callable[[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]], tuple[float, float, float]],
 ) -> Influences:
     """Return the influences from those of every three alphabets in turn; a record with one state has none.
@@ -182,7 +181,7 @@ def steps_of(
     ----------
     alphabets : Alphabets
         What records can be.
-    first, alone : float
+    first, least_first : float
         As for :class:`Influences`.
     inner : callable
         Three alphabets ↦ the influences ``left``, ``right``, ``last`` on a record with the second of them.
@@ -200,7 +199,7 @@ def steps_of(
     left, right, last = found.T.copy()
     return Influences(
         first=first if together else 0.0,
-        alone=alone if together else 0.0,
+        least_first=least_first if together else 0.0,
         left=left,
         right=right,
         last=last,

@@ -47,9 +47,9 @@ class GK16(InfluenceBound):
         T, or the lengths of the data set's independent chains; the longest decides whether the bound applies. Where
         records are unobserved, the worst of all places for the observed ones counts.
     ends : {"definition", "paper"}, default "definition"
-        Influence on the first and the last record, which have one neighbour: by the definition, or the largest on
-        any record with two neighbours. Both are private. They differ in when the bound applies: with every initial law
-        the first record's influence has no bound but that of the class of laws, and can decide by itself.
+        Influence on the first and the last record, which have one neighbour: by the definition, or that of records
+        with two neighbours, as if the chain went on. Both are private. They differ in when the bound applies: with
+        every initial law the influence on the first record is larger than on any other, and can decide by itself.
 
     Raises
     ------
