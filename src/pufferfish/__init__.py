@@ -16,6 +16,7 @@ from pufferfish.errors import PufferfishError
 from pufferfish.fit import fit_chain
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import (
+    GK16,
     ApproximateWasserstein,
     EntryDP,
     ExactLaplace,
@@ -54,6 +55,7 @@ from pufferfish.wasserstein_inf import wasserstein_inf
 
 __all__ = [
     "CPT",
+    "GK16",
     "ApproximateWasserstein",
     "BayesianNetwork",
     "BinaryChainInterval",

@@ -8,13 +8,13 @@ addend that is 2^-600 times another is dropped, which is far below that). Exact 
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pufferfish.core.loop import Loop
 from pufferfish.core.wide_loops import accumulate, convolve, push
 
 __all__ = ["LOG_STEP", "Wide"]
@@ -29,9 +29,6 @@ LOG_STEP = _STEP * math.log(2)
 _BIG, _SMALL = 2.0 ** (_STEP / 2), 2.0 ** (-_STEP / 2)
 _UP, _DOWN = 2.0**_STEP, 2.0**-_STEP
 _LEVEL_OF_ZERO = -(2**40)
-
-_INTERPRETED = 100_000
-"""Additions that a loop does interpreted before it is compiled."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,20 +172,4 @@ class Wide:
         return Wide(values, levels)
 
 
-class _Loop:
-    """A loop that is interpreted until it has had enough to do for compiling to pay."""
-
-    def __init__(self, loop: Callable[..., None]) -> None:
-        self._run, self._plain, self._done = loop, True, 0
-
-    def __call__(self, work: int, *arguments: Any) -> None:
-        self._done += work
-        if self._plain and self._done > _INTERPRETED:
-            import numba  # here: it takes long to load, and small problems do without
-
-            jit: Any = numba.njit
-            self._run, self._plain = jit(self._run, cache=True, nogil=True), False
-        self._run(*arguments)
-
-
-_accumulate, _convolve, _push = _Loop(accumulate), _Loop(convolve), _Loop(push)
+_accumulate, _convolve, _push = Loop(accumulate), Loop(convolve), Loop(push)

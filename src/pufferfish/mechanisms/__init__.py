@@ -7,6 +7,7 @@ from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.entry_dp import EntryDP
 from pufferfish.mechanisms.exact_laplace import ExactLaplace
+from pufferfish.mechanisms.gk16 import GK16
 from pufferfish.mechanisms.group_dp import GroupDP, ParticipantDP
 from pufferfish.mechanisms.leakage_propagation import LeakagePropagation
 from pufferfish.mechanisms.markov_quilt import MarkovQuilt
@@ -18,6 +19,7 @@ from pufferfish.mechanisms.wasserstein import ApproximateWasserstein, Wasserstei
 
 __all__ = [
     "BOUNDS",
+    "GK16",
     "MECHANISMS",
     "ApproximateWasserstein",
     "EntryDP",
@@ -35,7 +37,15 @@ __all__ = [
     "bound_of",
 ]
 
-BOUNDS: tuple[type[InfluenceBound], ...] = (EntryDP, GroupDP, MQMApprox, MQMExact, MarkovQuilt, LeakagePropagation)
+BOUNDS: tuple[type[InfluenceBound], ...] = (
+    EntryDP,
+    GroupDP,
+    GK16,
+    MQMApprox,
+    MQMExact,
+    MarkovQuilt,
+    LeakagePropagation,
+)
 """Influence bounds, which compose: what a ledger can be kept by. All are built from (theta, length)."""
 
 MECHANISMS: tuple[type[Mechanism], ...] = (*BOUNDS, Wasserstein, ExactLaplace)

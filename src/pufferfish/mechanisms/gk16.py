@@ -1,0 +1,199 @@
+r"""GK16: the influence matrix of Ghosh and Kleinberg, the baseline of the paper's experiments (Section 5).
+
+Γ_ij is half the largest log ratio that a change of record j makes in the law of record i given all others. If the
+spectral norm of Γ is below 1, record-level losses d_j leak at most
+
+.. math:: 2 \max_i \sum_j \big[(I - \Gamma)^{-1}\big]_{ij} d_j .
+
+docs/mechanisms.md, "GK16", has the proof for profiles, and what is made of zeros and of ends.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from pufferfish.calibration import Witness
+from pufferfish.core.influence_intervals import interval_influences
+from pufferfish.core.influence_matrix import Alphabets, Influences, chain_influences, stationary_influences
+from pufferfish.core.rounding import up
+from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.mechanisms.base import InfluenceBound
+from pufferfish.mechanisms.losses import Losses, decisive
+from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.models.markov_chain import MarkovChain
+from pufferfish.models.model_class import Theta
+
+__all__ = ["GK16"]
+
+Covered = ChainClass | BinaryChainInterval | IntervalChain
+
+
+_UNBOUNDED = "influence has no bound where a state that a record can have never follows one that the record before can"
+
+
+class GK16(InfluenceBound):
+    """The mechanism of Ghosh and Kleinberg: applies where the influence matrix has spectral norm below 1.
+
+    That is where neighbours are weakly correlated. Whether it is below 1 does not depend on ε.
+
+    Parameters
+    ----------
+    theta : MarkovChain, sequence of MarkovChain, ChainClass, BinaryChainInterval, or IntervalChain
+        The class Θ. Under each member every state that a record can have must be able to follow every one that the
+        record before can have.
+    length : int, ChainLength, or sequence of these
+        T, or the lengths of the data set's independent chains; the longest decides whether the bound applies. Where
+        records are unobserved, the worst of all places for the observed ones counts.
+    ends : {"definition", "paper"}, default "definition"
+        Influence on the first and the last record, which have one neighbour: by the definition, or that of records
+        with two neighbours, as if the chain went on. Both are private. They differ in when the bound applies: with
+        every initial law the influence on the first record is larger than on any other, and can decide by itself.
+
+    Raises
+    ------
+    NotApplicableError
+        If the spectral norm under some member is not below 1, or a transition is missing; the message says which.
+
+    Notes
+    -----
+    The witness names the record whose row of (I − Γ)⁻¹ decides.
+
+    References
+    ----------
+    Ghosh and Kleinberg, *Inferential Privacy Guarantees for Differentially Private Mechanisms* (ITCS 2017); the
+    baseline of Section 5.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> theta = pf.BinaryChainInterval(0.4, 0.6)
+    >>> round(pf.GK16(theta, length=100).calibrate(pf.Count(1), epsilon=1.0).scale, 3)
+    3.887
+    """
+
+    name: ClassVar[str] = "gk16"
+    title: ClassVar[str] = "GK16"
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
+
+    def __init__(self, theta: Any, length: Any, *, ends: Literal["definition", "paper"] = "definition") -> None:
+        super().__init__(theta, length)
+        if ends not in ("definition", "paper"):
+            raise ParameterError(f'ends is {ends!r}, expected "definition" or "paper"')
+        self.ends = ends
+        found = _influences(self.theta)
+        self._influences = [member.with_inner_ends() for member in found] if ends == "paper" else found
+        self._sums: dict[tuple[int, int, int], tuple[float, int] | None] = {}
+        longest = max(chain.steps for chain in self.length)
+        for t, member in enumerate(self._influences):
+            matrix = member.matrix(longest)
+            if not matrix.norm_is_below_one:
+                raise NotApplicableError(
+                    f"{self.title} does not apply: the influence matrix has spectral norm {matrix.norm:.6g}"
+                    f"{_under(self.theta, t)}, and the bound needs less than 1; MQMExact and LeakagePropagation have "
+                    "no such condition"
+                )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The reading of the ends."""
+        return {"ends": self.ends}
+
+    @property
+    def spectral_norm(self) -> float:
+        """Largest spectral norm of the influence matrix of the longest chain over Θ, rounded up; below 1."""
+        longest = max(chain.steps for chain in self.length)
+        return max(member.matrix(longest).norm for member in self._influences)
+
+    @classmethod
+    def supports(cls, theta: Covered) -> str | None:
+        """Say which transition is missing; the spectral norm depends on the length and is asked when that is known."""
+        if isinstance(theta, BinaryChainInterval):
+            return None
+        if isinstance(theta, IntervalChain):
+            missing = _alphabets(theta).missing
+            if missing is None:
+                return None
+            a, b = (theta.states[x] for x in missing)
+            return f"the lower bound on going from {a!r} to {b!r} is 0, and {_UNBOUNDED}"
+        for t, chain in enumerate(theta.chains):
+            missing = _alphabets(chain).missing
+            if missing is not None:
+                a, b = (chain.states[x] for x in missing)
+                return f"theta[{t}] never goes from {a!r} to {b!r}, and {_UNBOUNDED}"
+        return None
+
+    def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
+        worst: tuple[float, Witness | None] = (0.0, None)
+        for chain in decisive(losses):
+            for t in range(len(self._influences)):
+                value, witness = self._of_chain(t, chain)
+                if witness is not None and (worst[1] is None or value > worst[0]):
+                    worst = value, witness
+        return worst
+
+    def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
+        total, witness = self._leakage(losses)
+        return up(total / epsilon), witness
+
+    def _of_chain(self, t: int, losses: Losses) -> tuple[float, Witness | None]:
+        steps, each = losses.length.steps, losses.largest
+        largest = float(each.max())
+        if losses.of_observed:
+            found = self._sum_of(t, steps, losses.length.records)
+        else:
+            shares = np.minimum(each / largest * (1 + 2.0**-51), 1.0) if largest else each
+            found = self._influences[t].matrix(steps).largest_row_sum(np.repeat(shares, losses.steps))
+        if found is None:
+            return 0.0, None
+        factor, node = found
+        return up(2 * factor * largest), Witness(theta=t, length=steps, node=node, secret_pair=None)
+
+    def _sum_of(self, t: int, steps: int, records: int) -> tuple[float, int] | None:
+        """Return the largest sum of so many entries of a row of the inverse; None where there is no secret."""
+        key = t, steps, records
+        if key not in self._sums:
+            self._sums[key] = self._influences[t].matrix(steps).largest_sum_of(records)
+        return self._sums[key]
+
+
+def _influences(theta: Theta) -> list[Influences]:
+    """Return the influences of the members, or of what is at least as bad as any of them."""
+    if isinstance(theta, IntervalChain):
+        return [interval_influences(theta.lower, theta.upper, _alphabets(theta))]
+    chains = _worst_of(theta) if isinstance(theta, BinaryChainInterval) else theta.chains
+    return [_of_chain(chain) for chain in chains]
+
+
+def _worst_of(theta: BinaryChainInterval) -> list[MarkovChain]:
+    """Return two members one of which has all influences at their largest (docs/mechanisms.md has the proof)."""
+    return [
+        MarkovChain([[stay, 1 - stay], [1 - stay, stay]], theta.initial_distribution)
+        for stay in sorted({theta.low, theta.high})
+    ]
+
+
+def _of_chain(chain: MarkovChain) -> Influences:
+    start = chain.initial_distribution
+    if not isinstance(start, str):
+        return chain_influences(chain.transition_matrix, start)
+    if start == "any":
+        return chain_influences(chain.transition_matrix, None)
+    return stationary_influences(chain.transition_matrix, chain.stationary_distribution)
+
+
+def _alphabets(theta: MarkovChain | IntervalChain) -> Alphabets:
+    start, k = theta.initial_distribution, theta.k
+    support = np.ones(k, dtype=np.bool_) if isinstance(start, str) else start > 0
+    if isinstance(theta, IntervalChain):
+        return Alphabets.of(support, theta.upper > 0, theta.lower > 0)
+    possible = theta.transition_matrix > 0
+    return Alphabets.of(support, possible, possible)
+
+
+def _under(theta: Theta, t: int) -> str:
+    """Say under which member of Θ."""
+    if isinstance(theta, BinaryChainInterval):
+        return f" for p0 = p1 = {sorted({theta.low, theta.high})[t]:g}"
+    return " with the largest influences between the bounds" if isinstance(theta, IntervalChain) else f" for theta[{t}]"
