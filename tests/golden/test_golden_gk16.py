@@ -21,10 +21,10 @@ def calibrated(alpha: float, start: Any, ends: Any, epsilon: float = 1.0) -> flo
     return pf.GK16(theta, 100, ends=ends).calibrate(pf.Count(1), epsilon).scale
 
 
-@pytest.mark.parametrize("ends", ["definition", "paper"])
+@pytest.mark.parametrize("ends", ["definition", "paper", None])
 @pytest.mark.parametrize("start", ["any", "stationary"])
 @pytest.mark.parametrize("alpha", ROW)
-def test_noise_for_intervals(alpha: float, start: str, ends: str) -> None:
+def test_noise_for_intervals(alpha: float, start: str, ends: str | None) -> None:
     """By brute force, at ε = 1, to the digits given."""
     assert calibrated(alpha, start, ends) == pytest.approx(ROW[alpha], abs=5.1e-3)
     assert calibrated(alpha, start, ends, 0.2) == pytest.approx(5 * calibrated(alpha, start, ends), rel=1e-12)
@@ -37,13 +37,15 @@ def test_noise_for_intervals(alpha: float, start: str, ends: str) -> None:
         ("stationary", "definition", 0.3218, 0.3220),
         ("stationary", "paper", 0.3218, 0.3220),
         ("any", "paper", 0.3218, 0.3220),
+        ("any", None, 0.3218, 0.3220),
+        ("stationary", None, 0.3218, 0.3220),
         ("any", "definition", 0.3225, 0.3227),
     ],
 )
 def test_it_applies_from_a_threshold_on_whatever_epsilon(
-    start: str, ends: str, refused: float, applies: float, epsilon: float
+    start: str, ends: str | None, refused: float, applies: float, epsilon: float
 ) -> None:
-    """The dashed line of the figure: α > .3219, at every ε. The first record alone makes it .3226 for every start."""
+    """The dashed line of the figure: α > .3219, at every ε; by the definition the first record can make it .3226."""
     assert 1 < calibrated(applies, start, ends, epsilon) * epsilon < 1e5
     with pytest.raises(
         NotApplicableError, match=r"^GK16 does not apply: the influence matrix has spectral norm 1\.000"

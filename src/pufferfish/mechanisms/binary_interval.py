@@ -27,10 +27,10 @@ Boxes = NDArray[np.float64]
 GAP = 9e-4
 """Relative gap between what is reported and what a member of the class attains, at which the search stops."""
 
-_GAP_OF_ONE = 1e-5
+_GAP_OF_ONE = 2e-6
 """The same for one matrix, where only the initial law is searched."""
 
-_SPARE, _SPARE_OF_ONE = 1e-7, 2e-5
+_SPARE, _SPARE_OF_ONE = 1e-7, 4e-6
 """More noise than the bound needs, relatively, so that the proof anew stands whatever its rounding, and its gap."""
 
 _KEPT = 8

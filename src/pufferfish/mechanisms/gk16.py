@@ -8,7 +8,7 @@ spectral norm of Γ is below 1, record-level losses d_j leak at most
 docs/mechanisms.md, "GK16", has the proof for profiles, and what is made of zeros and of ends.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -46,10 +46,11 @@ class GK16(InfluenceBound):
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains; the longest decides whether the bound applies. Where
         records are unobserved, the worst of all places for the observed ones counts.
-    ends : {"definition", "paper"}, default "definition"
+    ends : {"definition", "paper"}, optional
         Influence on the first and the last record, which have one neighbour: by the definition, or that of records
-        with two neighbours, as if the chain went on. Both are private. They differ in when the bound applies: with
-        every initial law the influence on the first record is larger than on any other, and can decide by itself.
+        with two neighbours, as if the chain went on, which is how the paper's own baseline reads it. Both are private;
+        by default whichever applies and needs less noise, member by member. Under every initial law the influence on
+        the first record is larger than on any other, and by the definition can decide by itself.
 
     Raises
     ------
@@ -77,34 +78,38 @@ class GK16(InfluenceBound):
     title: ClassVar[str] = "GK16"
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
-    def __init__(self, theta: Any, length: Any, *, ends: Literal["definition", "paper"] = "definition") -> None:
+    def __init__(self, theta: Any, length: Any, *, ends: Literal["definition", "paper"] | None = None) -> None:
         super().__init__(theta, length)
-        if ends not in ("definition", "paper"):
-            raise ParameterError(f'ends is {ends!r}, expected "definition" or "paper"')
+        if ends not in (None, "definition", "paper"):
+            raise ParameterError(f'ends is {ends!r}, expected "definition" or "paper", or None for the better of both')
         self.ends = ends
-        found = _influences(self.theta)
-        self._influences = [member.with_inner_ends() for member in found] if ends == "paper" else found
         self._sums: dict[tuple[int, int, int], tuple[float, int] | None] = {}
         longest = max(chain.steps for chain in self.length)
-        for t, member in enumerate(self._influences):
-            matrix = member.matrix(longest)
-            if not matrix.norm_is_below_one:
+        self._readings: list[list[Influences]] = []
+        for t, member in enumerate(_influences(self.theta)):
+            both = {"definition": member, "paper": member.with_inner_ends()}
+            readings = list(both.values()) if ends is None else [both[ends]]
+            self._readings.append([r for r in readings if r.matrix(longest).norm_is_below_one])
+            if not self._readings[-1]:
                 raise NotApplicableError(
-                    f"{self.title} does not apply: the influence matrix has spectral norm {matrix.norm:.6g}"
-                    f"{_under(self.theta, t)}, and the bound needs less than 1; MQMExact and LeakagePropagation have "
-                    "no such condition"
+                    f"{self.title} does not apply: the influence matrix has spectral norm "
+                    f"{min(r.matrix(longest).norm for r in readings):.6g}{_under(self.theta, t)}, and the bound needs "
+                    "less than 1; MQMExact and LeakagePropagation have no such condition"
                 )
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The reading of the ends."""
-        return {"ends": self.ends}
+        """The reading of the ends, where one is asked for."""
+        return {} if self.ends is None else {"ends": self.ends}
 
     @property
     def spectral_norm(self) -> float:
-        """Largest spectral norm of the influence matrix of the longest chain over Θ, rounded up; below 1."""
+        """Largest spectral norm of the influence matrix of the longest chain over Θ, rounded up; below 1.
+
+        Of each member by the reading with the smaller one.
+        """
         longest = max(chain.steps for chain in self.length)
-        return max(member.matrix(longest).norm for member in self._influences)
+        return max(min(r.matrix(longest).norm for r in readings) for readings in self._readings)
 
     @classmethod
     def supports(cls, theta: Covered) -> str | None:
@@ -127,7 +132,7 @@ class GK16(InfluenceBound):
     def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
         worst: tuple[float, Witness | None] = (0.0, None)
         for chain in decisive(losses):
-            for t in range(len(self._influences)):
+            for t in range(len(self._readings)):
                 value, witness = self._of_chain(t, chain)
                 if witness is not None and (worst[1] is None or value > worst[0]):
                     worst = value, witness
@@ -144,7 +149,8 @@ class GK16(InfluenceBound):
             found = self._sum_of(t, steps, losses.length.records)
         else:
             shares = np.minimum(each / largest * (1 + 2.0**-51), 1.0) if largest else each
-            found = self._influences[t].matrix(steps).largest_row_sum(np.repeat(shares, losses.steps))
+            spread = np.repeat(shares, losses.steps)
+            found = _least(r.matrix(steps).largest_row_sum(spread) for r in self._readings[t])
         if found is None:
             return 0.0, None
         factor, node = found
@@ -154,8 +160,14 @@ class GK16(InfluenceBound):
         """Return the largest sum of so many entries of a row of the inverse; None where there is no secret."""
         key = t, steps, records
         if key not in self._sums:
-            self._sums[key] = self._influences[t].matrix(steps).largest_sum_of(records)
+            self._sums[key] = _least(r.matrix(steps).largest_sum_of(records) for r in self._readings[t])
         return self._sums[key]
+
+
+def _least(found: Iterable[tuple[float, int] | None]) -> tuple[float, int] | None:
+    """Return the least of several bounds; None where there is no secret."""
+    bounds = [bound for bound in found if bound is not None]
+    return min(bounds, key=lambda bound: bound[0]) if bounds else None
 
 
 def _influences(theta: Theta) -> list[Influences]:

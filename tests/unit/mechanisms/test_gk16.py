@@ -90,9 +90,13 @@ def test_what_is_certain_is_no_secret() -> None:
 def test_the_ends_by_the_papers_reading(start: Any) -> None:
     """Above the definition for stationary starts; for every start it spares the first record's larger influence."""
     chain = pf.MarkovChain([[0.6, 0.4], [0.45, 0.55]], start)
-    paper, definition = pf.GK16(chain, 6, ends="paper"), pf.GK16(chain, 6)
+    paper, definition = pf.GK16(chain, 6, ends="paper"), pf.GK16(chain, 6, ends="definition")
     assert paper.settings == {"ends": "paper"}
     assert definition.settings == {"ends": "definition"}
+    better = pf.GK16(chain, 6)
+    assert better.settings == {}
+    assert better.leakage(0.1) == min(paper.leakage(0.1), definition.leakage(0.1))
+    assert better.spectral_norm == min(paper.spectral_norm, definition.spectral_norm)
     if start == "stationary":
         assert paper.leakage(0.2) > definition.leakage(0.2)
         assert paper.spectral_norm > definition.spectral_norm
