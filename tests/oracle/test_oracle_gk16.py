@@ -209,8 +209,8 @@ def interval(seed: int, k: int, width: float) -> pf.IntervalChain:
 def test_no_drifting_member_exceeds_the_influences_of_intervals(seed: int) -> None:
     k, rng, steps = 2 + seed % 2, np.random.default_rng(seed), 4
     theta = interval(seed, k, 0.03)
-    bound = pf.GK16(theta, steps)
-    gamma = dense(bound._influences[0].matrix(steps))
+    bound = pf.GK16(theta, steps, ends="definition")
+    gamma = dense(bound._readings[0][0].matrix(steps))
     reached, leaked = np.zeros_like(gamma), 0.0
     d = losses_per_pair(0.4, steps, k)
     corners = (1 - k * 1e-9) * np.eye(k) + 1e-9
