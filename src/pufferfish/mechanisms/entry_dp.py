@@ -13,7 +13,9 @@ from pufferfish.calibration import Witness
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.losses import Losses
 from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.chain_intervals import IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
+from pufferfish.models.model_class import Theta
 
 __all__ = ["EntryDP"]
 
@@ -42,10 +44,13 @@ class EntryDP(InfluenceBound):
 
     name: ClassVar[str] = "entry-dp"
     title: ClassVar[str] = "EntryDP"
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, IntervalChain)
 
     @classmethod
-    def supports(cls, theta: ChainClass) -> str | None:
+    def supports(cls, theta: Theta) -> str | None:
         """Say which member of Θ makes records dependent."""
+        if isinstance(theta, IntervalChain):
+            return _room_for_dependence(theta)
         for i, chain in enumerate(theta.chains):
             rows = chain.transition_matrix
             unequal = np.flatnonzero(np.any(rows != rows[0], axis=1))
@@ -59,7 +64,7 @@ class EntryDP(InfluenceBound):
 
     def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
         worst = max(losses, key=lambda chain: float(np.max(chain.largest)))
-        if not any(_has_secret(chain) for chain in self.theta.chains):
+        if self.theta.chains and not any(_has_secret(chain) for chain in self.theta.chains):
             return 0.0, None
         witness = Witness(
             theta=0,
@@ -75,6 +80,19 @@ class EntryDP(InfluenceBound):
     def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
         total, witness = self._leakage(losses)
         return total / epsilon, witness
+
+
+def _room_for_dependence(theta: IntervalChain) -> str | None:
+    """Say where the bounds leave room for rows that differ."""
+    apart = np.argwhere((theta.lower != theta.upper) | (theta.lower != theta.lower[0]))
+    if not apart.size:
+        return None
+    x, y = (int(v) for v in apart[0])
+    return (
+        f"records may be correlated: the bounds of row {theta.states[x]!r}, column {theta.states[y]!r}, "
+        f"{theta.lower[x, y]:g} to {theta.upper[x, y]:g}, do not make it equal to the other rows, and noise for single "
+        "records would leak their neighbours"
+    )
 
 
 def _has_secret(chain: MarkovChain) -> bool:

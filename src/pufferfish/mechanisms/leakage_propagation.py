@@ -20,9 +20,9 @@ from pufferfish.mechanisms.mqm_exact import MQMExact
 from pufferfish.mechanisms.node_losses import NodeLosses
 from pufferfish.mechanisms.tree_leakage import TreeLeakage, why_not
 from pufferfish.models.chain_class import ChainClass
-from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.models.chain_intervals import IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
-from pufferfish.models.model_class import ModelClass, Theta
+from pufferfish.models.model_class import ModelClass, Theta, as_theta
 from pufferfish.models.secrets import SecretPair
 
 __all__ = ["LeakagePropagation"]
@@ -41,9 +41,12 @@ _USUAL_GAIN = 3.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Member:
-    """A member of Θ with its bounds: propagation if its states are few, entry DP if its records are independent."""
+    """A member of Θ with its bounds: propagation if its states are few, entry DP if its records are independent.
 
-    chain: MarkovChain
+    An interval class is one member.
+    """
+
+    chain: MarkovChain | IntervalChain
     quilts: MQMExact
     alone: EntryDP | None
 
@@ -51,6 +54,8 @@ class _Member:
         """Return a new search, so that what it proves does not depend on what was asked before."""
         if self.chain.k > MOST_STATES:
             return None
+        if isinstance(self.chain, IntervalChain):
+            return ChainPropagation.between(self.chain.lower, self.chain.upper)
         return ChainPropagation(self.chain.transition_matrix, self.chain.initial_distribution)
 
 
@@ -64,8 +69,8 @@ class LeakagePropagation(InfluenceBound):
     Parameters
     ----------
     theta : MarkovChain, BayesianNetwork, sequence of these, or class
-        The class Θ: chains with every kind of initial law, or networks in which every node has at most one parent, such
-        as hidden Markov models.
+        The class Θ: chains with every kind of initial law, :class:`IntervalChain`, or networks in which every node has
+        at most one parent, such as hidden Markov models.
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains. The cost does not depend on long lengths. For networks
         the number of rows of their table.
@@ -98,13 +103,14 @@ class LeakagePropagation(InfluenceBound):
 
     name: ClassVar[str] = "propagation"
     title: ClassVar[str] = "LeakagePropagation"
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, IntervalChain, ModelClass)
 
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length)
         if secrets is not None and not self.networks:
             raise ParameterError("secrets name nodes of a network; in chains any two values of any record are secret")
-        self._members = [_member(chain, self.length) for chain in self.theta.chains]
+        members = (self.theta,) if isinstance(self.theta, IntervalChain) else self.theta.chains
+        self._members = [_member(chain, self.length) for chain in members]
         self._trees: TreeLeakage | None = None
         if self.networks:
             self._quilts = MarkovQuilt(self.theta, secrets=secrets)
@@ -251,6 +257,6 @@ def as_runs(losses: Losses, k: int) -> list[Run]:
     ]
 
 
-def _member(chain: MarkovChain, length: Any) -> _Member:
-    independent = EntryDP.supports(ChainClass((chain,))) is None
+def _member(chain: MarkovChain | IntervalChain, length: Any) -> _Member:
+    independent = EntryDP.supports(as_theta(chain)) is None
     return _Member(chain, MQMExact(chain, length), EntryDP(chain, length) if independent else None)

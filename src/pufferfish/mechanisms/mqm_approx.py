@@ -17,7 +17,9 @@ from pufferfish.core.rounding import down, up
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.chain_quilts import ChainQuiltBound, NodesAlike
 from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.chain_intervals import IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
+from pufferfish.models.model_class import Theta
 
 __all__ = ["MQMApprox"]
 
@@ -54,6 +56,7 @@ class MQMApprox(ChainQuiltBound):
 
     name: ClassVar[str] = "mqm-approx"
     title: ClassVar[str] = "MQMApprox"
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, IntervalChain)
 
     def __init__(
         self,
@@ -79,8 +82,10 @@ class MQMApprox(ChainQuiltBound):
         return {"max_quilt_length": self.max_quilt_length}
 
     @classmethod
-    def supports(cls, theta: ChainClass) -> str | None:
-        """Say which member of Θ is reducible, periodic, or has no eigengap."""
+    def supports(cls, theta: Theta) -> str | None:
+        """Say which member of Θ is reducible, periodic, or has no eigengap; intervals have neither law nor gap."""
+        if isinstance(theta, IntervalChain):
+            return "a chain whose matrix changes over time has no stationary law and no eigengap; MQMExact covers it"
         reversible = all(chain.is_irreducible and chain.is_reversible for chain in theta.chains)
         for i, chain in enumerate(theta.chains):
             if not chain.is_irreducible:
