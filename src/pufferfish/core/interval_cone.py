@@ -93,7 +93,7 @@ class _ByOrders:
     """Every order of the states."""
 
     def __init__(self, lower: Matrix, upper: Matrix) -> None:
-        k = lower.shape[0]
+        k: int = lower.shape[0]
         orders = np.array(list(itertools.permutations(range(k))), dtype=np.intp)
         above, _ = extreme_laws(lower[:, None], upper[:, None], orders[None])
         _, below = extreme_laws(lower[:, None], upper[:, None], orders[None, :, ::-1])
@@ -142,7 +142,7 @@ class _ByChords:
 
 def _chords(lower: Matrix, upper: Matrix, a: Matrix) -> tuple[Matrix, Matrix]:
     """Return vectors above and below all laws of each row on the cone of ``a``, finite; shape (k, k) each."""
-    k = lower.shape[0]
+    k: int = lower.shape[0]
     room = 4 * (k + 4) * UNIT
     reached = np.any(upper > 0, axis=0)
     a = np.where(reached[:, None] & reached[None, :], a, 0.0)
