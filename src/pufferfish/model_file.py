@@ -96,7 +96,8 @@ class ThetaRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def of(cls, theta: Theta) -> "ThetaRecord":
         """Return the record of a class."""
         chains = [ChainRecord.of(chain) for chain in theta.chains]
-        members = [_plain(theta)] if theta.of_chains and not chains else [_plain(member) for member in theta.members]
+        others = () if chains else (theta,) if theta.of_chains else theta.members
+        members = [_plain(other) for other in others]
         return cls(theta.origin, list(theta.states), chains, theta.kind, members)
 
     def theta(self) -> Theta:

@@ -82,7 +82,7 @@ def test_bounds_on_a_proportion_are_the_ends_of_the_set(s: int, n: int, miss: fl
 
 
 def test_bounds_on_a_proportion_hold_whenever_one_stops() -> None:
-    rng, miss, runs, steps, p = np.random.default_rng(5), 0.2, 400, 300, 0.3
+    rng, miss, runs, steps, p = np.random.default_rng(5), 0.2, 400, 150, 0.3
     ours = {(s, n): proportion_bounds(s, n, miss) for n in range(1, steps + 1) for s in range(n + 1)}
     left_out, fixed = 0, 0
     for _ in range(runs):
@@ -290,6 +290,9 @@ def test_a_ledger_of_intervals_is_kept_in_a_file(tmp_path: Path) -> None:
     again = pf.Ledger.open(path)
     assert again.bound.theta == THETA
     assert again.spent == ledger.spent == pytest.approx(0.5, rel=1e-3)
+    binary = pf.Ledger(pf.GroupDP(TWO, 20), 2.0)
+    binary.save(tmp_path / "binary.json")
+    assert pf.Ledger.open(tmp_path / "binary.json").bound.theta == TWO
     quilts = pf.Ledger(pf.MQMExact(THETA, 200), 2.0)
     quilts.spend(quilts.calibrate(pf.Count("active"), up_to=1.0))
     assert quilts.spent <= 1.0

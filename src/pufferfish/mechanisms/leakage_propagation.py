@@ -81,7 +81,8 @@ class LeakagePropagation(InfluenceBound):
     Notes
     -----
     Every number is certified by flows that anybody can check (docs/propagation.md, "The proof of a number"), and
-    rounded up. For chains of more than 80 states the bound is that of quilts.
+    rounded up. For chains of more than 80 states the bound is that of quilts. For an :class:`IntervalChain` the worst
+    rows of every step are found exactly up to 5 states, and bounded for more (docs/intervals.md).
 
     References
     ----------
