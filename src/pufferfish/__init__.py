@@ -13,7 +13,7 @@ from pufferfish.comparison import compare
 from pufferfish.core.divergence import max_divergence
 from pufferfish.data import Rows, Sequences, read_rows, read_sequences
 from pufferfish.errors import PufferfishError
-from pufferfish.fit import fit_chain
+from pufferfish.fit import fit_chain, fit_interval
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import (
     GK16,
@@ -102,6 +102,7 @@ __all__ = [
     "compare",
     "draw_network",
     "fit_chain",
+    "fit_interval",
     "max_divergence",
     "read_model",
     "read_rows",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pufferfish.core import discrete_laplace
 from pufferfish.core.tilts import TiltedChain, scale_too_small
 from pufferfish.errors import QueryError
-from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.chain_intervals import IntervalChain
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import Theta
 from pufferfish.models.secrets import SecretPair
@@ -223,7 +223,9 @@ class Calibration:
         observed records follow each other.
         """
         linear = self.linear
-        known = isinstance(self.theta, ChainClass) and not self.theta.stands_for_more
+        theta = self.theta
+        some = theta.some_members if isinstance(theta, IntervalChain) else theta.chains
+        known = bool(some) and not theta.stands_for_more
         if (
             not known
             or self.delta
@@ -234,8 +236,7 @@ class Calibration:
             return 0.0
         records = max(chain.records for chain in self.length)
         chains = [
-            TiltedChain(chain.transition_matrix, chain.initial_distribution, linear.weights, records)
-            for chain in self.theta.chains
+            TiltedChain(chain.transition_matrix, chain.initial_distribution, linear.weights, records) for chain in some
         ]
         return scale_too_small(chains, self.epsilon, self.unit_scale) * float(self.linear.unit)
 

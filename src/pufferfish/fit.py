@@ -1,18 +1,22 @@
-"""A Markov chain from public sequences, by counting transitions.
+"""A Markov chain, or bounds on one, from public sequences, by counting transitions.
 
 The result is part of what everybody is assumed to know. Fitting it to the data it shall protect makes a comparison,
 not a guarantee (the noise itself then depends on the secrets).
 """
 
+import math
 from typing import Literal
 
 import numpy as np
 
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
+from pufferfish.models.chain_intervals import IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
 
-__all__ = ["fit_chain"]
+__all__ = ["fit_chain", "fit_interval", "proportion_bounds"]
+
+_BISECTIONS = 200
 
 
 def fit_chain(
@@ -45,11 +49,7 @@ def fit_chain(
     if not 0 <= smoothing < np.inf:
         raise ParameterError(f"smoothing is {smoothing!r}, expected a number of at least 0")
     counts = sequences.transitions + smoothing
-    if not sequences.transitions.any():
-        raise ModelError(
-            "no two consecutive records of a subject were observed, so there is no transition to count; "
-            "check the subject and time columns and max_gap"
-        )
+    _check_transitions(sequences)
     lost = np.flatnonzero(counts.sum(axis=1) == 0)
     if lost.size:
         names = ", ".join(repr(sequences.states[int(x)]) for x in lost[:4]) + (", …" if lost.size > 4 else "")
@@ -61,3 +61,129 @@ def fit_chain(
         return MarkovChain(counts / counts.sum(axis=1, keepdims=True), initial, states=sequences.states)
     except ModelError as error:
         raise ModelError(f"{error}; or use smoothing (such as 1), which lets every transition happen") from error
+
+
+def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChain:
+    r"""Bounds that hold all transition probabilities at once, with a given confidence.
+
+    If the sequences come from a Markov chain with one transition matrix, that matrix lies between the bounds with at
+    least this probability, however long the sequences are and whatever they start with. Every entry gets the interval
+    of :func:`proportion_bounds` at an equal share of what may fail.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        Public data. Only steps from one observed record to the next are counted, none across gaps; which records are
+        missing is taken as independent of the states.
+    confidence : float, default 0.95
+        Probability, strictly between 0 and 1, that no bound misses.
+
+    Returns
+    -------
+    IntervalChain
+        With the states of the sequences. The rows of states that were never left have no bounds.
+
+    Raises
+    ------
+    ModelError
+        If no transition was observed.
+    ParameterError
+        If confidence is no such probability.
+
+    References
+    ----------
+    docs/intervals.md, "Bounds from data".
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import pufferfish as pf
+    >>> data = pf.read_sequences(pl.DataFrame({"state": list("aabaabbaab" * 200)}), state="state")
+    >>> theta = pf.fit_interval(data, confidence=0.9)
+    >>> theta.lower.round(2).tolist(), theta.upper.round(2).tolist()
+    ([[0.45, 0.45], [0.69, 0.2]], [[0.55, 0.55], [0.8, 0.31]])
+    """
+    if isinstance(confidence, bool) or not 0 < confidence < 1:
+        raise ParameterError(f"confidence is {confidence!r}, expected a probability such as 0.95, above 0 and below 1")
+    _check_transitions(sequences)
+    counts, k = sequences.transitions, sequences.transitions.shape[0]
+    each = (1 - confidence) / (k if k == 2 else k * k)  # of two entries that sum to 1 one decides
+    lower, upper = np.zeros((k, k)), np.ones((k, k))
+    for x in range(k):
+        left = int(counts[x].sum())
+        for y in range(1 if k == 2 else k):
+            lower[x, y], upper[x, y] = proportion_bounds(int(counts[x, y]), left, each)
+    if k == 2:
+        lower[:, 1] = np.maximum(np.nextafter(1 - upper[:, 0], 0), 0)
+        upper[:, 1] = np.minimum(np.nextafter(1 - lower[:, 0], 2), 1)
+    origin = (
+        f"fitted to public data: bounds that hold all transition probabilities with {100 * confidence:g}% confidence, "
+        f"from {int(counts.sum())} transitions"
+    )
+    return IntervalChain(lower, upper, states=sequences.states, origin=origin)
+
+
+def proportion_bounds(successes: int, trials: int, miss: float) -> tuple[float, float]:
+    r"""Bounds on a probability from trials whose number may depend on their outcomes.
+
+    All p with
+
+    .. math:: \frac{B(s + 1/2, n - s + 1/2)}{B(1/2, 1/2)} \le \frac{p^s (1 - p)^{n - s}}{\mathrm{miss}},
+
+    rounded outwards. The left side over p^s (1 − p)^{n−s} is a martingale in n that starts at 1, so by Ville's
+    inequality the true p is left out at *any* n with probability at most ``miss``: stopping rules do no harm. Bounds
+    for a fixed n, such as those of Clopper and Pearson, do not cover a state's exits, whose number is random.
+
+    Parameters
+    ----------
+    successes, trials : int
+        s and n, 0 ≤ s ≤ n.
+    miss : float
+        Probability that the true one is left out.
+
+    Returns
+    -------
+    (float, float)
+        Lower and upper bound.
+
+    References
+    ----------
+    H. Robbins, "Statistical methods related to the law of the iterated logarithm", Ann. Math. Statist. 41 (1970).
+
+    Examples
+    --------
+    >>> [round(bound, 4) for bound in proportion_bounds(30, 100, 0.05)]
+    [0.1657, 0.4628]
+    """
+    s, n = successes, trials
+    if n == 0:
+        return 0.0, 1.0
+    parts = (math.lgamma(s + 0.5), math.lgamma(n - s + 0.5), -math.lgamma(n + 1.0), -math.log(math.pi), math.log(miss))
+    level, size = math.fsum(parts), sum(map(abs, parts))
+
+    def left_out(p: float) -> bool:
+        """Whether p is out for certain, the rounding of all terms considered."""
+        terms = (s * math.log(p) if s else 0.0), ((n - s) * math.log1p(-p) if n > s else 0.0)
+        return sum(terms) < level - 2e-15 * (size - sum(terms))
+
+    def end(outer: float) -> float:
+        inner = s / n
+        for _ in range(_BISECTIONS):
+            middle = (outer + inner) / 2
+            if middle in (outer, inner):
+                break
+            if left_out(middle):
+                outer = middle
+            else:
+                inner = middle
+        return outer
+
+    return end(0.0) if s else 0.0, end(1.0) if s < n else 1.0
+
+
+def _check_transitions(sequences: Sequences) -> None:
+    if not sequences.transitions.any():
+        raise ModelError(
+            "no two consecutive records of a subject were observed, so there is no transition to count; "
+            "check the subject and time columns and max_gap"
+        )

@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -11,6 +11,7 @@ from pufferfish.errors import ModelError, NotApplicableError, ParameterError, Re
 from pufferfish.files import read_record, write_whole
 from pufferfish.models.bayesian_network import CPT, BayesianNetwork
 from pufferfish.models.chain_class import STATED, ChainClass
+from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.cliques import Cliques
 from pufferfish.models.joint_distribution import JointDistribution
 from pufferfish.models.markov_chain import MarkovChain
@@ -29,7 +30,7 @@ class Model:
 
     Parameters
     ----------
-    theta : ChainClass, ModelClass of networks, or what makes one of them
+    theta : ChainClass, BinaryChainInterval, IntervalChain, ModelClass of networks, or what makes one of them
         The class: Markov chains, or Bayesian networks.
     bins : tuple of float, optional
         Edges by which a numeric column becomes the states of Θ; of chains only.
@@ -54,7 +55,7 @@ class Model:
     def __post_init__(self) -> None:
         theta = as_theta(self.theta)
         object.__setattr__(self, "theta", theta)
-        if isinstance(theta, ChainClass):
+        if theta.of_chains:
             return
         if not isinstance(theta.members[0], BayesianNetwork):
             raise ModelError(
@@ -95,7 +96,8 @@ class ThetaRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def of(cls, theta: Theta) -> "ThetaRecord":
         """Return the record of a class."""
         chains = [ChainRecord.of(chain) for chain in theta.chains]
-        members = [] if isinstance(theta, ChainClass) else [_plain(member) for member in theta.members]
+        others = () if chains else (theta,) if theta.of_chains else theta.members
+        members = [_plain(other) for other in others]
         return cls(theta.origin, list(theta.states), chains, theta.kind, members)
 
     def theta(self) -> Theta:
@@ -108,6 +110,8 @@ class ThetaRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """
         if self.kind == BayesianNetwork.kind:
             return self._networks()
+        if self.kind in (BinaryChainInterval.kind, IntervalChain.kind):
+            return self._intervals()
         chains: list[MarkovChain] = []
         if self.kind != "Markov chains" or self.members:
             raise ModelError(f"theta is a class of {self.kind}, expected Markov chains or Bayesian networks alone")
@@ -117,6 +121,19 @@ class ThetaRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise ModelError(f'initial_distribution of chain {i} is {start!r}, expected "stationary" or "any"')
             chains.append(MarkovChain(chain.transition_matrix, start, states=self.states))  # pyright: ignore[reportArgumentType]
         return ChainClass(tuple(chains), self.origin)
+
+    def _intervals(self) -> BinaryChainInterval | IntervalChain:
+        if self.chains or len(self.members) != 1:
+            raise ModelError(f"theta of {self.kind} is described by one member, its bounds, and by no chains")
+        try:
+            if self.kind == IntervalChain.kind:
+                bounds = msgspec.convert(self.members[0], _IntervalRecord)
+                return IntervalChain(bounds.lower, bounds.upper, states=self.states, origin=self.origin)
+            two = msgspec.convert(self.members[0], _BinaryIntervalRecord)
+        except msgspec.ValidationError as error:
+            raise ModelError(f"bounds of {self.kind}: {error}") from error
+        start, states = two.initial_distribution, tuple(self.states)
+        return BinaryChainInterval(two.low, two.high, initial_distribution=start, states=states, origin=self.origin)
 
     def _networks(self) -> ModelClass:
         if self.chains:
@@ -134,6 +151,17 @@ class ThetaRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return theta
 
 
+class _IntervalRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    lower: list[list[float]]
+    upper: list[list[float]]
+
+
+class _BinaryIntervalRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    low: float
+    high: float
+    initial_distribution: Literal["any", "stationary"]
+
+
 class _NodeRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     states: list[str]
     parents: list[str]
@@ -145,7 +173,11 @@ class _NetworkRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _plain(member: Any) -> dict[str, Any]:
-    """Return a model other than a chain as plain values; fractions as text, which is exact."""
+    """Return a model other than a chain, or bounds, as plain values; fractions as text, which is exact."""
+    if isinstance(member, IntervalChain):
+        return {"lower": member.lower.tolist(), "upper": member.upper.tolist()}
+    if isinstance(member, BinaryChainInterval):
+        return {"low": member.low, "high": member.high, "initial_distribution": member.initial_distribution}
     if isinstance(member, Cliques):
         return {"laws": [[str(p) for p in law] for law in member.laws]}
     if isinstance(member, JointDistribution):
@@ -256,6 +288,7 @@ def chains_of(model: Model, path: str | os.PathLike[str]) -> Model:
     """
     if not isinstance(model.theta, ChainClass):
         raise NotApplicableError(
-            f"{path} holds {model.theta.kind}; this command knows Markov chains only, networks are for Python"
+            f"{path} holds {model.theta.kind}; this command knows "
+            + ("lists of chains only" if model.theta.of_chains else "Markov chains only, networks are for Python")
         )
     return model

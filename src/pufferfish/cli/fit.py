@@ -1,19 +1,24 @@
 """``pufferfish fit``: a model from public data."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from pufferfish.cli.options import split_list, table_options
 from pufferfish.cli.printing import progress
 from pufferfish.cli.tables import fingerprint
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import read_sequences
-from pufferfish.fit import fit_chain
+from pufferfish.errors import ParameterError
+from pufferfish.fit import fit_chain, fit_interval
 from pufferfish.model_file import Model, write_model
 from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.chain_intervals import IntervalChain
+from pufferfish.models.markov_chain import MarkovChain
 
 __all__ = ["fit_command"]
 
@@ -30,16 +35,25 @@ __all__ = ["fit_command"]
     help="Law of the first record: the stationary one, or every law at once.",
 )
 @click.option("--smoothing", type=float, default=0.0, show_default=True, help="Added to every transition count.")
+@click.option(
+    "--confidence",
+    type=float,
+    metavar="C",
+    help="Instead of one chain, bounds that hold all transition probabilities with this confidence, such as 0.95.",
+)
 @click.option("--output", required=True, metavar="FILE", help="Where the model is written, as JSON.")
+@click.pass_context
 def fit_command(
+    context: click.Context,
     table: Path,
     states: str | None,
     initial: Literal["stationary", "any"],
     smoothing: float,
+    confidence: float | None,
     output: str,
     **reading: Any,
 ) -> None:
-    """Fit a Markov chain to PUBLIC data and write it as a model file.
+    """Fit a Markov chain, or bounds on one, to PUBLIC data and write it as a model file.
 
     The model is part of what everybody is assumed to know: fit it to data that is already public, such as an
     earlier survey, never to the table it shall protect.
@@ -47,32 +61,76 @@ def fit_command(
     \b
     Example:
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 10min --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --confidence 0.95 --output model.json
     """
+    if confidence is not None:
+        _check_confidence(context, confidence, initial)
     check_targets(output, None, inputs=(table,), keep=None, overwrite=False)
     names = None if states is None else split_list(states)
     with progress("reading the table"):
         reading["missing"] = reading["missing"] or "unobserved"
         sequences = read_sequences(table, states=names, **reading)
-    chain = fit_chain(sequences, initial=initial, smoothing=smoothing)
+    theta = (
+        ChainClass((fit_chain(sequences, initial=initial, smoothing=smoothing),))
+        if confidence is None
+        else fit_interval(sequences, confidence)
+    )
     base = sequences.base
     kept = f", rows where {base.where}" if base.where else ""
     origin = (
         f"fitted to public data on {datetime.now(UTC).date().isoformat()}: {base.source}, column {base.state}{kept}, "
         f"{sequences.records} records of {sequences.subjects} subject{'s' if sequences.subjects != 1 else ''}"
     )
-    model = Model(theta=ChainClass((chain,), origin), bins=base.bins, step=base.step, fitted_on=fingerprint(table))
-    observed, impossible = int(sequences.transitions.sum()), int((chain.transition_matrix == 0).sum())
-    lines = [f"chain of {chain.k} states from {observed:,} transitions between {sequences.records:,} records"]
+    observed = int(sequences.transitions.sum())
+    if isinstance(theta, IntervalChain):
+        origin += f"; bounds with {100 * (confidence or 0):g}% confidence from {observed} transitions"
+    theta = replace(theta, origin=origin)
+    model = Model(theta=theta, bins=base.bins, step=base.step, fitted_on=fingerprint(table))
+    counted = f"from {observed:,} transitions between {sequences.records:,} records"
+    lines = _of_bounds(theta, counted) if isinstance(theta, IntervalChain) else _of_chain(theta.chains[0], counted)
+    write_model(model, output)
+    for line in [*lines, f"written: {output}"]:
+        click.echo(line)
+    click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
+
+
+def _check_confidence(context: click.Context, confidence: float, initial: str) -> None:
+    """Refuse options that speak of one chain."""
+    given = {name for name in ("initial", "smoothing") if context.get_parameter_source(name) != ParameterSource.DEFAULT}
+    if "initial" in given and initial == "stationary":
+        raise ParameterError("--confidence gives bounds for every initial law: leave out --initial stationary")
+    if "smoothing" in given:
+        raise ParameterError(
+            "--confidence needs no --smoothing: bounds leave room for transitions that were never seen"
+        )
+    if not 0 < confidence < 1:
+        raise ParameterError(
+            f"--confidence is {confidence:g}, expected a probability such as 0.95, above 0 and below 1"
+        )
+
+
+def _of_chain(chain: MarkovChain, counted: str) -> list[str]:
+    lines = [f"chain of {chain.k} states {counted}"]
     if chain.is_irreducible:
         lines.append(f"π_min {chain.pi_min:.3g}, eigengap of P P* {chain.eigengap:.3g}, period {chain.period}")
     else:
         lines.append("reducible: not every state can be reached from every other")
+    impossible = int((chain.transition_matrix == 0).sum())
     if impossible:
         lines.append(
             f"{impossible} of {chain.k**2} transitions were never seen and are taken as impossible, which is a strong "
             "claim; --smoothing 1 does not make it"
         )
-    write_model(model, output)
-    for line in [*lines, f"written: {output}"]:
-        click.echo(line)
-    click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
+    return lines
+
+
+def _of_bounds(theta: IntervalChain, counted: str) -> list[str]:
+    width = theta.upper - theta.lower
+    lines = [
+        f"bounds on the transitions between {theta.k} states {counted}",
+        f"half widths from {width.min() / 2:.3g} to {width.max() / 2:.3g}; matrices between them may follow each other",
+    ]
+    possible = int((theta.lower == 0).sum())
+    if possible:
+        lines.append(f"{possible} of {theta.k**2} transitions are not known to happen: their lower bound is 0")
+    return lines

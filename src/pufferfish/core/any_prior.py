@@ -14,6 +14,11 @@ constraint, so laws on two states y, y' suffice. With the best weights that is
           r = \frac{P(y,x) P(y',x')}{P(y,x') P(y',x)}, \quad s = e^{B(y,y')},
 
 a contraction that does not mention the initial law.
+
+Where the matrix of a step is only known to lie between two bounds, u is bounded whatever the earlier matrices were,
+and for the matrix of this step the value grows with r, as s ≥ 1. So it is worst where r is, and r is largest with
+P(y,x) and P(y',x') at their upper bounds and P(y,x') and P(y',x) at their lower ones. Rows are chosen independently,
+and bounds that are attained leave room for one upper and one lower at a time.
 """
 
 import numpy as np
@@ -38,12 +43,15 @@ class AnyPrior:
     Parameters
     ----------
     transition_matrix : (k, k) ndarray
-        P, rows = from.
+        P, rows = from; or its upper bounds.
+    lower : (k, k) ndarray, optional
+        Its lower bounds, where it may be any matrix between the bounds.
     """
 
-    def __init__(self, transition_matrix: Matrix) -> None:
-        self._root = np.sqrt(transition_matrix)
-        self._coarse = bool(np.any((transition_matrix > 0) & (transition_matrix < TINY)))
+    def __init__(self, transition_matrix: Matrix, lower: Matrix | None = None) -> None:
+        least = transition_matrix if lower is None else lower
+        self._most, self._least = np.sqrt(transition_matrix), np.sqrt(least)
+        self._coarse = any(bool(np.any((p > 0) & (p < TINY))) for p in (transition_matrix, least))
         self._k: int = transition_matrix.shape[0]
         self._slope = np.zeros((self._k, self._k))
         self._at = np.zeros((self._k, self._k), dtype=np.intp)
@@ -65,8 +73,8 @@ class AnyPrior:
         """
         k = self._k
         states = np.arange(k) if before is None else np.flatnonzero(before)
-        root = self._root[states]
-        follows = np.any(root > 0, axis=0)
+        most, least = self._most[states], self._least[states]
+        follows = np.any(most > 0, axis=0)
         bounds = b[np.ix_(states, states)]
         result = np.full((k, k), np.inf)
         if self._coarse or not np.max(bounds) < _LARGEST:
@@ -80,8 +88,8 @@ class AnyPrior:
             if not follows[x]:
                 continue
             # axes y, x', y': g² = P(y,x) P(y',x') and h² = P(y,x') P(y',x)
-            g = root[:, x, None, None] * root.T[None, :, :]
-            h = root[:, :, None] * root[None, None, :, x]
+            g = most[:, x, None, None] * most.T[None, :, :]
+            h = least[:, :, None] * least[None, None, :, x]
             with np.errstate(invalid="ignore", divide="ignore"):
                 ratio = (h + g * sigma[:, None, :]) / (g + h * sigma[:, None, :])
             ratio[np.isnan(ratio)] = 0.0
@@ -99,6 +107,11 @@ class AnyPrior:
         np.fill_diagonal(result, 0.0)
         np.fill_diagonal(self._slope, 0.0)
         return result
+
+    @property
+    def slopes(self) -> tuple[Matrix, NDArray[np.intp]]:
+        """Derivative of each pair at the last call: how much, and by which entry of B (as a flat index)."""
+        return self._slope, self._at
 
     def solve(self, residual: Matrix) -> Matrix:
         """Solve δ = residual + Φ'δ, with Φ' the derivative at the last call: each pair looks at one other."""

@@ -28,7 +28,7 @@ from pufferfish.core.cone_search import climb
 from pufferfish.core.divergence import max_log_ratio
 from pufferfish.core.rounding import UNIT, up
 
-__all__ = ["Kernel", "LogRatios", "close"]
+__all__ = ["Kernel", "LogRatios", "close", "solve_slopes", "without_flows"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -105,15 +105,28 @@ class LogRatios:
         if x.size:
             reached = np.any(kernel.upper[kernel.rows] > 0, axis=0)
             most = up(float(np.max(a[np.ix_(reached, reached)])) + UNIT * (k + 4))  # rows sum to 1 up to rounding
-            bounds[x, x_] = np.minimum(_without_flows(kernel)[x, x_], most)
+            bounds[x, x_] = np.minimum(without_flows(kernel)[x, x_], most)
             if most <= SEARCHED:
-                trees = self._trees_for(kernel, a, x, x_)
-                arcs = trees.tails, trees.heads, trees.flows
-                search = self._search(x.size * k * k)
-                search(kernel.upper, kernel.lower, a, x, x_, trees.follows, *arcs, trees.shares)
-                trees.follows[:] = False
-                bounds[x, x_] = np.minimum(bounds[x, x_], certify(kernel, a, x, x_, *arcs))
+                bounds[x, x_] = np.minimum(bounds[x, x_], self.of_pairs(kernel, a, x, x_))
         return bounds
+
+    def of_pairs(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return what the flows found prove for pairs of laws; shape (n,).
+
+        Pair i compares row x[i] of the kernel's upper bounds with row x_[i] of its lower bounds. Bounds ``a`` are at
+        most :data:`SEARCHED`.
+        """
+        trees = self._trees_for(kernel, a, x, x_)
+        arcs = trees.tails, trees.heads, trees.flows
+        search = self._search(x.size * a.shape[0] ** 2)
+        search(kernel.upper, kernel.lower, a, x, x_, trees.follows, *arcs, trees.shares)
+        trees.follows[:] = False
+        return certify(kernel, a, x, x_, *arcs)
+
+    def slopes(self, which: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64], Matrix] | None:
+        """Return the derivatives of chosen pairs at the last call: arcs (tails, heads) and slopes, shape (n, k − 1)."""
+        trees = self._trees
+        return None if trees is None else (trees.tails[which], trees.heads[which], trees.shares[which])
 
     def solve(self, residual: Matrix) -> Matrix:
         """Solve d = residual + Φ'd, with Φ' the derivative at the last call: the step of Newton's method.
@@ -121,36 +134,11 @@ class LogRatios:
         Returns the residual itself where that has no finite solution.
         """
         trees = self._trees
-        if trees is None:
-            return residual
-        k = residual.shape[0]
-        if k * k <= _DENSE:
-            matrix = np.eye(k * k)
-            rows, columns = trees.x * k + trees.x_, trees.tails * k + trees.heads
-            np.subtract.at(matrix, (rows[:, None], columns), trees.shares)
-            try:
-                return np.asarray(np.linalg.solve(matrix, residual.ravel()), dtype=np.float64).reshape(k, k)
-            except np.linalg.LinAlgError:
-                return residual
-        # the series r + Φ'r + Φ'Φ'r + …, over the arcs that carry something
-        pair, arc = np.nonzero(trees.shares)
-        if not pair.size:
-            return residual
-        ends = (trees.tails * k + trees.heads)[pair, arc]
-        shares = trees.shares[pair, arc]
-        firsts = np.flatnonzero(np.diff(pair, prepend=-1))
-        rows = (trees.x * k + trees.x_)[pair[firsts]]
-        change, term = residual.ravel().copy(), residual.ravel()
-        enough = _ENOUGH * float(np.max(np.abs(residual)))
-        for _ in range(_MOST_TERMS):
-            weighted: Matrix = np.multiply(shares, term[ends])
-            passed_on = np.add.reduceat(weighted, firsts)
-            change[rows] += passed_on
-            if np.max(np.abs(passed_on)) <= enough:
-                break
-            term = np.zeros(k * k)
-            term[rows] = passed_on
-        return change.reshape(k, k)
+        return (
+            residual
+            if trees is None
+            else solve_slopes(residual, trees.x, trees.x_, trees.tails, trees.heads, trees.shares)
+        )
 
     def _trees_for(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> _Trees:
         inside = (kernel.upper > 0)[x] | (kernel.lower > 0)[x_]
@@ -165,6 +153,55 @@ class LogRatios:
         self._work += work
         loaded = _compiled.cache_info().currsize > 0
         return _compiled().climb if loaded or self._work > _INTERPRETED else climb
+
+
+def solve_slopes(
+    residual: Matrix,
+    x: NDArray[np.int64],
+    x_: NDArray[np.int64],
+    tails: NDArray[np.int64],
+    heads: NDArray[np.int64],
+    slopes: Matrix,
+) -> Matrix:
+    """Solve δ = residual + Φ'δ, where Φ' of each pair is given by arcs and their slopes, or return the residual.
+
+    Parameters
+    ----------
+    residual : (k, k) ndarray
+        What Φ misses.
+    x, x_ : (n,) ndarray of int
+        The pairs, each one once.
+    tails, heads, slopes : (n, m) ndarray
+        Derivatives of each pair: by which entries of A, and how much.
+    """
+    k = residual.shape[0]
+    if k * k <= _DENSE:
+        matrix = np.eye(k * k)
+        rows, columns = x * k + x_, tails * k + heads
+        np.subtract.at(matrix, (rows[:, None], columns), slopes)
+        try:
+            return np.asarray(np.linalg.solve(matrix, residual.ravel()), dtype=np.float64).reshape(k, k)
+        except np.linalg.LinAlgError:
+            return residual
+    # the series r + Φ'r + Φ'Φ'r + …, over the arcs that carry something
+    pair, arc = np.nonzero(slopes)
+    if not pair.size:
+        return residual
+    ends = (tails * k + heads)[pair, arc]
+    shares = slopes[pair, arc]
+    firsts = np.flatnonzero(np.diff(pair, prepend=-1))
+    rows = (x * k + x_)[pair[firsts]]
+    change, term = residual.ravel().copy(), residual.ravel()
+    enough = _ENOUGH * float(np.max(np.abs(residual)))
+    for _ in range(_MOST_TERMS):
+        weighted: Matrix = np.multiply(shares, term[ends])
+        passed_on = np.add.reduceat(weighted, firsts)
+        change[rows] += passed_on
+        if np.max(np.abs(passed_on)) <= enough:
+            break
+        term = np.zeros(k * k)
+        term[rows] = passed_on
+    return change.reshape(k, k)
 
 
 def certify(
@@ -206,7 +243,7 @@ def close(a: Matrix) -> Matrix:
     return closed
 
 
-def _without_flows(kernel: Kernel) -> Matrix:
+def without_flows(kernel: Kernel) -> Matrix:
     """Log ratios that hold whatever A is: the max-divergence of the two rows; shape (k, k)."""
     with np.errstate(divide="ignore"):
         upper, lower = np.log(kernel.upper), np.log(kernel.lower)

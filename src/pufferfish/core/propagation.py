@@ -18,13 +18,14 @@ covers the rest of the run: the cost does not depend on T.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.cone import close
 from pufferfish.core.fixed_point import Settled
+from pufferfish.core.interval_sides import sides_between
 from pufferfish.core.inversion import bracket
 from pufferfish.core.rounding import UNIT, up
 from pufferfish.core.sides import Side, future_of, past_of
@@ -102,9 +103,15 @@ class ChainPropagation:
     """
 
     def __init__(self, transition_matrix: Matrix, initial: Vector | Literal["stationary", "any"]) -> None:
-        self._k: int = transition_matrix.shape[0]
-        self._future = future_of(transition_matrix, initial)
-        self._past = past_of(transition_matrix, initial)
+        self._future: Side = future_of(transition_matrix, initial)
+        self._past: Side = past_of(transition_matrix, initial)
+
+    @classmethod
+    def between(cls, lower: Matrix, upper: Matrix) -> Self:
+        """Return the search under every initial law and every sequence of matrices between two bounds."""
+        found = cls.__new__(cls)
+        found._future, found._past = sides_between(lower, upper)
+        return found
 
     def leakage(self, runs: Sequence[Run]) -> Attained:
         """Bound the leakage of a profile, its runs from the first record to the last."""
@@ -201,7 +208,7 @@ def _covering(
 
 def _exact_steps(side: Side, runs: Sequence[Run], k: int) -> int:
     """How many places a sweep visits one by one; a single long run of a settled side needs none."""
-    most = int(np.clip(5e9 / k**4, 64, 4096))
+    most = int(np.clip(5e9 / k**4, 64, side.most_steps))
     if len(runs) == 1 and side.starts_settled and runs[0].steps > most // 2:
         return 0
     return most

@@ -6,6 +6,7 @@ record for the past. A side turns bounds A at place j − 1 into what arrives at
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -26,7 +27,7 @@ from pufferfish.core.markov import (
 from pufferfish.core.rounding import UNIT
 from pufferfish.errors import ModelError
 
-__all__ = ["Side", "future_of", "past_of"]
+__all__ = ["AnyPast", "Homogeneous", "Side", "future_of", "past_of", "under_any_prior"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -41,6 +42,9 @@ class Side(ABC):
 
     starts_settled: bool = True
     """Whether one fixed point covers all places, however near the end."""
+
+    most_steps: int = 4096
+    """How many places are visited one by one at most, before bounds for all later ones are looked for."""
 
     @abstractmethod
     def message(self, place: int, a: Matrix) -> Matrix:
@@ -62,46 +66,59 @@ class Side(ABC):
         """Return pairs of different states that hold all pairs which the places first to last can have."""
 
 
-class _Homogeneous(Side):
-    """One kernel for all places."""
+class Homogeneous(Side):
+    """One kernel for all places, or one set of kernels."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, states: Mask, phi: Callable[[Matrix], Matrix], solve: Callable[[Matrix], Matrix]) -> None:
+        self._states, self._phi = states, phi
+        self._fixed = FixedPoint(phi, solve)
+
+    @classmethod
+    def of(cls, kernel: Kernel) -> "Homogeneous":
+        """Return the side of one kernel."""
         ratios = LogRatios()
-        self._kernel, self._ratios = kernel, ratios
-        self._fixed = FixedPoint(lambda a: ratios(kernel, a), ratios.solve)
+        return cls(kernel.rows, lambda a: ratios(kernel, a), ratios.solve)
 
     def message(self, place: int, a: Matrix) -> Matrix:
-        return self._ratios(self._kernel, a)
+        """Return what arrives at a place."""
+        return self._phi(a)
 
     def settled(self, place: int, loss: Matrix, room: float) -> Settled | None:
+        """Return a bound for every place after this one."""
         return self._fixed(loss, room)
 
     def at_worst(self, loss: Matrix, room: float) -> Settled | None:
+        """Return a bound for all places."""
         return self._fixed(loss, room)
 
     def secrets(self, first: int, last: int) -> Mask:
-        return _pairs(self._kernel.rows)
+        """Return pairs of states that the places can have."""
+        return _pairs(self._states)
 
 
-class _AnyPast(Side):
-    """The past under every initial law."""
+class AnyPast(Side):
+    """The past under every initial law, and under every matrix above ``lower`` where there is one."""
 
-    def __init__(self, transition_matrix: Matrix) -> None:
-        self._prior = AnyPrior(transition_matrix)
+    def __init__(self, transition_matrix: Matrix, lower: Matrix | None = None) -> None:
+        self._prior = AnyPrior(transition_matrix, lower)
         self._possible = transition_matrix > 0
         self._reached: list[Mask] = [np.ones(transition_matrix.shape[0], dtype=np.bool_)]
         self._fixed: dict[bytes, FixedPoint] = {}
 
     def message(self, place: int, a: Matrix) -> Matrix:
+        """Return what arrives at a place."""
         return self._prior(a, self._states(place - 1))
 
     def settled(self, place: int, loss: Matrix, room: float) -> Settled | None:
+        """Return a bound for every place after this one."""
         return self._fixed_on(self._states(max(place, 1)), loss, room)
 
     def at_worst(self, loss: Matrix, room: float) -> Settled | None:
+        """Return a bound for all places."""
         return self._fixed_on(self._states(1), loss, room)
 
     def secrets(self, first: int, last: int) -> Mask:
+        """Return pairs of states that the places can have."""
         return _pairs(self._states(first))
 
     def _states(self, place: int) -> Mask:
@@ -117,7 +134,7 @@ class _AnyPast(Side):
         """Bound with laws on these states for the record before: more states, more laws."""
         key = states.tobytes()
         if key not in self._fixed:
-            self._fixed[key] = _under_any_prior(self._prior, self._possible, states)
+            self._fixed[key] = under_any_prior(self._prior, self._prior.solve, self._possible, states)
         return self._fixed[key](loss, room)
 
 
@@ -133,8 +150,9 @@ class _GivenPast(Side):
         self._path = LogVectorPath(initial, transition_matrix)
         self._marginals = [(self._path.log, self._path.support, self._path.log_error)]
         self._ratios = LogRatios()
-        self._always = _under_any_prior(AnyPrior(transition_matrix), transition_matrix > 0, self._reachable)
-        self._later: tuple[int, _Homogeneous] | None = None
+        prior = AnyPrior(transition_matrix)
+        self._always = under_any_prior(prior, prior.solve, transition_matrix > 0, self._reachable)
+        self._later: tuple[int, Homogeneous] | None = None
 
     def message(self, place: int, a: Matrix) -> Matrix:
         (before, _, error), (here, support, error_) = self._marginal(place - 1), self._marginal(place)
@@ -167,7 +185,7 @@ class _GivenPast(Side):
             self._marginals.append((self._path.log, self._path.support, self._path.log_error))
         return self._marginals[place - 1]
 
-    def _settle(self, place: int) -> "_Homogeneous | None":
+    def _settle(self, place: int) -> "Homogeneous | None":
         """Return the stationary kernel, widened to hold all kernels after a place, where that is little."""
         logs, support, error = self._marginal(place)
         if np.any(self._p[support][:, ~support]) or not mixes(self._p, support):
@@ -183,7 +201,7 @@ class _GivenPast(Side):
         if drift > _SETTLED:
             return None
         rounding = 2 * stationary_log_error(len(members)) + 8 * UNIT * float(np.max(np.abs(log_pi), initial=1.0))
-        return _Homogeneous(_reversed(self._p, support, drift + 2 * error + rounding))
+        return Homogeneous.of(_reversed(self._p, support, drift + 2 * error + rounding))
 
 
 def future_of(transition_matrix: Matrix, initial: Vector | Literal["stationary", "any"]) -> Side:
@@ -191,7 +209,7 @@ def future_of(transition_matrix: Matrix, initial: Vector | Literal["stationary",
     k: int = transition_matrix.shape[0]
     possible = np.ones(k, dtype=np.bool_) if isinstance(initial, str) else closure(initial > 0, transition_matrix > 0)
     logs = log_of(transition_matrix, transition_matrix > 0)
-    return _Homogeneous(Kernel.of_logs(logs, possible, UNIT * (k + 2)))
+    return Homogeneous.of(Kernel.of_logs(logs, possible, UNIT * (k + 2)))
 
 
 def past_of(transition_matrix: Matrix, initial: Vector | Literal["stationary", "any"]) -> Side:
@@ -199,9 +217,9 @@ def past_of(transition_matrix: Matrix, initial: Vector | Literal["stationary", "
     if not isinstance(initial, str):
         return _GivenPast(transition_matrix, initial)
     if initial == "any":
-        return _AnyPast(transition_matrix)
+        return AnyPast(transition_matrix)
     k: int = transition_matrix.shape[0]
-    return _Homogeneous(_reversed(transition_matrix, np.ones(k, dtype=np.bool_), 0.0))
+    return Homogeneous.of(_reversed(transition_matrix, np.ones(k, dtype=np.bool_), 0.0))
 
 
 def _reversed(p: Matrix, states: Mask, error: float) -> Kernel:
@@ -216,7 +234,9 @@ def _reversed(p: Matrix, states: Mask, error: float) -> Kernel:
     return Kernel.of_logs(logs, states, error + rounding)
 
 
-def _under_any_prior(prior: AnyPrior, possible: Mask, states: Mask) -> FixedPoint:
+def under_any_prior(
+    prior: Callable[[Matrix, Mask], Matrix], solve: Callable[[Matrix], Matrix], possible: Mask, states: Mask
+) -> FixedPoint:
     """Return the fixed point of the past under any law on some states and what they lead to.
 
     A state that follows none of them is a state of the first record only, whose past says nothing; its bounds are no
@@ -228,7 +248,7 @@ def _under_any_prior(prior: AnyPrior, possible: Mask, states: Mask) -> FixedPoin
     def message(b: Matrix) -> Matrix:
         return np.where(later, prior(b, states), 0.0)
 
-    return FixedPoint(message, prior.solve, closed=False)
+    return FixedPoint(message, solve, closed=False)
 
 
 def _pairs(states: Mask) -> Mask:

@@ -118,7 +118,7 @@ class ChainCharging(Charging[ChainCharge]):
     def part(self, length: Any, window: Any) -> InfluenceBound:
         """Return the bound on chains of these lengths, refused where they start later and Θ tells the first law."""
         bound = self._bound
-        check_start(bound.chain_class, as_windows(window, bound.length))
+        check_start(bound.theta, as_windows(window, bound.length))
         return bound.of(bound.theta, length, **bound.settings)
 
     def written(self, charge: ChainCharge) -> dict[str, Any]:

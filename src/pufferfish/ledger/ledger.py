@@ -365,7 +365,7 @@ def _charging(bound: Any) -> Charging[Any]:
         raise ReleaseRefused(f"{bound.title} does not compose: use LeakagePropagation, or another influence bound")
     if bound.theta.stands_for_more:
         raise ReleaseRefused("a ledger needs theta, whose states are known, not pi_min and eigengap alone")
-    if bound.theta.chains:
+    if bound.theta.of_chains:
         return ChainCharging(bound)
     if bound.networks:
         return NodeCharging(bound)

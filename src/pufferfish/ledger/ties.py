@@ -8,8 +8,8 @@ from pufferfish.data.bins import bin_labels, inner_edges_of
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ReleaseRefused
 from pufferfish.ledger.windows import Windows
-from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
+from pufferfish.models.model_class import Theta
 
 __all__ = ["CHAIN_TIES", "check_lengths", "check_start", "groups_of"]
 
@@ -44,7 +44,7 @@ def check_lengths(
         )
 
 
-def check_start(theta: ChainClass, windows: Windows | None) -> None:
+def check_start(theta: Theta, windows: Windows | None) -> None:
     """Refuse noise for a window on its own where Θ tells the law of the base's first record.
 
     Raises

@@ -21,7 +21,6 @@ from pufferfish.core.rounding import up
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.losses import Losses, decisive
-from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
 
 _SAMPLE = 64
@@ -163,7 +162,7 @@ class ChainQuiltBound(InfluenceBound):
                 problem = _Problem(nodes, weights, steps, longest)
                 found = best_quilt(problem, objective, node, enough=enough).value
                 worst = found if worst is None else max(worst, found)
-                if len(self.theta.chains) == 1:
+                if len(self.theta.chains) <= 1:
                     break
         return worst
 
@@ -179,11 +178,11 @@ class ChainQuiltBound(InfluenceBound):
                 problem = _Problem(nodes, weights, steps, longest)
                 found = worst_node(problem, objective, nodes.first, nodes.last, uniform=weights.uniform, floor=worst)
                 if found is not None:
-                    worst, witness = found, _witness(found, nodes, chain, self.chain_class)
+                    worst, witness = found, _witness(found, nodes, chain, self.theta.states)
         return (0.0, None) if worst is None else (worst.value, witness)
 
 
-def _witness(quilt: Quilt, nodes: NodesAlike, chain: ChainLength, theta: ChainClass) -> Witness:
+def _witness(quilt: Quilt, nodes: NodesAlike, chain: ChainLength, states: tuple[str, ...]) -> Witness:
     length = chain.steps
     ends: list[int] = []
     if quilt.a < quilt.node:
@@ -193,7 +192,7 @@ def _witness(quilt: Quilt, nodes: NodesAlike, chain: ChainLength, theta: ChainCl
     pair = None
     if nodes.pairs is not None and ends:
         x, x_ = nodes.pairs[:, quilt.pair]
-        pair = theta.states[int(x)], theta.states[int(x_)]
+        pair = states[int(x)], states[int(x_)]
     return Witness(
         theta=nodes.theta,
         length=length,

@@ -13,8 +13,9 @@ from pufferfish.calibration import Witness
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.losses import Losses
 from pufferfish.models.chain_class import ChainClass
-from pufferfish.models.chain_intervals import BinaryChainInterval
+from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
+from pufferfish.models.model_class import Theta
 
 __all__ = ["EntryDP"]
 
@@ -43,10 +44,10 @@ class EntryDP(InfluenceBound):
 
     name: ClassVar[str] = "entry-dp"
     title: ClassVar[str] = "EntryDP"
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
     @classmethod
-    def supports(cls, theta: ChainClass | BinaryChainInterval) -> str | None:
+    def supports(cls, theta: Theta) -> str | None:
         """Say which member of Θ makes records dependent."""
         if isinstance(theta, BinaryChainInterval):
             if theta.low == theta.high == _FAIR:
@@ -55,6 +56,8 @@ class EntryDP(InfluenceBound):
                 "records are correlated under members of Θ (wherever P(0 → 0) and P(1 → 1) do not sum to 1), and noise "
                 "for single records would leak their neighbours"
             )
+        if isinstance(theta, IntervalChain):
+            return _room_for_dependence(theta)
         for i, chain in enumerate(theta.chains):
             rows = chain.transition_matrix
             unequal = np.flatnonzero(np.any(rows != rows[0], axis=1))
@@ -88,6 +91,19 @@ class EntryDP(InfluenceBound):
 
 _FAIR = 0.5
 """The one probability of staying with which two states follow each other independently, whichever it is of them."""
+
+
+def _room_for_dependence(theta: IntervalChain) -> str | None:
+    """Say where the bounds leave room for rows that differ."""
+    apart = np.argwhere((theta.lower != theta.upper) | (theta.lower != theta.lower[0]))
+    if not apart.size:
+        return None
+    x, y = (int(v) for v in apart[0])
+    return (
+        f"records may be correlated: the bounds of row {theta.states[x]!r}, column {theta.states[y]!r}, "
+        f"{theta.lower[x, y]:g} to {theta.upper[x, y]:g}, do not make it equal to the other rows, and noise for single "
+        "records would leak their neighbours"
+    )
 
 
 def _has_secret(chain: MarkovChain) -> bool:

@@ -26,7 +26,7 @@ from pufferfish.mechanisms.tree_leakage import TreeLeakage, why_not
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
-from pufferfish.models.model_class import ModelClass, Theta
+from pufferfish.models.model_class import ModelClass, Theta, as_theta
 from pufferfish.models.secrets import SecretPair
 
 __all__ = ["LeakagePropagation"]
@@ -47,10 +47,10 @@ _USUAL_GAIN = 3.0
 class _Member:
     """A member of Θ with its bounds: propagation if its states are few, entry DP if its records are independent.
 
-    Two states under every initial law are searched law by law.
+    An interval class is one member, and two states under every initial law are searched law by law.
     """
 
-    chain: MarkovChain
+    chain: MarkovChain | IntervalChain
     quilts: MQMExact
     alone: EntryDP | None
     every_law: BinaryPropagation | None
@@ -59,6 +59,8 @@ class _Member:
         """Return a new search, so that what it proves does not depend on what was asked before."""
         if self.chain.k > MOST_STATES:
             return None
+        if isinstance(self.chain, IntervalChain):
+            return ChainPropagation.between(self.chain.lower, self.chain.upper)
         return ChainPropagation(self.chain.transition_matrix, self.chain.initial_distribution)
 
 
@@ -72,8 +74,8 @@ class LeakagePropagation(InfluenceBound):
     Parameters
     ----------
     theta : MarkovChain, BayesianNetwork, sequence of these, or class
-        The class Θ: chains with every kind of initial law, or networks in which every node has at most one parent, such
-        as hidden Markov models.
+        The class Θ: chains with every kind of initial law, :class:`IntervalChain`, or networks in which every node has
+        at most one parent, such as hidden Markov models.
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains. The cost does not depend on long lengths. For networks
         the number of rows of their table.
@@ -84,7 +86,8 @@ class LeakagePropagation(InfluenceBound):
     Notes
     -----
     Every number is certified by flows that anybody can check (docs/propagation.md, "The proof of a number"), and
-    rounded up. For chains of more than 80 states the bound is that of quilts.
+    rounded up. For chains of more than 80 states the bound is that of quilts. For an :class:`IntervalChain` the worst
+    rows of every step are found exactly up to 5 states, and bounded for more (docs/intervals.md).
 
     References
     ----------
@@ -112,7 +115,8 @@ class LeakagePropagation(InfluenceBound):
         super().__init__(theta, length)
         if secrets is not None and not self.networks:
             raise ParameterError("secrets name nodes of a network; in chains any two values of any record are secret")
-        self._members = [_member(chain, self.length) for chain in self.theta.chains]
+        members = (self.theta,) if isinstance(self.theta, IntervalChain) else self.theta.chains
+        self._members = [_member(chain, self.length) for chain in members]
         self._trees: TreeLeakage | None = None
         if self.networks:
             self._quilts = MarkovQuilt(self.theta, secrets=secrets)
@@ -267,13 +271,13 @@ def as_runs(losses: Losses, k: int) -> list[Run]:
     ]
 
 
-def _member(chain: MarkovChain, length: Any) -> _Member:
-    independent = EntryDP.supports(ChainClass((chain,))) is None
-    every_law = BinaryPropagation(chain) if chain.k == 2 and _under_every_law(chain) else None
+def _member(chain: MarkovChain | IntervalChain, length: Any) -> _Member:
+    independent = EntryDP.supports(as_theta(chain)) is None
+    every_law = BinaryPropagation(chain) if isinstance(chain, MarkovChain) and _by_law(chain) else None
     return _Member(chain, MQMExact(chain, length), EntryDP(chain, length) if independent else None, every_law)
 
 
-def _under_every_law(chain: MarkovChain) -> bool:
-    return isinstance(chain.initial_distribution, str) and (
-        chain.initial_distribution == "any" and bool(np.all(chain.transition_matrix > TINY))
-    )
+def _by_law(chain: MarkovChain) -> bool:
+    """Whether it has two states and every initial law, and no transition that is all but impossible."""
+    start = chain.initial_distribution
+    return chain.k == 2 and isinstance(start, str) and start == "any" and bool(np.all(chain.transition_matrix > TINY))

@@ -123,7 +123,8 @@ class Mechanism(ABC):
     @classmethod
     def _refuses(cls, theta: Theta) -> str | None:
         if not isinstance(theta, cls.kinds):
-            return f"it covers Markov chains, and Θ is a class of {theta.kind}"
+            known = "lists of Markov chains" if theta.of_chains else "Markov chains"
+            return f"it covers {known}, and Θ is a class of {theta.kind}"
         return cls.supports(theta)
 
     @abstractmethod

@@ -20,7 +20,7 @@ from pufferfish.mechanisms.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.chain_quilts import ChainQuiltBound, NodesAlike
 from pufferfish.mechanisms.continuum import Continuum
 from pufferfish.models.chain_class import ChainClass
-from pufferfish.models.chain_intervals import BinaryChainInterval
+from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
 from pufferfish.models.model_class import Theta
 
@@ -61,7 +61,7 @@ class MQMApprox(ChainQuiltBound):
 
     name: ClassVar[str] = "mqm-approx"
     title: ClassVar[str] = "MQMApprox"
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
     def __init__(
         self,
@@ -92,8 +92,10 @@ class MQMApprox(ChainQuiltBound):
         return {"max_quilt_length": self.max_quilt_length, **{k: v for k, v in self._given.items() if v is not None}}
 
     @classmethod
-    def supports(cls, theta: ChainClass | BinaryChainInterval) -> str | None:
-        """Say which member of Θ is reducible, periodic, or has no eigengap."""
+    def supports(cls, theta: Theta) -> str | None:
+        """Say which member of Θ is reducible, periodic, or has no eigengap; intervals have neither law nor gap."""
+        if isinstance(theta, IntervalChain):
+            return "a chain whose matrix changes over time has no stationary law and no eigengap; MQMExact covers it"
         for i, chain in enumerate(theta.chains):
             if not chain.is_irreducible:
                 return f"theta[{i}] is reducible, and only irreducible chains forget their past"

@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.influence import ChainInfluence, NodeGroup
+from pufferfish.core.interval_influence import IntervalGroup, IntervalInfluence
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.chain_quilts import ChainQuiltBound, NodesAlike
 from pufferfish.mechanisms.continuum import Continuum
 from pufferfish.models.chain_class import ChainClass
-from pufferfish.models.chain_intervals import BinaryChainInterval
+from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.models.model_class import Theta
 
 __all__ = ["MQMExact"]
 
@@ -23,8 +25,9 @@ class MQMExact(ChainQuiltBound):
 
     Parameters
     ----------
-    theta : MarkovChain, sequence of MarkovChain, ChainClass or BinaryChainInterval
-        The class Θ. ``initial_distribution="any"`` is the class of all initial laws (Appendix C.4).
+    theta : MarkovChain, sequence of MarkovChain, ChainClass, BinaryChainInterval or IntervalChain
+        The class Θ. ``initial_distribution="any"`` is the class of all initial laws (Appendix C.4). For an
+        :class:`IntervalChain` max-influence is bounded, not exact: docs/intervals.md.
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains. For a stationary chain the cost does not depend
         on them.
@@ -48,7 +51,7 @@ class MQMExact(ChainQuiltBound):
 
     name: ClassVar[str] = "mqm-exact"
     title: ClassVar[str] = "MQMExact"
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
     def __init__(
         self,
@@ -66,6 +69,9 @@ class MQMExact(ChainQuiltBound):
             ChainInfluence(chain.transition_matrix, chain.initial_distribution, structural=support == "definition")
             for chain in self.theta.chains
         ]
+        self._between = None
+        if isinstance(self.theta, IntervalChain):
+            self._between = IntervalInfluence(self.theta.lower, self.theta.upper)
 
     @cached_property
     def _continuum(self) -> Continuum | None:
@@ -78,15 +84,35 @@ class MQMExact(ChainQuiltBound):
         return {"max_quilt_length": self.max_quilt_length, "support": self.support}
 
     @classmethod
-    def supports(cls, theta: ChainClass) -> str | None:
+    def supports(cls, theta: Theta) -> str | None:
         """Every class of Markov chains is covered; where quilts do not help, the trivial quilt is GroupDP."""
         return None
 
     def _groups(self, length: int) -> Iterator[NodesAlike]:
+        if self._between is not None:
+            for alike in self._between.groups(length):
+                if alike.pairs.shape[1]:
+                    yield NodesAlike(0, alike.first, alike.last, alike.pairs, *_parts_between(self._between, alike))
         for t, influence in enumerate(self._influence):
             for group in influence.groups(length):
                 if group.pairs.shape[1]:  # else the record is certain: no secret to protect
                     yield NodesAlike(t, group.first, group.last, group.pairs, *_parts(influence, group))
+
+
+def _parts_between(
+    influence: IntervalInfluence, group: IntervalGroup
+) -> tuple[Callable[[int], NDArray[np.float64]], Callable[[int], NDArray[np.float64]]]:
+    x, x_ = group.pairs
+
+    @cache
+    def left(a: int) -> NDArray[np.float64]:
+        return influence.left(group, a)[x, x_]
+
+    @cache
+    def right(b: int) -> NDArray[np.float64]:
+        return influence.right(b)[x, x_]
+
+    return left, right
 
 
 def _parts(

@@ -131,6 +131,22 @@ class IntervalChain(_Continuum):
             value.setflags(write=False)
             object.__setattr__(self, name, value)
 
+    @property
+    def some_members(self) -> tuple[MarkovChain, ...]:
+        """Two chains of the class, for what must hold of every member: the middle one, and the most persistent one."""
+        width = self.upper - self.lower
+        left = np.maximum(1 - self.lower.sum(axis=1, keepdims=True), 0.0)
+        room = width.sum(axis=1, keepdims=True)
+        middle = self.lower + width * np.divide(left, room, out=np.zeros_like(room), where=room > 0)
+        stays = np.minimum(np.diagonal(width)[:, None], left) * np.eye(self.k)
+        others = width * (1 - np.eye(self.k))
+        room = others.sum(axis=1, keepdims=True)
+        left = left - stays.sum(axis=1, keepdims=True)
+        lasting = self.lower + stays + others * np.divide(left, room, out=np.zeros_like(room), where=room > 0)
+        return tuple(
+            MarkovChain(p / p.sum(axis=1, keepdims=True), "any", states=self.states) for p in (middle, lasting)
+        )
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IntervalChain) and (
             (self.states, self.origin) == (other.states, other.origin)
@@ -183,9 +199,10 @@ def _tightened(
                 f"row {state!r} leaves no law: its lower bounds sum to {least:g} (at most 1) and its upper bounds to "
                 f"{most:g} (at least 1)"
             )
-    lower = lower / np.maximum(lower.sum(axis=1, keepdims=True), 1.0)
-    upper = np.minimum(upper / np.minimum(upper.sum(axis=1, keepdims=True), 1.0), 1.0)
-    room = 4 * lower.shape[0] * np.finfo(np.float64).eps
+    room = 4 * lower.shape[0] * np.finfo(np.float64).eps  # within it a row sums to 1: what was written is read again
+    least, most = lower.sum(axis=1, keepdims=True), upper.sum(axis=1, keepdims=True)
+    lower = np.where(least > 1 + room, lower / np.maximum(least, 1.0), lower)
+    upper = np.where(most < 1 - room, np.minimum(upper / np.minimum(most, 1.0), 1.0), upper)
     others_most = upper.sum(axis=1, keepdims=True) - upper
     others_least = lower.sum(axis=1, keepdims=True) - lower
     lo = np.maximum(lower, 1 - others_most - room)

@@ -18,7 +18,6 @@ from pufferfish.ledger import Ledger
 from pufferfish.ledger.ties import check_start
 from pufferfish.ledger.windows import as_windows
 from pufferfish.model_file import ThetaRecord
-from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.states import state_label
 from pufferfish.noise import discrete_laplace_noise
 from pufferfish.queries import Query
@@ -158,7 +157,7 @@ def _book(
     ledger: Ledger, data: Sequences | Rows, calibration: Calibration, window: Any, coarsening: Mapping[Any, Any] | None
 ) -> LedgerRecord:
     theta, length = calibration.theta, ledger.bound.length
-    if isinstance(theta, ChainClass) and ledger.bound.theta.chains and tuple(calibration.length) != tuple(length):
+    if theta.of_chains and ledger.bound.theta.of_chains and tuple(calibration.length) != tuple(length):
         check_start(theta, as_windows(window, length))
     entry = ledger.spend(calibration, data=data, window=window, coarsening=coarsening)
     bound = ledger.bound
@@ -168,7 +167,7 @@ def _book(
 def _assumptions(records: PrivateData, calibration: Calibration) -> tuple[str, ...]:
     if isinstance(records, Database):
         return ()
-    if isinstance(records, Rows) or isinstance(calibration.theta, ChainClass):
+    if isinstance(records, Rows) or calibration.theta.of_chains:
         return records.assumptions
     return (
         records.assumptions[0],

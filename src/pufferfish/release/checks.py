@@ -9,8 +9,8 @@ from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ReleaseRefused
 from pufferfish.mechanisms.mechanism import Mechanism
-from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.lengths import ChainLength
+from pufferfish.models.model_class import ModelClass
 from pufferfish.models.secrets import RecordIs
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 from pufferfish.release.values import Database, PrivateData
@@ -70,7 +70,8 @@ def check_records(data: PrivateData, calibration: Calibration) -> None:
     if isinstance(data, Rows):
         _check_rows(data, calibration)
         return
-    if not isinstance(linear, LinearQuery) or not (isinstance(theta, ChainClass) or theta.only_counts):
+    only_counts = theta.of_chains or (isinstance(theta, ModelClass) and theta.only_counts)
+    if not isinstance(linear, LinearQuery) or not only_counts:
         raise ReleaseRefused(f"Θ is a class of {theta.kind}: give the database as a dict from records to states")
     if linear.factors is not None:
         read = np.flatnonzero(linear.factors)
@@ -84,7 +85,7 @@ def check_records(data: PrivateData, calibration: Calibration) -> None:
                 f"the noise was calibrated for a window of {read.size} records of one chain: read those rows alone"
             )
         return
-    if not isinstance(theta, ChainClass) and (data.base.gaps == "independent" or data.subjects != len(data.length)):
+    if not theta.of_chains and (data.base.gaps == "independent" or data.subjects != len(data.length)):
         raise ReleaseRefused(
             "the groups of Θ are the table's subjects, and this reading cuts subjects into parts: read it without "
             "time, max_gap and gaps='independent'"
@@ -95,7 +96,7 @@ def check_records(data: PrivateData, calibration: Calibration) -> None:
             "the secrets name records by chain or clique, and which subject of a table that is cannot be known: give "
             "the database as a list, or leave secrets out"
         )
-    if not calibration.composes or not isinstance(theta, ChainClass):
+    if not calibration.composes or not theta.of_chains:
         if sorted(data.length) != sorted(calibration.length):
             raise ReleaseRefused(
                 f"{calibration.title} calibrates to the law of the query on exactly {_spelled(calibration)} records, "

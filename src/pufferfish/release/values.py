@@ -12,7 +12,6 @@ from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.models.bayesian_network import BayesianNetwork
-from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.joint_distribution import JointDistribution
 from pufferfish.models.model_class import Theta
 from pufferfish.models.states import state_label
@@ -41,9 +40,9 @@ def database_of(data: Mapping[Any, Any] | Sequence[Any], calibration: Calibratio
         If its records or states are not those of Θ.
     """
     theta = calibration.theta
-    member: Any = theta.chains[0] if isinstance(theta, ChainClass) else theta.members[0]
+    member: Any = None if theta.of_chains else theta.members[0]
     records = sum(chain.records for chain in calibration.length)
-    if isinstance(theta, ChainClass) and len(calibration.length) > 1:
+    if theta.of_chains and len(calibration.length) > 1:
         raise DataError("several chains come from read_sequences; a list or dict of states is one chain")
     names: Sequence[Any] = range(records)
     if isinstance(member, JointDistribution):

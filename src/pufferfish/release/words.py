@@ -6,7 +6,6 @@ import platform
 from typing import Any
 
 from pufferfish.calibration import Calibration
-from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.given_laws import GivenLaws
 from pufferfish.release.record import LedgerRecord
 
@@ -32,7 +31,7 @@ def promise_of(calibration: Calibration) -> str:
     factor = f"e^{epsilon:g}" + (f" = {math.exp(epsilon):.4g}" if epsilon < 700 else "")
     if secrets is None:
         record = ""
-        if isinstance(calibration.theta, ChainClass):
+        if calibration.theta.of_chains:
             record = " (the state of one subject at one time)"
         elif calibration.theta.networks:
             record = " (one cell of one row)"

@@ -27,6 +27,7 @@ from pufferfish.core.rounding import float_up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.cliques import Cliques
 from pufferfish.models.joint_distribution import JointDistribution
 from pufferfish.models.markov_chain import MarkovChain
@@ -172,6 +173,12 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
     90.947
     """
     class_, beliefs = as_theta(theta), as_theta(belief)
+    for given, name in ((class_, "theta"), (beliefs, "belief")):
+        if isinstance(given, BinaryChainInterval | IntervalChain):
+            raise NotApplicableError(
+                f"{name} is a class of {given.kind}, and distances are computed between models that can be listed: "
+                "give a list of MarkovChain (a member that is near will do, and bounds the distance from above)"
+            )
     _check_comparable(class_, beliefs)
     wanted = _as_secrets(secrets)
     if isinstance(class_, ChainClass):
