@@ -10,6 +10,7 @@ import pufferfish as pf
 from propagation_oracle import chain_law, losses_per_pair, supremum
 from pufferfish.core.binary_chain import propagated, quilted, root_box, width_of
 from pufferfish.core.supremum import supremum as certified
+from pufferfish.errors import BudgetExceeded
 
 NEAR = 1e-9
 LAWS = [0.5, 0.15, 0.8, NEAR, 1 - NEAR]
@@ -34,14 +35,14 @@ def members(theta: pf.BinaryChainInterval, per_side: int) -> list[pf.MarkovChain
 
 @pytest.mark.parametrize("start", ["any", "stationary"])
 @pytest.mark.parametrize(("low", "high"), [(0.3, 0.7), (0.1, 0.4), (0.55, 0.95), (0.2, 0.75)])
-@pytest.mark.parametrize("length", [2, 3, 12])
+@pytest.mark.parametrize("length", [2, 7])
 def test_certified_noise_is_the_largest_that_a_member_needs(low: float, high: float, start: str, length: int) -> None:
     """Never below the largest on a grid, and hardly above it."""
     theta = interval(low, high, start)
     for bound in BOUNDS[:3]:
-        for epsilon in (0.2, 1.0, 5.0):
+        for epsilon in (0.2, 5.0):
             found = bound(theta, length).calibrate(pf.Count(1), epsilon)
-            grid = max(bound(one, length).calibrate(pf.Count(1), epsilon).scale for one in members(theta, 4))
+            grid = max(bound(one, length).calibrate(pf.Count(1), epsilon).scale for one in members(theta, 3))
             assert grid * (1 - 2e-6) <= found.scale <= grid * 1.005, (bound, epsilon)
             assert found.witness.gap is not None
             assert 0 <= found.witness.gap < 1e-3
@@ -51,8 +52,8 @@ def test_certified_noise_is_the_largest_that_a_member_needs(low: float, high: fl
 def test_certified_noise_on_long_chains(bound: Any) -> None:
     theta = interval(0.3, 0.7)
     found = bound(theta, 100).calibrate(pf.Count(1), 1.0).scale
-    spread = [0.3, 0.302, 0.5, 0.698, 0.7]
-    laws = [*LAWS, 0.03125, 0.84375, 0.25]
+    spread = [0.3, 0.302, 0.7]
+    laws = [*LAWS, 0.84375, 0.25]
     grid = [chain(*at) for at in itertools.product(spread, spread, laws)]
     largest = max(bound(one, 100).calibrate(pf.Count(1), 1.0).scale for one in grid)
     assert largest * (1 - 2e-6) <= found <= largest * 1.005
@@ -182,6 +183,6 @@ def test_a_calibration_fits_a_budget_of_its_epsilon_and_repeats() -> None:
     ledger = pf.Ledger(pf.LeakagePropagation(theta, 50), budget=1.0)
     ledger.spend(calibration)
     assert 0.99 <= ledger.spent <= 1.0
-    with pytest.raises(pf.BudgetExceeded):
+    with pytest.raises(BudgetExceeded):
         ledger.spend(calibration)
     assert bound.leakage(0.3) == first == pf.LeakagePropagation(theta, 50).leakage(0.3)

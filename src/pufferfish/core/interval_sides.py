@@ -19,7 +19,7 @@ from pufferfish.core.interval_cone import IntervalRatios, pairs_of
 from pufferfish.core.interval_laws import Marginals, reversed_bounds
 from pufferfish.core.sides import AnyPast, Homogeneous, Side, under_any_prior
 
-__all__ = ["sides_between"]
+__all__ = ["PastBetween", "sides_between"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -34,11 +34,14 @@ def sides_between(lower: Matrix, upper: Matrix) -> tuple[Side, Side]:
     ratios = IntervalRatios(lower, upper)
     future = Homogeneous(np.ones(len(lower), dtype=np.bool_), ratios, ratios.solve)
     future.most_steps = _MOST_STEPS
-    return future, _PastBetween(lower, upper)
+    return future, PastBetween(lower, upper)
 
 
-class _PastBetween(AnyPast):
-    """The past under every initial law and every sequence of matrices between two bounds."""
+class PastBetween(AnyPast):
+    """The past under every initial law and every sequence of matrices between two bounds.
+
+    Both bounds may be one matrix.
+    """
 
     starts_settled = False
     most_steps = _MOST_STEPS
@@ -52,9 +55,11 @@ class _PastBetween(AnyPast):
         self._nearest: tuple[Mask, IntervalRatios] | None = None
 
     def message(self, place: int, a: Matrix) -> Matrix:
+        """Return what arrives at a place."""
         return self._least(a, self._states(place - 1), place - 2)
 
     def settled(self, place: int, loss: Matrix, room: float) -> Settled | None:
+        """Return a bound for every place after this one."""
         if place < 2:
             return super().settled(place, loss, room)
         states, steps = self._states(place), self._marginals.after(place - 1)[0]

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from pufferfish.core.cone import close
 from pufferfish.core.fixed_point import Settled
-from pufferfish.core.interval_sides import sides_between
+from pufferfish.core.interval_sides import PastBetween, sides_between
 from pufferfish.core.inversion import bracket
 from pufferfish.core.rounding import UNIT, up
 from pufferfish.core.sides import Side, future_of, past_of
@@ -104,7 +104,9 @@ class ChainPropagation:
 
     def __init__(self, transition_matrix: Matrix, initial: Vector | Literal["stationary", "any"]) -> None:
         self._future: Side = future_of(transition_matrix, initial)
-        self._past: Side = past_of(transition_matrix, initial)
+        every_law = isinstance(initial, str) and initial == "any"
+        p = transition_matrix
+        self._past: Side = PastBetween(p, p) if every_law else past_of(p, initial)
 
     @classmethod
     def between(cls, lower: Matrix, upper: Matrix) -> Self:

@@ -212,12 +212,10 @@ def future_of(transition_matrix: Matrix, initial: Vector | Literal["stationary",
     return Homogeneous.of(Kernel.of_logs(logs, possible, UNIT * (k + 2)))
 
 
-def past_of(transition_matrix: Matrix, initial: Vector | Literal["stationary", "any"]) -> Side:
-    """Return the past of a chain's records."""
+def past_of(transition_matrix: Matrix, initial: Vector | str) -> Side:
+    """Return the past of a chain's records, for a given law of the first one or the "stationary" one."""
     if not isinstance(initial, str):
         return _GivenPast(transition_matrix, initial)
-    if initial == "any":
-        return AnyPast(transition_matrix)
     k: int = transition_matrix.shape[0]
     return Homogeneous.of(_reversed(transition_matrix, np.ones(k, dtype=np.bool_), 0.0))
 

@@ -6,7 +6,7 @@ from typing import Protocol
 from pufferfish.calibration import Witness
 from pufferfish.mechanisms.losses import Losses
 
-__all__ = ["Continuum"]
+__all__ = ["Continuum", "LeastOf"]
 
 
 class Continuum(Protocol):
@@ -22,3 +22,22 @@ class Continuum(Protocol):
     def least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
         """Return a number that divides the losses so that they leak at most epsilon, the least that is known."""
         ...
+
+
+class LeastOf:
+    """The least of several bounds over the same continuum."""
+
+    def __init__(self, *bounds: Continuum) -> None:
+        self._bounds = bounds
+
+    def leakage(self, losses: Sequence[Losses], enough: float | None = None) -> tuple[float, Witness | None]:
+        """Bound the leakage of the losses of chains, and say where it is attained."""
+        return min((bound.leakage(losses, enough) for bound in self._bounds), key=_value)
+
+    def least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
+        """Return the least number that divides the losses so that they leak at most epsilon."""
+        return min((bound.least_divisor(losses, epsilon) for bound in self._bounds), key=_value)
+
+
+def _value(found: tuple[float, Witness | None]) -> float:
+    return found[0]

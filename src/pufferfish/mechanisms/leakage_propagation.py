@@ -15,8 +15,8 @@ from pufferfish.core.quilts import LeakThrough, Objective, Score
 from pufferfish.core.rounding import TINY
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
-from pufferfish.mechanisms.binary_interval import BinaryPropagation
-from pufferfish.mechanisms.continuum import Continuum
+from pufferfish.mechanisms.binary_interval import BinaryPropagation, BinaryQuilts
+from pufferfish.mechanisms.continuum import Continuum, LeastOf
 from pufferfish.mechanisms.entry_dp import EntryDP
 from pufferfish.mechanisms.losses import Losses, decisive
 from pufferfish.mechanisms.markov_quilt import MarkovQuilt
@@ -146,7 +146,9 @@ class LeakagePropagation(InfluenceBound):
 
     @cached_property
     def _continuum(self) -> Continuum | None:
-        return BinaryPropagation(self.theta) if isinstance(self.theta, BinaryChainInterval) else None
+        if not isinstance(self.theta, BinaryChainInterval):
+            return None
+        return LeastOf(BinaryPropagation(self.theta), BinaryQuilts(self.theta, "exact"))
 
     def _network_leakage(self, losses: NodeLosses) -> tuple[float, Witness | None]:
         assert self._trees is not None
@@ -178,7 +180,9 @@ class LeakagePropagation(InfluenceBound):
         if member.alone is not None:
             return _of(theta, *member.alone._leakage([chain]))  # pyright: ignore[reportPrivateUsage]
         if member.every_law is not None:
-            return _of(theta, *member.every_law.leakage([chain]))
+            by_law, where = member.every_law.leakage([chain])
+            by_quilts, witness = member.quilts._leakage([chain])  # pyright: ignore[reportPrivateUsage]
+            return _of(theta, by_law, where) if by_law <= by_quilts else _of(theta, by_quilts, witness)
         found = Attained(math.inf)
         if propagation is not None:
             found = propagation.leakage(as_runs(chain, self.theta.k))
@@ -209,7 +213,8 @@ class LeakagePropagation(InfluenceBound):
             largest, witness = member.alone._leakage([chain])  # pyright: ignore[reportPrivateUsage]
             return 0.0 if witness is None else largest / epsilon
         if member.every_law is not None:
-            return member.every_law.least_divisor([chain], epsilon)[0]
+            by_quilts = member.quilts._least_divisor([chain], epsilon)[0]  # pyright: ignore[reportPrivateUsage]
+            return min(member.every_law.least_divisor([chain], epsilon)[0], by_quilts)
         divisor = math.inf
         if propagation is not None:
             guess = member.quilts.best_at(chain, _middle_of_the_heaviest(chain), score)
