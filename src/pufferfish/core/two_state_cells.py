@@ -148,9 +148,10 @@ class CellSums:
         self._arrived = np.array([sums[0][:, :, rows] for sums, _ in arrived])
         self._arriving = arriving[:, :, :, rows]
         self._divided = np.array([(logs - divided)[rows] for _, logs in arrived])
-        # every sum has a relative error of some additions; logarithms, and slopes times moves, are of this size
-        size = paths.steps * (2 + self._perron.log_value + abs(z) + abs(x) + float(np.abs(self._moves).max()))
-        self.rounding = 256 * UNIT * (paths.steps + 16 + size)
+        # a sum has the relative error of its additions and of its exponentials, and slopes are no more than T
+        exponents = paths.steps * (self._perron.log_value + abs(z) + abs(x) + 1)
+        relative = UNIT * (24 * paths.steps + 128 + 8 * exponents)
+        self.rounding = relative * (6 + 4 * paths.steps * float(np.abs(self._moves).sum(axis=1).max()))
 
     def clear(self, ratios: Sequence[Ratio], items: Array, level: float) -> tuple[Array, Array]:
         """Return what cannot be cleared without smaller cells, and bounds of it.
