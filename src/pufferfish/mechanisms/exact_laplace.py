@@ -100,6 +100,9 @@ class ExactLaplace(LawMechanism):
             return self._leaks(query, scale / unit).value
 
     def _least(self, query: Query, epsilon: float) -> Decisive:
+        interval = self._interval
+        if interval is not None:
+            return Decisive(*self._of_interval(lambda bound: interval.least(bound, epsilon), query))
         worst = Decisive()
         for pair in self._numbers(query):
             norm = pair.about.norm
@@ -122,6 +125,9 @@ class ExactLaplace(LawMechanism):
         return worst
 
     def _leaks(self, query: Query, unit_scale: float) -> Decisive:
+        interval = self._interval
+        if interval is not None:
+            return Decisive(*self._of_interval(lambda bound: interval.loss(bound, unit_scale), query))
         worst = Decisive()
         for pair in self._numbers(query):
             leaks = _loss(pair, down(unit_scale / pair.about.norm))

@@ -6,21 +6,25 @@ their ε never adds, and a ledger refuses them.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from pufferfish.calibration import Calibration, Witness
-from pufferfish.errors import ModelError, NotApplicableError
+from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.laws import About, LawPair, pairs_of_laws
+from pufferfish.laws.interval import IntervalLaws
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
 from pufferfish.models.chain_class import ChainClass
+from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.given_laws import GivenLaws
 from pufferfish.models.model_class import ModelClass, Theta
 from pufferfish.models.secrets import CountIs, SecretPair, as_secret_pairs
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 
 __all__ = ["Decisive", "LawMechanism"]
+
+_Number = TypeVar("_Number", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class LawMechanism(Mechanism):
     """
 
     composes: ClassVar[bool] = False
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, ModelClass)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
 
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length)
@@ -67,6 +71,14 @@ class LawMechanism(Mechanism):
                 f"{self.title} does not apply: the secret '{counted[0]}' is about all {self.rows} rows of the "
                 "table, and noise is calibrated to the law of one row; secrets by RecordIs are about one row"
             )
+        self._interval: IntervalLaws | None = None
+        if isinstance(self.theta, BinaryChainInterval):
+            if self._secrets is not None:
+                raise NotApplicableError(
+                    f"{self.title} does not apply: secrets of your own are covered under the θ of a finite class, and "
+                    "this one is a continuum; leave secrets out for any two values of any record"
+                )
+            self._interval = IntervalLaws(self.theta, self.length)
 
     @property
     def secrets(self) -> tuple[SecretPair, ...] | None:
@@ -80,7 +92,12 @@ class LawMechanism(Mechanism):
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
-        """Every Θ whose states are known is covered."""
+        """Every Θ whose states are known is covered, but for chains that change on their way."""
+        if isinstance(theta, IntervalChain):
+            return (
+                "a law needs one transition matrix, and here it may be another at every step; LeakagePropagation "
+                "covers that"
+            )
         return "its states are not known" if theta.stands_for_more else None
 
     @abstractmethod
@@ -96,6 +113,18 @@ class LawMechanism(Mechanism):
         bound = self.bind(query)
         given = any(isinstance(member, GivenLaws) for member in self.theta.members)
         return bound.key if isinstance(bound, LinearQuery) and not given else None
+
+    def _of_interval(self, of: Callable[[LinearQuery], tuple[_Number, About]], query: Query) -> tuple[_Number, About]:
+        """Ask for a number that holds for every member of a continuum."""
+        bound = self.bind(query)
+        if not isinstance(bound, LinearQuery):
+            raise QueryError(
+                f"a function of the database needs a JointDistribution, and Θ is a class of {self.theta.kind}"
+            )
+        try:
+            return of(bound)
+        except NotApplicableError as error:
+            raise NotApplicableError(f"{self.title} does not apply: {error}") from error
 
     def _pairs(self, query: Query) -> Iterator[LawPair]:
         try:
