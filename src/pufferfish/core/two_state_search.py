@@ -202,7 +202,7 @@ class _Search:
         """Return the halves of a cell that have chains of the class."""
         z, x = cell.centre
         (first, last), (left, right) = cell.coupling, cell.field
-        if (right - left) ** 2 * _curvature(z, x, 0, _STEP) > (last - first) ** 2 * _curvature(z, x, _STEP, 0) / 2:
+        if (right - left) ** 2 * _curvature(z, x, 0, _STEP) > (last - first) ** 2 * _curvature(z, x, _STEP, 0):
             halves = [Cell(cell.coupling, (left, x)), Cell(cell.coupling, (x, right))]
         else:
             halves = [Cell((first, z), cell.field), Cell((z, last), cell.field)]
