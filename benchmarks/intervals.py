@@ -4,8 +4,8 @@
 
 Counts, T = 100. The gap is how far the certified scale is above what a member of the class needs, in thousandths. With
 ``--grid`` the largest scale that members on a grid of p0, p1 need is printed below each row, with initial laws inside
-and within 1e-9 of the corners: propagation and quilts at every point of the grid by the certificate's own loops on single
-chains, which tests hold against the mechanisms.
+and within 1e-9 of the corners: propagation and quilts at every point of the grid by the certificate's own loops on
+single chains, which tests hold against the mechanisms.
 """
 
 import argparse

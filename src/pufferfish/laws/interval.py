@@ -7,7 +7,7 @@ member of the class and every initial law at once (docs/intervals.md).
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class IntervalLaws:
         self._square = Square(theta.low, theta.high)
         self._paths: dict[int, Paths] = {}
         self._losses: OrderedDict[tuple[int, float], Found] = OrderedDict()
-        self._reaches: dict[int, tuple[int, Found]] = {}
+        self._reaches: dict[int, tuple[int, int, Found]] = {}
 
     def loss(self, query: LinearQuery, unit_scale: float) -> tuple[float, About]:
         """Return what Laplace noise leaks at most, in nats, and of which record.
@@ -94,8 +94,10 @@ class IntervalLaws:
             if worst and self._loss(steps, worst).bound <= epsilon:
                 continue
             worst, at = self._scale(steps, epsilon), steps
-        about = self._about(count, at, self._loss(at, worst)) if worst < math.inf else About(1, 0, at, None, ("", ""))
-        return worst * count.norm, about
+        if worst == math.inf:
+            return worst, About(1, 0, at, None, ("", ""))
+        about = self._about(count, at, self._loss(at, worst))
+        return worst * count.norm, replace(about, gap=worst / self._needed(at, epsilon, worst) - 1)
 
     def reach(self, query: LinearQuery) -> tuple[int, About]:
         """Return a distance, in units, that no member's laws exceed, and the record that decides.
@@ -108,8 +110,8 @@ class IntervalLaws:
         count = self._count(query)
         found = {steps: self._reach(steps) for steps in count.steps}
         steps = max(found, key=lambda one: found[one][0])
-        reach, where = found[steps]
-        return reach * count.norm, self._about(count, steps, where)
+        reach, needed, where = found[steps]
+        return reach * count.norm, replace(self._about(count, steps, where), gap=reach / needed - 1)
 
     def _loss(self, steps: int, scale: float) -> Found:
         key = steps, scale
@@ -139,15 +141,23 @@ class IntervalLaws:
             lambda scale: self._loss(steps, scale).bound, goal, start, tolerance=_NEAR, from_above=False
         ).enough
 
-    def _reach(self, steps: int) -> tuple[int, Found]:
+    def _needed(self, steps: int, epsilon: float, enough: float) -> float:
+        """Return a scale with which some member leaks more than epsilon, the largest that is seen at once."""
+        return bracket(
+            lambda scale: self._searched(steps, scale, 0).value, epsilon, enough, tolerance=1e-6, from_above=True
+        ).too_small
+
+    def _reach(self, steps: int) -> tuple[int, int, Found]:
+        """Return a distance that is enough, one that some member needs, and where it does."""
         if steps not in self._reaches:
-            reach, where = 1, Found()
+            reach, needed, where = 1, 1, Found()
             while reach < steps:
                 found = search(self._square, self._of(steps), Reach(steps, reach), cells=_CELLS)
                 if found.bound <= 0:
                     break
                 reach, where = reach + 1, found
-            self._reaches[steps] = reach, where
+                needed = reach if found.value > 0 else needed
+            self._reaches[steps] = reach, needed, where
         return self._reaches[steps]
 
     def _of(self, steps: int) -> Paths:

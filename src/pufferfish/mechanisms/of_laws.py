@@ -191,4 +191,5 @@ def _witness(worst: Decisive, about: About, bound: BoundQuery) -> Witness:
         node=about.node,
         secret_pair=about.secrets,
         distance=None if worst.distance is None else float(worst.distance * bound.unit),
+        gap=about.gap,
     )
