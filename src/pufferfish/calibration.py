@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pufferfish.core import discrete_laplace
 from pufferfish.core.tilts import TiltedChain, scale_too_small
 from pufferfish.errors import QueryError
-from pufferfish.models.chain_intervals import IntervalChain
+from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import Theta
 from pufferfish.models.secrets import SecretPair
@@ -224,7 +224,7 @@ class Calibration:
         """
         linear = self.linear
         theta = self.theta
-        some = theta.some_members if isinstance(theta, IntervalChain) else theta.chains
+        some = theta.some_members if isinstance(theta, BinaryChainInterval | IntervalChain) else theta.chains
         known = bool(some) and not theta.stands_for_more
         if (
             not known

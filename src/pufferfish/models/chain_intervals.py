@@ -83,6 +83,14 @@ class BinaryChainInterval(_Continuum):
             raise ModelError(f'initial_distribution is {self.initial_distribution!r}, expected "any" or "stationary"')
         object.__setattr__(self, "states", state_names(self.states, 2))
 
+    @property
+    def some_members(self) -> tuple[MarkovChain, ...]:
+        """Two chains of the class, for what must hold of every member: the most and the least persistent one."""
+        return tuple(
+            MarkovChain([[stay, 1 - stay], [1 - stay, stay]], self.initial_distribution, states=self.states)
+            for stay in (self.high, self.low)
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class IntervalChain(_Continuum):
