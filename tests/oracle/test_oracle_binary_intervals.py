@@ -163,6 +163,8 @@ def test_suprema_are_brackets() -> None:
     assert certified(box, bound, width=lambda b: b[:, :, 1] - b[:, :, 0], gap=1e-3, floor=5.0).most == 5.0
     proven = certified(box, bound, width=lambda b: b[:, :, 1] - b[:, :, 0], gap=1e-1, enough=2.4901)
     assert proven.most <= 2.4901
+    far = certified(box, bound, width=lambda b: b[:, :, 1] - b[:, :, 0], gap=1e-3, enough=100.0)
+    assert far.most <= 2.49 * 1.001
     beyond = certified(box, bound, width=lambda b: b[:, :, 1] - b[:, :, 0], gap=1e-3, enough=2.4)
     assert 2.49 <= beyond.most <= 2.4925
 
@@ -183,6 +185,9 @@ def test_a_calibration_fits_a_budget_of_its_epsilon_and_repeats() -> None:
     ledger = pf.Ledger(pf.LeakagePropagation(theta, 50), budget=1.0)
     ledger.spend(calibration)
     assert 0.99 <= ledger.spent <= 1.0
+    roomy = pf.Ledger(pf.LeakagePropagation(theta, 50), budget=3.0)
+    roomy.spend(calibration)
+    assert 0.99 <= roomy.spent <= 1.001
     with pytest.raises(BudgetExceeded):
         ledger.spend(calibration)
     assert bound.leakage(0.3) == first == pf.LeakagePropagation(theta, 50).leakage(0.3)

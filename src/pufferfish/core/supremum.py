@@ -80,7 +80,7 @@ def supremum(
     floor : float
         A value that does not matter, and less does not.
     enough : float, optional
-        A value to be proven as an upper bound, if it is one.
+        A value to be proven as an upper bound, if it is one, though it be nearer than the gap.
     """
     boxes, found = np.array([box], dtype=np.float64), Supremum(-np.inf, np.inf, box[:, 0], np.empty(0))
     most, _ = bound(boxes, floor)
@@ -88,9 +88,9 @@ def supremum(
         found = max(found, _attained(bound, boxes[int(np.argmax(most))]), key=lambda s: s.least)
         near, ignored = max(found.least * (1 + gap), floor), max(found.least * (1 + gap / 2), floor)
         if enough is not None and found.least < enough * (1 - _BELOW):
-            near = ignored = max(enough, floor)
+            near, ignored = max(min(near, enough), floor), max(min(ignored, enough), floor)
         open_ = np.flatnonzero(~(most <= near))
-        if not open_.size or len(boxes) >= _MOST_BOXES or (enough is not None and np.all(most <= enough)):
+        if not open_.size or len(boxes) >= _MOST_BOXES:
             break
         report_progress("bounding a continuum", min(0.99, 1 - open_.size / len(boxes)))
         worst = open_[np.argsort(-most[open_], kind="stable")][: max(_AT_ONCE, open_.size // 2)]

@@ -80,8 +80,8 @@ class InfluenceBound(Mechanism):
             them, or a list with one entry per chain. For a network: a number, a sequence of entries of its nodes, or
             a mapping from names of nodes to entries, each a number or of shape (k_node, k_node).
         enough : float, optional
-            Leakage that would do, such as a budget: over a continuum, bounds are narrowed until they prove it, if it is
-            one; by default to a relative gap below 1e-3.
+            Leakage that must not be exceeded, such as a budget. Over a continuum bounds are narrowed to a relative gap
+            below 1e-3, and further where that proves so much.
 
         Returns
         -------

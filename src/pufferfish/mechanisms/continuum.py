@@ -15,7 +15,7 @@ class Continuum(Protocol):
     def leakage(self, losses: Sequence[Losses], enough: float | None = None) -> tuple[float, Witness | None]:
         """Bound the leakage of the losses of chains, one entry per chain, and say where it is attained.
 
-        Where ``enough`` is given and is a bound, it is worth a longer search to prove that much.
+        Where ``enough`` is given and is a bound, it is worth a longer search to prove so much.
         """
         ...
 

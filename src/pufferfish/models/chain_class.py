@@ -55,6 +55,11 @@ class ChainClass:
         return self.chains
 
     @property
+    def in_words(self) -> str:
+        """What belonging to it means, as releases say it."""
+        return "the one of Θ" if len(self.members) == 1 else f"one of the {len(self.members)} of Θ"
+
+    @property
     def kind(self) -> str:
         """Word for its members."""
         return "Markov chains"

@@ -84,6 +84,16 @@ class BinaryChainInterval(_Continuum):
         object.__setattr__(self, "states", state_names(self.states, 2))
 
     @property
+    def in_words(self) -> str:
+        """What belonging to it means, as releases say it."""
+        zero, one = self.states
+        start = "any law" if self.initial_distribution == "any" else "the stationary law"
+        return (
+            f"one of Θ: a two-state Markov chain that stays in {zero!r} with one probability between {self.low:g} and "
+            f"{self.high:g} and in {one!r} with another, the same at every step, and starts with {start}"
+        )
+
+    @property
     def some_members(self) -> tuple[MarkovChain, ...]:
         """Two chains of the class, for what must hold of every member: the most and the least persistent one."""
         return tuple(
@@ -138,6 +148,14 @@ class IntervalChain(_Continuum):
         for name, value in (("lower", lo), ("upper", hi)):
             value.setflags(write=False)
             object.__setattr__(self, name, value)
+
+    @property
+    def in_words(self) -> str:
+        """What belonging to it means, as releases say it."""
+        return (
+            f"one of Θ: a Markov chain of {self.k} states whose transition probabilities lie between the bounds of Θ "
+            "at every step, not necessarily the same at each, and which starts with any law"
+        )
 
     @property
     def some_members(self) -> tuple[MarkovChain, ...]:

@@ -74,6 +74,11 @@ class ModelClass:
                 raise ModelError(f"theta[{i}] and theta[0] are about different records: all members share them")
 
     @property
+    def in_words(self) -> str:
+        """What belonging to it means, as releases say it."""
+        return "the one of Θ" if len(self.members) == 1 else f"one of the {len(self.members)} of Θ"
+
+    @property
     def kind(self) -> str:
         """Word for its members."""
         return self.members[0].kind

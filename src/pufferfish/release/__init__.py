@@ -111,7 +111,6 @@ def release(
     check_reading(records, calibration)
     leakage, witness = prove(calibration)
     exact = exact_value(records, bound, theta)
-    one = len(theta.members) == 1
     unit, step = bound.unit, bound.unit_lipschitz
     draw = discrete_laplace_noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step)
     booked = (
@@ -134,8 +133,7 @@ def release(
         warnings=[*warnings, *warnings_of(calibration)],
         not_promised=not_promised_of(calibration, booked),
         assumptions=[
-            f"The distribution of the records is {'the one' if one else f'one of the {len(theta.members)}'} of Θ "
-            f"({theta.origin}).",
+            f"The distribution of the records is {theta.in_words} ({theta.origin}).",
             *_assumptions(records, calibration),
         ],
         noise=NoiseRecord(
