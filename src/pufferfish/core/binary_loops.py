@@ -34,6 +34,7 @@ __all__ = [
     "reach",
     "sweep",
     "told",
+    "told_most",
 ]
 
 _ULPS = 32 * UNIT
@@ -50,10 +51,10 @@ def ahead(x: float, p0: float, p1: float, up: float) -> float:
     slope = p0 + p1 - 1.0 + (up if positive else -up) * 4 * UNIT
     if positive:
         inverse = 1.0 / math.expm1(x) if x < _ENDLESS else 0.0
-        found = math.log1p(slope / (inverse + 1.0 - p1))
+        found = math.log1p(slope / (inverse + (1.0 - p1)))
     else:
         e = math.expm1(x)
-        found = math.log1p(slope * e / (1.0 + (1.0 - p1) * e))
+        found = math.log1p(slope * e / (math.exp(x) - p1 * e))
     return found + up * _ULPS * abs(found)
 
 
@@ -86,13 +87,27 @@ def told(x: float, p0: float, p1: float, z: float) -> float:
     return math.log1p(top / (of_one * of_zero)) * (1 + _ULPS)
 
 
+def told_most(x: float, p0: float, p1: float) -> float:
+    """Return the largest :func:`told` for any z, where the odds of X_{i−1} = 0 are √(p1 (1−p1) e^x / (p0 (1−p0)))."""
+    slope = p0 + p1 - 1.0
+    slope += math.copysign(4 * UNIT, slope)
+    if x == 0.0 or (slope > 0.0) != (x > 0.0):
+        return 0.0
+    if x > 0.0:
+        inverse = 1.0 / math.expm1(x) if x < _ENDLESS else 0.0
+        root = math.sqrt((1.0 - p0) * (1.0 - p1) * (1.0 + inverse)) + math.sqrt(p0 * p1 * inverse)
+        return math.log1p(slope / (root * root)) * (1 + _ULPS)
+    root = math.sqrt((1.0 - p0) * (1.0 - p1) * math.exp(x)) + math.sqrt(p0 * p1)
+    return math.log1p(slope * math.expm1(x) / (root * root)) * (1 + _ULPS)
+
+
 def most_told(x: float, p0: float, p1: float, low: float, high: float) -> float:
     """Return the largest :func:`told` for z between two ends: at one of them, or at the one extremum between."""
     found = max(told(x, p0, p1, low), told(x, p0, p1, high))
     odds = math.sqrt((1.0 - p0) * p0 / (p1 * (1.0 - p1)))
     z = 1.0 / (1.0 + odds * math.exp(-0.5 * min(max(x, -2 * _ENDLESS), 2 * _ENDLESS)))
-    if low < z < high:
-        found = max(found, told(x, p0, p1, z) * (1 + _ULPS))
+    if low - 4 * UNIT <= z <= high + 4 * UNIT:  # which may round to 1, where nothing is told
+        found = max(found, told_most(x, p0, p1))
     return max(found, 0.0)
 
 
@@ -216,7 +231,8 @@ def sweep(chain: Any, forwards: bool, runs: Any, divisor: float, segments: Any) 
 def moved(p0: Any, p1: Any, low: float, high: float, by_law: bool, b01: float, b10: float) -> tuple[float, float]:
     """Return the bounds one record further on."""
     if by_law:
-        return past(b01, p1, p0, 1.0 - high, 1.0 - low, b10), past(b10, p0, p1, low, high, b01)
+        least, most = max(1.0 - high - UNIT, 0.0), min(1.0 - low + UNIT, 1.0)
+        return past(b01, p1, p0, least, most, b10), past(b10, p0, p1, low, high, b01)
     return future(b01, p0, p1, b10), future(b10, p1, p0, b01)
 
 
