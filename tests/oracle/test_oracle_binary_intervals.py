@@ -191,3 +191,41 @@ def test_a_calibration_fits_a_budget_of_its_epsilon_and_repeats() -> None:
     with pytest.raises(BudgetExceeded):
         ledger.spend(calibration)
     assert bound.leakage(0.3) == first == pf.LeakagePropagation(theta, 50).leakage(0.3)
+
+
+@pytest.mark.parametrize(
+    ("theta", "length"),
+    [
+        (pf.MarkovChain([[0.997, 0.003], [0.005, 0.995]], "any"), 1000),
+        (pf.MarkovChain([[0.97, 0.03], [0.04, 0.96]], "any"), pf.ChainLength(30, 7)),
+        (pf.MarkovChain([[0.97, 0.03], [0.04, 0.96]], "any"), pf.ChainLength(100_000, 1)),
+        (pf.MarkovChain([[0.5, 0.5], [1e-17, 1.0]], "any"), 20),
+        (pf.MarkovChain([[0.5, 0.5], [1e-13, 1.0 - 1e-13]], "any"), 20),
+        (interval(0.05, 0.97), pf.ChainLength(300, 3)),
+        (interval(0.0001, 0.5), 10),
+    ],
+    ids=["slow", "seven observed", "one observed", "hardly possible", "unlikely", "three observed", "wide"],
+)
+def test_never_more_noise_than_quilts(theta: Any, length: Any) -> None:
+    """Slow chains, hardly any observed records, transitions that hardly ever happen."""
+    for query in (pf.Count(1), pf.Histogram()):
+        quilts = pf.MQMExact(theta, length).calibrate(query, 1.0).scale
+        found = pf.LeakagePropagation(theta, length).calibrate(query, 1.0)
+        assert found.scale <= quilts * (1 + 1e-9)
+        assert found.prove_leakage() <= 1.0
+
+
+def test_given_numbers_hold_for_all_members() -> None:
+    theta = interval(0.3, 0.7)
+    own = pf.MQMApprox(theta, 100)
+    given = pf.MQMApprox(theta, 100, pi_min=own.pi_min, eigengap=own.eigengap)
+    alone = pf.MQMApprox(pi_min=own.pi_min, eigengap=own.eigengap, length=100)
+    needs = [bound.calibrate(pf.Count("1"), 1.0).scale for bound in (own, given, alone)]
+    assert needs[0] < needs[1] == pytest.approx(needs[2])
+    assert (own.pi_min, own.eigengap) == (pytest.approx(0.3), pytest.approx(1.2))
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 0.5), (1e-17, 0.5), (0.5, 1.0), (0.6, 0.4), (-0.1, 0.5)])
+def test_bounds_are_probabilities_of_staying(low: float, high: float) -> None:
+    with pytest.raises(pf.PufferfishError, match="expected"):
+        pf.BinaryChainInterval(low, high)

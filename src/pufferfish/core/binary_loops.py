@@ -198,9 +198,11 @@ def sweep(chain: Any, forwards: bool, runs: Any, divisor: float, segments: Any) 
         d01, d10 = run[1] / divisor * (1 + 4 * UNIT), run[2] / divisor * (1 + 4 * UNIT)
         while left > 0.0:
             if count >= spare + r and left > 1.0:
-                # out of room: bounds that hold for any loss whatever
-                b01, b10, low, high = math.inf, math.inf, (0.0 if by_law else low), (1.0 if by_law else high)
-                m01, m10 = moved(p0, p1, low, high, by_law, b01, b10)
+                # out of room: bounds that hold for any loss whatever, or as if nothing were forgotten
+                low, high = (0.0 if by_law else low), (1.0 if by_law else high)
+                all_told = (max(m01, m10) + left * max(d01, d10)) * (1 + _ULPS)
+                m01, m10 = moved(p0, p1, low, high, by_law, math.inf, math.inf)
+                m01, m10 = min(m01, all_told), min(m10, all_told)
                 segments[count] = left, m01, m10
                 count += 1
                 break
@@ -248,7 +250,9 @@ def leaked(chain: Any, runs: Any, divisor: float, before: Any, after: Any, where
         for pair in range(2):
             own = runs[r, 1 + pair] / divisor * (1 + 4 * UNIT)
             total = (own + before[g, 1 + pair] + after[f, 1 + pair]) * (1 + 8 * UNIT)
-            if not total <= worst:
+            if total != total:
+                return math.inf
+            if total > worst:
                 worst = total
                 where[0], where[1] = at + (n + 1.0) // 2.0, pair
                 where[2], where[3], where[4] = own, before[g, 1 + pair], after[f, 1 + pair]

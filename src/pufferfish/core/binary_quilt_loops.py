@@ -211,12 +211,12 @@ def search(
                         best, a_, b_, e_ = found, a, 0, e
                     for b in range(1, min(most_b, longest - a + 1) + 1):
                         weight = weight_of(first - a + 1, first + b - 1, each, records, sums)
-                        if worth(weight, 0.0, epsilon) >= best:
+                        if worth(weight, e, epsilon) >= best:  # a right side only adds to the influence
                             break
-                        e = max(l01 + right[b - 1, 0], l10 + right[b - 1, 1])
-                        found = worth(weight, e * (1 + _ULPS), epsilon)
+                        both = max(l01 + right[b - 1, 0], l10 + right[b - 1, 1])
+                        found = worth(weight, both * (1 + _ULPS), epsilon)
                         if found < best:
-                            best, a_, b_, e_ = found, a, b, e
+                            best, a_, b_, e_ = found, a, b, both
                     if best <= worst:
                         break
             for b in range(1, min(most_b, longest - last + 1) + 1):

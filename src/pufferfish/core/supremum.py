@@ -20,9 +20,6 @@ Vector = NDArray[np.float64]
 Boxes = NDArray[np.float64]
 Bound = Callable[[Boxes, float], tuple[Vector, Boxes]]
 
-_MOST_BOXES = 60_000
-"""Boxes of a cover; with more the bracket stays as wide as it is."""
-
 _AT_ONCE = 8
 """Boxes that are halved together, at least."""
 
@@ -63,6 +60,7 @@ def supremum(
     gap: float,
     floor: float = 0.0,
     enough: float | None = None,
+    most_boxes: int = 60_000,
 ) -> Supremum:
     """Bracket the supremum of a function over a box, to a relative width.
 
@@ -81,6 +79,8 @@ def supremum(
         A value that does not matter, and less does not.
     enough : float, optional
         A value to be proven as an upper bound, if it is one, though it be nearer than the gap.
+    most_boxes : int
+        With so many boxes the bracket stays as wide as it is.
     """
     boxes, found = np.array([box], dtype=np.float64), Supremum(-np.inf, np.inf, box[:, 0], np.empty(0))
     most, _ = bound(boxes, floor)
@@ -90,7 +90,7 @@ def supremum(
         if enough is not None and found.least < enough * (1 - _BELOW):
             near, ignored = max(min(near, enough), floor), max(min(ignored, enough), floor)
         open_ = np.flatnonzero(~(most <= near))
-        if not open_.size or len(boxes) >= _MOST_BOXES:
+        if not open_.size or len(boxes) >= most_boxes:
             break
         report_progress("bounding a continuum", min(0.99, 1 - open_.size / len(boxes)))
         worst = open_[np.argsort(-most[open_], kind="stable")][: max(_AT_ONCE, open_.size // 2)]

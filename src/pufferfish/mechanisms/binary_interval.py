@@ -33,6 +33,12 @@ _GAP_OF_ONE = 2e-6
 _SPARE, _SPARE_OF_ONE = 1e-7, 4e-6
 """More noise than the bound needs, relatively, so that the proof anew stands whatever its rounding, and its gap."""
 
+_WORK = 3e6
+"""Boxes times the steps in which their slowest chains settle, or the length: some ten seconds."""
+
+_SETTLING = 30.0
+"""Steps in which a chain settles, times 1 − |p0 + p1 − 1|."""
+
 _KEPT = 8
 
 _MOST_RUNS = 5000
@@ -82,12 +88,24 @@ class _Certified:
         worst, witness = 0.0, None
         for chain in decisive(losses):
             found = supremum(
-                self._box, self.bound(chain, epsilon), width=width_of, gap=self._gap, floor=worst, enough=enough
+                self._box,
+                self.bound(chain, epsilon),
+                width=width_of,
+                gap=self._gap,
+                floor=worst,
+                enough=enough,
+                most_boxes=self._most_boxes(chain.length.steps),
             )
             if witness is None or found.most > worst:
                 witness = self.witness(found, chain)
             worst = max(worst, found.most)
         return worst, witness
+
+    def _most_boxes(self, steps: int) -> int:
+        """Return how many boxes are looked at: fewer where a bound takes longer, in long chains that forget slowly."""
+        stay = self._box[0] + self._box[1]
+        slowest = 1 - min(abs(float(stay.max()) - 1), 1.0) if stay.max() - 1 > 1 - stay.min() else float(stay.min())
+        return int(np.clip(_WORK / min(steps, _SETTLING / max(slowest, 1e-9)), 64, 60_000))
 
     def nearest(self, found: Supremum) -> dict[str, Any]:
         """Return what a witness says of the member that comes nearest to the supremum."""

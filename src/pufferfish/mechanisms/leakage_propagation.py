@@ -12,7 +12,6 @@ from pufferfish.calibration import Witness
 from pufferfish.core.progress import report_progress
 from pufferfish.core.propagation import Attained, ChainPropagation, Run
 from pufferfish.core.quilts import LeakThrough, Objective, Score
-from pufferfish.core.rounding import TINY
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.binary_interval import BinaryPropagation, BinaryQuilts
@@ -38,6 +37,9 @@ _MOST_RUNS = 4096
 """Profiles that change more often than this are rounded up to this many runs."""
 
 _KEPT = 8
+
+_UNLIKELY = 1e-9
+"""With transitions less likely than this initial laws are not searched one by one."""
 
 _USUAL_GAIN = 3.0
 """How many times less noise than quilts is a good first guess."""
@@ -181,8 +183,14 @@ class LeakagePropagation(InfluenceBound):
             return _of(theta, *member.alone._leakage([chain]))  # pyright: ignore[reportPrivateUsage]
         if member.every_law is not None:
             by_law, where = member.every_law.leakage([chain])
-            by_quilts, witness = member.quilts._leakage([chain])  # pyright: ignore[reportPrivateUsage]
-            return _of(theta, by_law, where) if by_law <= by_quilts else _of(theta, by_quilts, witness)
+            anyhow, witness = self._as_any_chain(theta, propagation, chain)
+            return _of(theta, by_law, where) if by_law <= anyhow else (anyhow, witness)
+        return self._as_any_chain(theta, propagation, chain)
+
+    def _as_any_chain(
+        self, theta: int, propagation: ChainPropagation | None, chain: Losses
+    ) -> tuple[float, Witness | None]:
+        member = self._members[theta]
         found = Attained(math.inf)
         if propagation is not None:
             found = propagation.leakage(as_runs(chain, self.theta.k))
@@ -212,15 +220,12 @@ class LeakagePropagation(InfluenceBound):
         if member.alone is not None:
             largest, witness = member.alone._leakage([chain])  # pyright: ignore[reportPrivateUsage]
             return 0.0 if witness is None else largest / epsilon
-        if member.every_law is not None:
-            by_quilts = member.quilts._least_divisor([chain], epsilon)[0]  # pyright: ignore[reportPrivateUsage]
-            return min(member.every_law.least_divisor([chain], epsilon)[0], by_quilts)
-        divisor = math.inf
+        divisor = math.inf if member.every_law is None else member.every_law.least_divisor([chain], epsilon)[0]
         if propagation is not None:
             guess = member.quilts.best_at(chain, _middle_of_the_heaviest(chain), score)
             if guess is not None and 0 < guess < math.inf:
                 runs = as_runs(chain, self.theta.k)
-                divisor = propagation.least_divisor(runs, epsilon, guess / _USUAL_GAIN)
+                divisor = min(divisor, propagation.least_divisor(runs, epsilon, guess / _USUAL_GAIN))
                 if divisor < math.inf:
                     node = propagation.leakage([Run(run.steps, run.loss / divisor) for run in runs]).node
                     if _quilts_prove_no_less(member.quilts, chain, node, score, divisor):
@@ -285,4 +290,6 @@ def _member(chain: MarkovChain | IntervalChain, length: Any) -> _Member:
 def _by_law(chain: MarkovChain) -> bool:
     """Whether it has two states and every initial law, and no transition that is all but impossible."""
     start = chain.initial_distribution
-    return chain.k == 2 and isinstance(start, str) and start == "any" and bool(np.all(chain.transition_matrix > TINY))
+    return (
+        chain.k == 2 and isinstance(start, str) and start == "any" and bool(np.all(chain.transition_matrix > _UNLIKELY))
+    )

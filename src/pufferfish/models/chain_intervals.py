@@ -20,6 +20,10 @@ from pufferfish.models.states import state_names
 __all__ = ["BinaryChainInterval", "IntervalChain"]
 
 
+_LEAST = 1e-9
+"""Probabilities of staying that are nearer to 0 or 1 are as good as certain, and bounds on them lose their digits."""
+
+
 class _Continuum:
     """What classes that are continua say of themselves: no member stands in a list."""
 
@@ -45,7 +49,8 @@ class BinaryChainInterval(_Continuum):
     Parameters
     ----------
     low, high : float
-        Bounds on p0 = P(0 → 0) and on p1 = P(1 → 1), with 0 < low ≤ high < 1. A chain keeps its matrix over time.
+        Bounds on p0 = P(0 → 0) and on p1 = P(1 → 1), at least 1e-9 away from 0 and 1. A chain keeps its matrix over
+        time.
     initial_distribution : {"any", "stationary"}, default "any"
         Law of the first record: every law, or each chain's own stationary one.
     states : sequence of two, optional
@@ -74,10 +79,10 @@ class BinaryChainInterval(_Continuum):
     def __post_init__(self) -> None:
         for name in ("low", "high"):
             object.__setattr__(self, name, _probability(name, getattr(self, name)))
-        if not 0 < self.low <= self.high < 1:
+        if not _LEAST <= self.low <= self.high <= 1 - _LEAST:
             raise ModelError(
-                f"low is {self.low:g} and high is {self.high:g}, expected 0 < low ≤ high < 1: bounds on the "
-                "probability of staying in a state"
+                f"low is {self.low:g} and high is {self.high:g}, expected {_LEAST:g} ≤ low ≤ high ≤ 1 − {_LEAST:g}: "
+                "bounds on the probability of staying in a state, which neither is sure to happen nor never does"
             )
         if self.initial_distribution not in ("any", "stationary"):
             raise ModelError(f'initial_distribution is {self.initial_distribution!r}, expected "any" or "stationary"')
