@@ -5,7 +5,8 @@ not a guarantee (the noise itself then depends on the secrets).
 """
 
 import math
-from typing import Literal
+from numbers import Real
+from typing import Any, Literal
 
 import numpy as np
 
@@ -81,14 +82,14 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
     Returns
     -------
     IntervalChain
-        With the states of the sequences. The rows of states that were never left have no bounds.
+        With the states of the sequences. Rows of states that were never left are between 0 and 1.
 
     Raises
     ------
     ModelError
-        If no transition was observed.
+        If no transition was observed, or there is one state only.
     ParameterError
-        If confidence is no such probability.
+        If confidence is no such probability, or the data are no Sequences.
 
     References
     ----------
@@ -103,10 +104,18 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
     >>> theta.lower.round(2).tolist(), theta.upper.round(2).tolist()
     ([[0.45, 0.45], [0.69, 0.2]], [[0.55, 0.55], [0.8, 0.31]])
     """
-    if isinstance(confidence, bool) or not 0 < confidence < 1:
+    given: Any = confidence
+    if isinstance(given, bool) or not isinstance(given, Real) or not 0 < given < 1:
         raise ParameterError(f"confidence is {confidence!r}, expected a probability such as 0.95, above 0 and below 1")
+    if not isinstance(sequences, Sequences):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ParameterError(f"sequences is {type(sequences).__name__}, expected what read_sequences returns")
     _check_transitions(sequences)
     counts, k = sequences.transitions, sequences.transitions.shape[0]
+    if k < 2:
+        raise ModelError(
+            f"there is one state, {sequences.states[0]!r}: a record that is always the same has nothing to hide; read "
+            "the sequences with the states they can have"
+        )
     each = (1 - confidence) / (k if k == 2 else k * k)  # of two entries that sum to 1 one decides
     lower, upper = np.zeros((k, k)), np.ones((k, k))
     for x in range(k):

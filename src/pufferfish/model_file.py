@@ -235,10 +235,14 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
 
     Raises
     ------
+    ParameterError
+        If it is no Model.
     RecordError
         If the file cannot be written, or would hold another network: names of nodes are text there. Nothing is left
         behind.
     """
+    if not isinstance(model, Model):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ParameterError(f"model is {type(model).__name__}, expected Model(theta=…)")
     check_names(model.theta, path)
     theta = ThetaRecord.of(model.theta)
     record = _ModelRecord(

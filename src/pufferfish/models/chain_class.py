@@ -12,6 +12,8 @@ __all__ = ["ChainClass", "as_chain_class"]
 
 STATED = "stated by the user"
 
+_ALONE = "lists have members of one kind, and a class such as IntervalChain is passed alone"
+
 
 @dataclass(frozen=True, slots=True)
 class ChainClass:
@@ -43,6 +45,8 @@ class ChainClass:
             raise ModelError("theta is empty: give at least one MarkovChain")
         first = self.chains[0]
         for i, chain in enumerate(self.chains):
+            if not isinstance(chain, MarkovChain):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ModelError(f"theta[{i}] is {type(chain).__name__}, expected a MarkovChain: {_ALONE}")
             if chain.states != first.states:
                 raise ModelError(
                     f"theta[{i}] has states {', '.join(chain.states)} and theta[0] has {', '.join(first.states)}: "
@@ -106,6 +110,6 @@ def as_chain_class(theta: Any) -> ChainClass:
         members: list[Any] = list(theta)  # pyright: ignore[reportUnknownArgumentType]
         for i, member in enumerate(members):
             if not isinstance(member, MarkovChain):
-                raise ModelError(f"theta[{i}] is {type(member).__name__}, expected a MarkovChain")
+                raise ModelError(f"theta[{i}] is {type(member).__name__}, expected a MarkovChain: {_ALONE}")
         return ChainClass(tuple(members))
     raise ModelError(f"theta is {type(theta).__name__}, expected a MarkovChain or a list of them")

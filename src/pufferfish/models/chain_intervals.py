@@ -94,8 +94,8 @@ class BinaryChainInterval(_Continuum):
         zero, one = self.states
         start = "any law" if self.initial_distribution == "any" else "the stationary law"
         return (
-            f"one of Θ: a two-state Markov chain that stays in {zero!r} with one probability between {self.low:g} and "
-            f"{self.high:g} and in {one!r} with another, the same at every step, and starts with {start}"
+            f"one of Θ: a two-state Markov chain that stays in {zero!r} and in {one!r} each with a probability between "
+            f"{self.low:g} and {self.high:g}, equal or not, the same at every step, and starts with {start}"
         )
 
     @property
@@ -222,7 +222,8 @@ def _tightened(
         if crossed.size:
             y = int(crossed[0])
             raise ModelError(
-                f"bounds cross in row {state!r}, column {states[y]!r}: lower {lower[x, y]:g}, upper {upper[x, y]:g}"
+                f"bounds cross in row {state!r}, column {states[y]!r}: lower {lower[x, y]:g}, upper {upper[x, y]:g}; "
+                "a lower bound is at most its upper bound"
             )
         least, most = float(lower[x].sum()), float(upper[x].sum())
         if least > 1 + _TOLERANCE or most < 1 - _TOLERANCE:

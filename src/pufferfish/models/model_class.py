@@ -160,7 +160,7 @@ def as_theta(theta: Any) -> Theta:
                 if not isinstance(member, Member):
                     raise ModelError(
                         f"theta[{i}] is {type(member).__name__}, expected a model such as MarkovChain, "
-                        "BayesianNetwork, Cliques or JointDistribution"
+                        "BayesianNetwork, Cliques or JointDistribution; a class such as IntervalChain is passed alone"
                     )
             return ModelClass(tuple(members))
         return as_chain_class(members)

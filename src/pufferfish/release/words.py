@@ -6,6 +6,7 @@ import platform
 from typing import Any
 
 from pufferfish.calibration import Calibration
+from pufferfish.models.chain_intervals import IntervalChain
 from pufferfish.models.given_laws import GivenLaws
 from pufferfish.release.record import LedgerRecord
 
@@ -74,8 +75,14 @@ def not_promised_of(calibration: Calibration, booked: LedgerRecord | None) -> li
     facts = "Facts about many records at once, such as a subject's average over a month, are not hidden."
     if secrets_of(calibration) is not None:
         facts = "Facts other than the secrets named in the promise are not hidden."
+    outside = "Distributions outside Θ: if the records follow another law, more can leak."
+    if isinstance(calibration.theta, IntervalChain):
+        outside += (
+            " Bounds that were estimated from public data miss the true transition probabilities with the probability that "
+            "their confidence leaves, and say nothing of people or times that follow other ones."
+        )
     return [
-        "Distributions outside Θ: if the records follow another law, more can leak.",
+        outside,
         facts,
         "Who is in the data, how many rows it has and which cells are missing, is taken as public."
         if calibration.theta.networks
