@@ -105,7 +105,7 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
     ([[0.45, 0.45], [0.69, 0.2]], [[0.55, 0.55], [0.8, 0.31]])
     """
     given: Any = confidence
-    if isinstance(given, bool) or not isinstance(given, Real) or not 0 < given < 1:
+    if isinstance(given, bool) or not isinstance(given, Real) or not 0 < float(given) < 1:
         raise ParameterError(f"confidence is {confidence!r}, expected a probability such as 0.95, above 0 and below 1")
     if not isinstance(sequences, Sequences):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ParameterError(f"sequences is {type(sequences).__name__}, expected what read_sequences returns")

@@ -78,8 +78,8 @@ def not_promised_of(calibration: Calibration, booked: LedgerRecord | None) -> li
     outside = "Distributions outside Θ: if the records follow another law, more can leak."
     if isinstance(calibration.theta, IntervalChain):
         outside += (
-            " Bounds that were estimated from public data miss the true transition probabilities with the probability that "
-            "their confidence leaves, and say nothing of people or times that follow other ones."
+            " Bounds that were estimated from public data miss the true transition probabilities with the probability "
+            "that their confidence leaves, and say nothing of people or times that follow other ones."
         )
     return [
         outside,
