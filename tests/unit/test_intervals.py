@@ -213,7 +213,7 @@ def test_bounds_in_files_are_checked(tmp_path: Path, theta: Any) -> None:
         spoilt("cross", members=[{"lower": member["upper"], "upper": member["lower"]}])
         spoilt("Expected", members=[{"lower": 1, "upper": member["lower"]}])
     else:
-        spoilt("expected 0 < low", members=[member | {"low": 0.9}])
+        spoilt("expected 1e-09 ≤ low", members=[member | {"low": 0.9}])
         spoilt("Invalid enum", members=[member | {"initial_distribution": "other"}])
 
 
