@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -155,3 +156,23 @@ def test_what_is_not_covered_is_refused(kind: type[pf.Wasserstein] | type[pf.Exa
 
 def test_scales_that_are_too_small_leak_without_bound() -> None:
     assert pf.ExactLaplace(THETA, 5).loss(pf.Count("1"), 1e-4) == math.inf
+
+
+@pytest.mark.parametrize(("low", "high", "length"), [(0.97, 0.9999, 5), (0.5, 1 - 1e-9, 2), (0.001, 0.01, 3)])
+def test_never_more_noise_than_group_privacy(low: float, high: float, length: int) -> None:
+    """All but certain chains: what all records tell together is a bound, too, and ends the search."""
+    theta = pf.BinaryChainInterval(low, high)
+    found = pf.ExactLaplace(theta, length).calibrate(pf.Count("1"), 1.0)
+    assert found.scale <= length * (1 + 1e-9)
+    assert found.prove_leakage() <= 1.0
+
+
+@pytest.mark.parametrize("start", ["any", "stationary"])
+def test_an_interval_of_one_chain_is_that_chain(start: Any) -> None:
+    theta = pf.BinaryChainInterval(0.3, 0.3, initial_distribution=start)
+    chain = pf.MarkovChain([[0.3, 0.7], [0.7, 0.3]], start)
+    for length in (1, 3, 40):
+        for mechanism in (pf.ExactLaplace, pf.Wasserstein):
+            one, other = (mechanism(t, length).calibrate(pf.Count("1"), 0.7) for t in (theta, chain))
+            assert one.scale == other.scale
+            assert one.prove_leakage() == other.prove_leakage()

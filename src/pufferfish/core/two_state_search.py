@@ -262,7 +262,7 @@ def search(square: Square, paths: Paths, question: Question, *, tolerance: float
         worst, left = run.clear(task)
         worst = min(worst, -task.key[0])
         if worst > -math.inf and task.cell.width < _SMALLEST:
-            heap = [_Task((-worst, 0), task.cell, left)]  # a tie, which rounding does not let decide
+            heapq.heappush(heap, _Task((-worst, 0), task.cell, left))  # a tie, which rounding does not let decide
             break
         for half in run.cut(task.cell) if worst > -math.inf else []:
             made += 1

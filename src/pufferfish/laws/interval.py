@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pufferfish.core.inversion import bracket
+from pufferfish.core.rounding import up
 from pufferfish.core.two_state_search import Found, Loss, Reach, search
 from pufferfish.core.two_states import Paths, Square
 from pufferfish.errors import NotApplicableError
@@ -125,7 +126,12 @@ class IntervalLaws:
         farthest = -steps * math.log(min(self._theta.low, 1 - self._theta.high)) + 2 / scale
         if not farthest <= _LOGS:
             return Found()
-        return search(self._square, self._of(steps), Loss(steps, scale), tolerance=_TOLERANCE, cells=cells)
+        asked, group = Loss(steps, scale), up(steps / scale)  # no more than all records together
+        seen = search(self._square, self._of(steps), asked, tolerance=_TOLERANCE, cells=0)
+        if not cells or seen.value * (1 + _TOLERANCE) >= group:
+            return replace(seen, bound=min(seen.bound, group))
+        found = search(self._square, self._of(steps), asked, tolerance=_TOLERANCE, cells=cells)
+        return replace(found, bound=min(found.bound, group))
 
     def _scale(self, steps: int, epsilon: float) -> float:
         """Return the least scale for chains of one length."""
@@ -137,9 +143,8 @@ class IntervalLaws:
 
         goal = epsilon * (1 - 1e-9)
         start = bracket(seen, goal, 1 / epsilon, tolerance=1e-7, from_above=False).enough
-        return bracket(
-            lambda scale: self._loss(steps, scale).bound, goal, start, tolerance=_NEAR, from_above=False
-        ).enough
+        found = bracket(lambda scale: self._loss(steps, scale).bound, goal, start, tolerance=_NEAR, from_above=False)
+        return min(found.enough, steps / epsilon * (1 + 1e-14))  # group privacy
 
     def _needed(self, steps: int, epsilon: float, enough: float) -> float:
         """Return a scale with which some member leaks more than epsilon, the largest that is seen at once."""

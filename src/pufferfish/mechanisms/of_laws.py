@@ -72,7 +72,10 @@ class LawMechanism(Mechanism):
                 "table, and noise is calibrated to the law of one row; secrets by RecordIs are about one row"
             )
         self._interval: IntervalLaws | None = None
-        if isinstance(self.theta, BinaryChainInterval):
+        self._listed: Theta = self.theta
+        if isinstance(self.theta, BinaryChainInterval) and self.theta.low == self.theta.high:
+            self._listed = ChainClass(self.theta.some_members[:1], self.theta.origin)
+        elif isinstance(self.theta, BinaryChainInterval):
             if self._secrets is not None:
                 raise NotApplicableError(
                     f"{self.title} does not apply: secrets of your own are covered under the θ of a finite class, and "
@@ -128,7 +131,7 @@ class LawMechanism(Mechanism):
 
     def _pairs(self, query: Query) -> Iterator[LawPair]:
         try:
-            yield from pairs_of_laws(self.theta, self.length, query, self.bind(query), self.secrets)
+            yield from pairs_of_laws(self._listed, self.length, query, self.bind(query), self.secrets)
         except NotApplicableError as error:
             raise NotApplicableError(f"{self.title} does not apply: {error}") from error
 
