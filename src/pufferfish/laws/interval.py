@@ -8,6 +8,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -29,14 +30,17 @@ _LONGEST = 250
 _LOGS = 600.0
 """Logarithms of probabilities of paths, and of what noise makes of them, that doubles hold with room."""
 
-_TOLERANCE = 5e-4
+_TOLERANCE = 4e-4
 """How near the bound on the loss comes to the largest that is found, relatively."""
 
-_NEAR = 1e-3
+_NEAR = 5e-5
 """How near the loss of the least scale comes to ε, relatively."""
 
 _CELLS = 6000
 """Parts of the class that are looked at; bounds hold when they run out, too."""
+
+_SOON, _NARROW = 300, 8e-4
+"""Parts that are looked at for a member that needs nearly as much noise, where none is known within this share."""
 
 _KEPT = 64
 
@@ -147,10 +151,16 @@ class IntervalLaws:
         return min(found.enough, steps / epsilon * (1 + 1e-14))  # group privacy
 
     def _needed(self, steps: int, epsilon: float, enough: float) -> float:
-        """Return a scale with which some member leaks more than epsilon, the largest that is seen at once."""
-        return bracket(
-            lambda scale: self._searched(steps, scale, 0).value, epsilon, enough, tolerance=1e-6, from_above=True
-        ).too_small
+        """Return a scale with which some member leaks more than epsilon: a member seen at once, or soon."""
+
+        def seen(cells: int, scale: float) -> float:
+            return self._searched(steps, scale, cells).value
+
+        needed = 0.0
+        for cells in (0, _SOON):
+            if needed * (1 + _NARROW) < enough:
+                needed = bracket(partial(seen, cells), epsilon, enough, tolerance=1e-4, from_above=True).too_small
+        return needed
 
     def _reach(self, steps: int) -> tuple[int, int, Found]:
         """Return a distance that is enough, one that some member needs, and where it does."""
