@@ -232,6 +232,8 @@ def sweep(chain: Any, forwards: bool, runs: Any, divisor: float, segments: Any) 
 
 def moved(p0: Any, p1: Any, low: float, high: float, by_law: bool, b01: float, b10: float) -> tuple[float, float]:
     """Return the bounds one record further on."""
+    if not (b01 >= 0.0 and b10 >= 0.0):
+        return math.inf, math.inf  # no number is no bound
     if by_law:
         least, most = max(1.0 - high - UNIT, 0.0), min(1.0 - low + UNIT, 1.0)
         return past(b01, p1, p0, least, most, b10), past(b10, p0, p1, low, high, b01)
@@ -338,6 +340,9 @@ def propagate(chains: Any, runs: Any, epsilon: float, floor: float, room: int, v
         group += runs[r, 0] * max(runs[r, 1], runs[r, 2])
         largest = max(largest, runs[r, 1], runs[r, 2])
     for i in range(chains.shape[0]):
+        if largest == 0.0 and epsilon > 0.0:
+            values[i] = floor
+            continue
         if epsilon == 0.0:
             values[i] = leaked(chains[i], runs, 1.0, before, after, where[i])
             continue

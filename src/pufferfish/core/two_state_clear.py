@@ -145,8 +145,9 @@ def _over(
                         joint[m, v, e] = base[m, v, r] + other - _log(there) - by_x * dx - by_z * dz + divided[v, r]
                         joint[m, v, e] += grown - by_h * (h - middle)
                 separate[m, v, e] = at
-            if n_ends == 2:  # one end is the worst for the paths to the record, maybe the other for all paths
-                separate[m, v, 0] = max(separate[m, v, 0], separate[m, v, 1])
+            # one end is the worst for the paths to the record, maybe the other for all paths
+            if n_ends == 2 and not separate[m, v, 1] <= separate[m, v, 0]:
+                separate[m, v, 0] = separate[m, v, 1] if separate[m, v, 0] == separate[m, v, 0] else math.nan
     start, stop, top = high + 1, low, -math.inf
     for w in range(low, high + 1):
         least = math.inf
@@ -180,7 +181,10 @@ def _separately(
         by_z = _mixed(below[2, 0, r, w], below[2, 1, r, w], h) / value + slope
         for v in range(4):
             top = _log(_mixed(above[v, 0, r, w], above[v, 1, r, w], h))
-            worst = max(worst, top - level - by_x * moves[v, 0] - by_z * moves[v, 1] + extra[v, 0])
+            one = top - level - by_x * moves[v, 0] - by_z * moves[v, 1] + extra[v, 0]
+            if math.isnan(one):
+                return math.inf  # no number is no bound
+            worst = max(worst, one)
     return worst
 
 
@@ -199,7 +203,10 @@ def _jointly(
     for e in range(2):
         for v in range(4):
             top = _log(_mixed(above[v, 0, r, w], above[v, 1, r, w], ends[e])) - by_h * (ends[e] - middle)
-            worst = max(worst, top - level - by_x * moves[v, 0] - by_z * moves[v, 1] + extra[v, e])
+            one = top - level - by_x * moves[v, 0] - by_z * moves[v, 1] + extra[v, e]
+            if math.isnan(one):
+                return math.inf
+            worst = max(worst, one)
     return worst
 
 

@@ -6,6 +6,7 @@ within :data:`GAP` of what one chain attains. The largest bound is what counts: 
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
@@ -48,7 +49,7 @@ _ONE_BY_ONE = 20_000
 """Steps of a profile whose quilts are searched record by record; of a longer one every loss is taken as the largest."""
 
 
-class _Certified:
+class _Certified(ABC):
     """A bound over a class of two-state chains; implements ``Continuum``."""
 
     def __init__(self, theta: BinaryChainInterval | MarkovChain) -> None:
@@ -57,13 +58,13 @@ class _Certified:
         self._gap = GAP if isinstance(theta, BinaryChainInterval) and theta.low < theta.high else _GAP_OF_ONE
         self._known: dict[tuple[object, ...], tuple[float, Witness | None]] = {}
 
+    @abstractmethod
     def bound(self, chain: Losses, epsilon: float) -> Bound:
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
-        raise NotImplementedError
 
+    @abstractmethod
     def witness(self, found: Supremum, chain: Losses) -> Witness:
         """Say where a supremum is attained."""
-        raise NotImplementedError
 
     def leakage(self, losses: Sequence[Losses], enough: float | None = None) -> tuple[float, Witness | None]:
         """Bound the leakage of the losses of chains, and say where it is attained."""
