@@ -1,16 +1,14 @@
 """Bounds over boxes of two-state chains: the loops of :mod:`pufferfish.core.binary_loops`, compiled."""
 
-import hashlib
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
-from types import FunctionType
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core import binary_loops, binary_quilt_loops, rounding
+from pufferfish.core.loop import compiled
 
 __all__ = ["propagated", "quilted", "root_box", "width_of"]
 
@@ -131,29 +129,7 @@ class _Loops(NamedTuple):
     search: Callable[..., None]
 
 
-_FILES = (binary_loops, binary_quilt_loops, rounding)
-
-
 @cache
 def _compiled() -> _Loops:
-    import numba  # here: it takes long to load
-    from numba import extending
-
-    register: Any = extending.register_jitable
-    for module in (binary_loops, binary_quilt_loops):
-        for name in module.__all__:
-            register(getattr(module, name))
-    jit: Any = numba.njit
-    plain = binary_loops.propagate, binary_quilt_loops.search
-    try:
-        return _Loops(*(jit(_named(loop), cache=True, nogil=True) for loop in plain))
-    except (OSError, RuntimeError):  # no source to read, or no folder to write to: compile anew in every process
-        return _Loops(*(jit(loop, nogil=True) for loop in plain))
-
-
-def _named(loop: FunctionType) -> FunctionType:
-    """Return a loop under a name of its own for every version of the files it is made of: kept code goes by it."""
-    contents = hashlib.sha256(b"".join(Path(str(module.__file__)).read_bytes() for module in _FILES))
-    copy = FunctionType(loop.__code__, loop.__globals__, loop.__name__)
-    copy.__qualname__ = f"{loop.__name__}_{contents.hexdigest()[:16]}"
-    return copy
+    called = [getattr(m, name) for m in (binary_loops, binary_quilt_loops) for name in m.__all__]
+    return _Loops(*compiled((binary_loops.propagate, binary_quilt_loops.search), called))

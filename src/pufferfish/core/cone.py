@@ -18,7 +18,7 @@ Entries of A that are +∞ are absent constraints; an entry for a state that can
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from pufferfish.core.cone_loops import SEARCHED, SMALLEST, prove
 from pufferfish.core.cone_search import climb
 from pufferfish.core.divergence import max_log_ratio
+from pufferfish.core.loop import compiled
 from pufferfish.core.rounding import UNIT, up
 
 __all__ = ["Kernel", "LogRatios", "close", "solve_slopes", "without_flows"]
@@ -282,10 +283,4 @@ class _Loops(NamedTuple):
 
 @cache
 def _compiled() -> _Loops:
-    import numba  # here: it takes long to load, and small problems do without
-
-    jit: Any = numba.njit
-    try:
-        return _Loops(jit(cache=True)(climb), jit(cache=True)(prove))
-    except RuntimeError:  # no folder to keep the machine code in: compile anew in every process
-        return _Loops(jit()(climb), jit()(prove))
+    return _Loops(*compiled((climb, prove)))

@@ -16,22 +16,20 @@ table; that of a parent given its child is Bayes' rule with marginals that come 
 Pairs with a state that cannot occur have no bound (+∞): nothing reads them, and they are never 0.
 """
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core import rounding, tree_loops
+from pufferfish.core import tree_loops
 from pufferfish.core.cone_guess import on_path, passed_on, path_ratio, stars, taken_in
 from pufferfish.core.cone_loops import phi, prove
 from pufferfish.core.cone_search import climb
 from pufferfish.core.inversion import bracket
+from pufferfish.core.loop import compiled
 from pufferfish.core.tree_loops import Forest, Kernels
 from pufferfish.errors import ModelError
 
@@ -239,42 +237,7 @@ _CALLED = (
 
 @cache
 def _compiled() -> _Loops:
-    import numba  # here: it takes long to load, and small forests do without
-    from numba import extending
-
-    register: Any = extending.register_jitable
-    for called in _CALLED:
-        register(called)
-    jit: Any = numba.njit
-    try:
-        version = _version(_sources())
-        return _Loops(*(jit(_renamed(loop, version), cache=True) for loop in _PLAIN))
-    except (OSError, RuntimeError):  # no source to read, or no folder to write to: compile anew in every process
-        return _Loops(*(jit(loop) for loop in _PLAIN))
-
-
-def _sources() -> set[str]:
-    """Return the files that machine code is made of."""
-    return {loop.__code__.co_filename for loop in (*_CALLED, *_PLAIN)} | {rounding.__file__}
-
-
-def _version(sources: Iterable[str]) -> str:
-    """Return a name for what is in some files."""
-    contents = hashlib.sha256()
-    for source in sorted(sources):
-        contents.update(hashlib.sha256(Path(source).read_bytes()).digest())
-    return contents.hexdigest()[:16]
-
-
-def _renamed(loop: FunctionType, version: str) -> FunctionType:
-    """Return a loop under a name of its own for every version of what it calls.
-
-    Kept machine code goes by the name of the loop and the file it stands in; that a function of another file has
-    changed, the one that checks proofs say, would go unnoticed.
-    """
-    copy = FunctionType(loop.__code__, loop.__globals__, loop.__name__)
-    copy.__qualname__ = f"{loop.__name__}_{version}"
-    return copy
+    return _Loops(*compiled(_PLAIN, _CALLED))
 
 
 def _flat(arrays: Sequence[NDArray[np.float64]]) -> Vector:

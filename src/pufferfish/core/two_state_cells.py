@@ -21,12 +21,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core import two_state_clear
+from pufferfish.core.loop import compiled
 from pufferfish.core.rounding import UNIT
 from pufferfish.core.two_states import Arrivals, Paths, Perron, Point
 
@@ -41,17 +41,8 @@ Functional = Callable[[Array], list[Array]]
 @cache
 def _clear() -> Callable[..., int]:
     """Return the loop, compiled."""
-    import numba  # here: it takes long to load, and other classes do without
-    from numba import extending
-
-    register: Any = extending.register_jitable
-    for name in ("_over", "_separately", "_jointly", "_between", "_share", "_softplus", "_mixed", "_log"):
-        register(getattr(two_state_clear, name))
-    jit: Any = numba.njit
-    try:
-        return jit(cache=True, nogil=True)(two_state_clear.clear)
-    except RuntimeError:  # no folder to keep the machine code in: compile anew in every process
-        return jit(nogil=True)(two_state_clear.clear)
+    names = ("_over", "_separately", "_jointly", "_between", "_share", "_softplus", "_mixed", "_log")
+    return compiled([two_state_clear.clear], [getattr(two_state_clear, name) for name in names])[0]
 
 
 @dataclass(frozen=True, slots=True)

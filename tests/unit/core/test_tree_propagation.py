@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pufferfish.core import tree_propagation
+from pufferfish.core import loop, tree_propagation
 from pufferfish.core.cone import Kernel, LogRatios, close
 from pufferfish.core.cone_loops import phi, prove
 from pufferfish.core.rounding import UNIT
@@ -309,15 +309,15 @@ class TestCompiled:
         one.write_text("1")
         other.write_text("2")
         sources = [str(one), str(other)]
-        before = tree_propagation._version(sources)
-        assert tree_propagation._version(sources[::-1]) == before
+        before = loop.version(sources)
+        assert loop.version(sources[::-1]) == before
         other.write_text("3")
-        assert tree_propagation._version(sources) != before
-        renamed = tree_propagation._renamed(tree_propagation._PLAIN.sweep_up, before)
+        assert loop.version(sources) != before
+        renamed = loop.renamed(tree_propagation._PLAIN.sweep_up, before)
         assert before in renamed.__qualname__
 
     def test_all_that_sound_numbers_rest_on_is_among_those_files(self) -> None:
-        files = {Path(name).name for name in tree_propagation._sources()}
+        files = {Path(name).name for name in loop.sources([*tree_propagation._CALLED, *tree_propagation._PLAIN])}
         assert files == {"cone_loops.py", "cone_guess.py", "cone_search.py", "tree_loops.py", "rounding.py"}
 
 
