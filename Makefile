@@ -21,6 +21,7 @@ bench: .venv/ready  ## speed, as ratios to a plain reference in the same run
 	$(PY) benchmarks/propagation.py
 	$(PY) benchmarks/law_mechanisms.py
 	$(PY) benchmarks/trees.py
+	$(PY) benchmarks/bounds.py
 
 .venv/ready: pyproject.toml scripts/setup.sh
 	bash scripts/setup.sh
