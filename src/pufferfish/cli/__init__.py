@@ -12,6 +12,7 @@ from pufferfish.cli.compare import compare_command
 from pufferfish.cli.fit import fit_command
 from pufferfish.cli.ledger import ledger_group
 from pufferfish.cli.release import release_command
+from pufferfish.cli.reproduce import reproduce_command
 from pufferfish.cli.robustness import robustness_command
 from pufferfish.errors import PufferfishError, printable
 
@@ -43,5 +44,5 @@ def main() -> None:
     """
 
 
-for _command in (release_command, ledger_group, fit_command, compare_command, robustness_command):
+for _command in (release_command, ledger_group, fit_command, compare_command, robustness_command, reproduce_command):
     main.add_command(_command)

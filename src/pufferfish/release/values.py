@@ -128,11 +128,13 @@ def valid_value(noisy: list[float], calibration: Calibration, data: PrivateData)
     if linear.blocks:
         found = np.array(noisy)
         for outputs, place in linear.blocks:
-            found[list(outputs)] = project_to_simplex(found[list(outputs)], float(times[place] * linear.unit))
+            found[list(outputs)] = project_to_simplex(found[list(outputs)], float(int(times[place]) * linear.unit))
         return [float(v) for v in found], "projected, column by column, to the nearest non-negative counts of its total"
-    factors = [1] * len(times) if linear.factors is None else linear.factors.tolist()
-    positive = sum(c * n for c, n in zip(factors, times, strict=True) if c > 0)
-    negative = sum(-c * n for c, n in zip(factors, times, strict=True) if c < 0)
+    if linear.factors is None:
+        positive, negative = int(times.sum()), 0
+    else:
+        positive = sum(c * n for c, n in zip(linear.factors.tolist(), times.tolist(), strict=True) if c > 0)
+        negative = sum(-c * n for c, n in zip(linear.factors.tolist(), times.tolist(), strict=True) if c < 0)
     if calibration.query.is_histogram:
         total = float(positive * linear.unit)
         values = project_to_simplex(np.array(noisy), total)
@@ -143,12 +145,12 @@ def valid_value(noisy: list[float], calibration: Calibration, data: PrivateData)
     return [min(max(v, low), high) for v in noisy], f"clipped to the possible range {low:g} to {high:g}"
 
 
-def _observed(data: PrivateData, calibration: Calibration) -> list[int]:
+def _observed(data: PrivateData, calibration: Calibration) -> NDArray[np.int64]:
     """Return how often every record was observed: a node of a network once for every row whose cell is there."""
     if not isinstance(data, Rows):
-        return [1] * calibration.records
+        return np.ones(calibration.records, dtype=np.int64)
     network = calibration.theta.networks[0]
-    return [data.observed.get(node, 0) for node in network.nodes]
+    return np.array([data.observed.get(node, 0) for node in network.nodes], dtype=np.int64)
 
 
 def project_to_simplex(values: NDArray[np.float64], total: float = 1.0) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ import numpy as np
 from pufferfish.comparison import Comparison
 from pufferfish.errors import ParameterError, RecordError, printable
 from pufferfish.files import check_writable, write_whole
+from pufferfish.report.palette import BLUE, INK, MARKS, PALE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,15 +22,6 @@ __all__ = ["PICTURE_KINDS", "draw_noise", "draw_release", "require_matplotlib", 
 
 PICTURE_KINDS = (".png", ".svg", ".pdf")
 
-_BLUE, _INK, _PALE = "#0072B2", "#1a1a1a", "#9ecae1"  # Okabe and Ito's blue: told apart by all eyes
-_CURVES = (
-    ("#999999", "x"),
-    ("#D55E00", "s"),
-    ("#E69F00", "^"),
-    ("#009E73", "D"),
-    (_BLUE, "o"),
-    ("#CC79A7", "v"),
-)
 _MOST_LABELS = 26
 _LONGEST_LABEL = 24
 
@@ -54,10 +46,10 @@ def draw_release(release: "Release") -> "Figure":
     axes: Any = figure.add_subplot()
     at = np.arange(len(labels))
     low, high = release.noisy_values - np.array(error), release.noisy_values + np.array(error)
-    bars = axes.bar(at, values, width=0.8 if len(labels) > 1 else 0.3, color=_PALE, edgecolor=_BLUE, linewidth=0.8)
-    lines = axes.vlines(at, low, high, color=_INK, linewidth=1.2)
-    axes.plot(at, release.noisy_values, linestyle="", marker="_", color=_INK, markersize=6)
-    axes.axhline(0, color=_INK, linewidth=0.6)
+    bars = axes.bar(at, values, width=0.8 if len(labels) > 1 else 0.3, color=PALE, edgecolor=BLUE, linewidth=0.8)
+    lines = axes.vlines(at, low, high, color=INK, linewidth=1.2)
+    axes.plot(at, release.noisy_values, linestyle="", marker="_", color=INK, markersize=6)
+    axes.axhline(0, color=INK, linewidth=0.6)
     if len(labels) == 1:
         axes.set_xlim(-1, 1)
     every = -(-len(labels) // _MOST_LABELS)
@@ -117,7 +109,7 @@ def draw_noise(comparisons: Mapping[float, Comparison]) -> "Figure":
         curve = [(e, comparisons[e][i].noise_multiplier) for e in epsilons if comparisons[e][i].noise_multiplier]
         if curve:
             at, noise = zip(*curve, strict=True)
-            colour, marker = _CURVES[i % len(_CURVES)]
+            colour, marker = MARKS[row.mechanism]
             axes.plot(at, noise, color=colour, marker=marker, markersize=4.5, linewidth=1.6, label=row.title)
     floor = [
         (e, row.noise_multiplier / row.over_lower_bound)
@@ -129,7 +121,7 @@ def draw_noise(comparisons: Mapping[float, Comparison]) -> "Figure":
     axes.set_yscale("log")
     if floor:
         at, noise = zip(*floor, strict=True)
-        axes.plot(at, noise, color=_INK, linestyle=(0, (4, 2)), linewidth=1.0, label="lower bound")
+        axes.plot(at, noise, color=INK, linestyle=(0, (4, 2)), linewidth=1.0, label="lower bound")
         axes.autoscale(False)
         axes.fill_between(at, noise, axes.get_ylim()[0], color="0.92", linewidth=0, zorder=0)
     axes.set_xticks(epsilons, [f"{e:.3g}" for e in epsilons])

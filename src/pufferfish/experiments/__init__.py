@@ -1,0 +1,33 @@
+"""The tables and figures of Section 5 of the paper, one file each; to add one, write its file and name it here."""
+
+from pufferfish.experiments.datasets import DataSets, find_data
+from pufferfish.experiments.experiment import Experiment, Settings
+from pufferfish.experiments.figure_activity import FIGURE_ACTIVITY
+from pufferfish.experiments.figure_synthetic import FIGURE_SYNTHETIC
+from pufferfish.experiments.running import Results, check_targets, forget_parts, run
+from pufferfish.experiments.table_activity import TABLE_ACTIVITY
+from pufferfish.experiments.table_composition import TABLE_COMPOSITION
+from pufferfish.experiments.table_power import TABLE_POWER
+from pufferfish.experiments.table_runtime import TABLE_RUNTIME
+
+__all__ = [
+    "EXPERIMENTS",
+    "DataSets",
+    "Experiment",
+    "Results",
+    "Settings",
+    "check_targets",
+    "find_data",
+    "forget_parts",
+    "run",
+]
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    FIGURE_SYNTHETIC,
+    TABLE_ACTIVITY,
+    FIGURE_ACTIVITY,
+    TABLE_POWER,
+    TABLE_RUNTIME,
+    TABLE_COMPOSITION,
+)
+"""What ``pufferfish reproduce`` offers, in this order."""

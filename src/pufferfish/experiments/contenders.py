@@ -1,0 +1,77 @@
+"""The mechanisms that are compared: those of the paper, as it has them, and ours."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pufferfish.calibration import Calibration
+from pufferfish.errors import NotApplicableError
+from pufferfish.mechanisms import (
+    GK16,
+    ExactLaplace,
+    GroupDP,
+    LeakagePropagation,
+    Mechanism,
+    MQMApprox,
+    MQMExact,
+    ParticipantDP,
+    Wasserstein,
+)
+from pufferfish.queries import Query
+
+__all__ = ["CHAIN_BOUNDS", "FOR_ONE_QUERY", "PARTICIPANT", "Contender", "of_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A mechanism of a table.
+
+    Parameters
+    ----------
+    name, title : str
+        Of the mechanism.
+    make : callable
+        Makes it from Θ and lengths.
+    """
+
+    name: str
+    title: str
+    make: Callable[[Any, Any], Mechanism]
+
+    def calibrate(self, theta: Any, length: Any, query: Query, epsilon: float) -> tuple[Calibration | None, str | None]:
+        """Return the noise, or why there is none."""
+        try:
+            return self.make(theta, length).calibrate(query, epsilon), None
+        except NotApplicableError as error:
+            return None, str(error).removeprefix(f"{self.title} does not apply: ")
+
+
+def _algorithm_4(theta: Any, length: Any) -> MQMApprox:
+    """Return Algorithm 4 as printed: one π_min and one eigengap for the whole class, the least of each."""
+    own = MQMApprox(theta, length)
+    return MQMApprox(theta, length, pi_min=own.pi_min, eigengap=own.eigengap)
+
+
+def _plain(mechanism: type[Mechanism]) -> Contender:
+    return Contender(mechanism.name, mechanism.title, mechanism.of)
+
+
+PARTICIPANT = Contender(ParticipantDP.name, "DP (participant)", ParticipantDP.of)
+"""The paper's row "DP": a whole participant is hidden; for what many participants add up to only."""
+
+CHAIN_BOUNDS = (
+    _plain(GroupDP),
+    _plain(GK16),
+    Contender(MQMApprox.name, MQMApprox.title, _algorithm_4),
+    _plain(MQMExact),
+    _plain(LeakagePropagation),
+)
+"""The paper's four, and leakage propagation."""
+
+FOR_ONE_QUERY = (_plain(Wasserstein), _plain(ExactLaplace))
+"""Mechanisms that look at the law of one query."""
+
+
+def of_name(name: str) -> Contender:
+    """Return the contender with a name."""
+    return next(c for c in (PARTICIPANT, *CHAIN_BOUNDS, *FOR_ONE_QUERY) if c.name == name)

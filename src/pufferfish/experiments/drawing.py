@@ -1,0 +1,77 @@
+"""What the figures of the experiments share."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pufferfish.report.palette import INK, MARKS
+
+__all__ = ["clean", "legend", "marks", "new_figure", "series"]
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure, in inches."""
+    from matplotlib.figure import Figure  # here: nothing else of an experiment needs it
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def series(
+    axes: Any, mechanism: str, at: Sequence[Any], values: Sequence[Any], *, marks: Sequence[Any], label: str
+) -> None:
+    """Draw a line through values, and marks beside it, in the mechanism's colour."""
+    if not at:
+        return
+    colour, marker = MARKS[mechanism]
+    axes.plot(at, values, color=colour, linewidth=1.3, zorder=2)
+    axes.plot(at, marks, color=colour, marker=marker, markersize=4.5, linestyle="", label=label, zorder=3)
+
+
+def marks(
+    axes: Any,
+    mechanism: str,
+    at: Sequence[Any],
+    values: Sequence[Any],
+    *,
+    label: str | None = None,
+    hollow: bool = False,
+) -> None:
+    """Draw marks in the mechanism's colour and shape; hollow ones are the paper's."""
+    if not at:
+        return
+    colour, marker = MARKS[mechanism]
+    axes.plot(
+        at,
+        values,
+        color=colour,
+        marker=marker,
+        markersize=7,
+        linestyle="",
+        markerfacecolor="none" if hollow else colour,
+        markeredgecolor=colour,
+        label=label,
+        zorder=3,
+    )
+
+
+def clean(axes: Any) -> None:
+    """Leave a frame of two sides, and a pale grid."""
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.grid(which="major", color="0.92", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def legend(figure: Any, axes: Any, title: str, *, columns: int = 7) -> None:
+    """Put what the marks mean under the figure."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(
+        handles,
+        labels,
+        title=title,
+        loc="outside lower center",
+        ncols=min(len(labels), columns),
+        frameon=False,
+        fontsize=9,
+        title_fontsize=9,
+        labelcolor=INK,
+    )

@@ -1,0 +1,146 @@
+"""Running an experiment: parts that are done are kept on disk, so that an interrupted run goes on where it was.
+
+A part is known by all that decides its numbers: the experiment, its name, seed, trials, the data files, and the
+package's own source. Results are written whole, at the end.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import pufferfish.errors
+from pufferfish.experiments.experiment import Experiment, Part, Row, Settings
+from pufferfish.experiments.table import Table, csv_of
+from pufferfish.files import check_writable, write_whole
+from pufferfish.report.plot import save_figure
+
+__all__ = ["Results", "check_targets", "forget_parts", "run"]
+
+_UNFINISHED = ".unfinished"
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What an experiment found, and where it is written.
+
+    Parameters
+    ----------
+    about : tuple of str
+        What was done.
+    tables : tuple of Table
+        What to read.
+    written : tuple of Path
+        The CSV file, the page in Markdown, and the figure.
+    """
+
+    about: tuple[str, ...]
+    tables: tuple[Table, ...]
+    written: tuple[Path, ...]
+
+
+def check_targets(experiments: Iterable[Experiment], folder: Path) -> None:
+    """Make the folder, and refuse what could not be written, before anything is computed.
+
+    Raises
+    ------
+    RecordError
+        If a file could not be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _UNFINISHED).mkdir(exist_ok=True)
+    except OSError as error:
+        raise pufferfish.errors.RecordError(f"cannot write into {folder}: {error.strerror}") from error
+    for experiment in experiments:
+        for path in _targets(experiment, folder):
+            check_writable(path)
+
+
+def run(
+    experiment: Experiment, settings: Settings, folder: Path, on_part: Callable[[int, int, str], None] | None = None
+) -> Results:
+    """Do all parts that are not done yet, and write the CSV file, the page and the figure.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Which.
+    settings : Settings
+        Seed, trials and data.
+    folder : Path
+        Where results go; it exists.
+    on_part : callable, optional
+        Told before every part how many are done, of how many, and its key.
+    """
+    parts = experiment.parts(settings)
+    version = _version(experiment, settings)
+    rows: list[Row] = []
+    for i, part in enumerate(parts):
+        if on_part is not None:
+            on_part(i, len(parts), part.key)
+        rows += _rows_of(part, _kept_at(folder, experiment, version, part))
+    about, tables = experiment.about(rows, settings), experiment.tables(rows, settings)
+    numbers, page, picture = _targets(experiment, folder)
+    write_whole(numbers, csv_of(rows))
+    save_figure(experiment.figure(rows, settings), picture)
+    write_whole(page, _page(experiment, about, tables).encode())
+    return Results(tuple(about), tuple(tables), (numbers, page, picture))
+
+
+def forget_parts(experiments: Iterable[Experiment], folder: Path) -> None:
+    """Remove what was kept in case of an interruption."""
+    for experiment in experiments:
+        for path in (folder / _UNFINISHED).glob(f"{experiment.name}.*.json"):
+            path.unlink(missing_ok=True)
+    try:
+        (folder / _UNFINISHED).rmdir()
+    except OSError:  # parts of other experiments
+        return
+
+
+def _targets(experiment: Experiment, folder: Path) -> tuple[Path, Path, Path]:
+    return tuple(folder / f"{experiment.name}{suffix}" for suffix in (".csv", ".md", ".png"))  # pyright: ignore[reportReturnType]
+
+
+def _page(experiment: Experiment, about: list[str], tables: list[Table]) -> str:
+    picture = f"![{experiment.title}]({experiment.name}.png)"
+    blocks = [f"# {experiment.title}", *about, picture, *(table.markdown() for table in tables)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _rows_of(part: Part, path: Path) -> list[Row]:
+    kept: Any = None
+    try:
+        kept = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError):
+        kept = None  # not done yet, or cut short
+    if isinstance(kept, list):
+        return kept  # pyright: ignore[reportUnknownVariableType]
+    rows = part.work()
+    write_whole(path, msgspec.json.encode(rows))
+    return rows
+
+
+def _kept_at(folder: Path, experiment: Experiment, version: str, part: Part) -> Path:
+    name = hashlib.sha256(f"{version}\0{part.key}".encode()).hexdigest()[:32]
+    return folder / _UNFINISHED / f"{experiment.name}.{name}.json"
+
+
+def _version(experiment: Experiment, settings: Settings) -> str:
+    data = settings.data.fingerprint(experiment.uses)
+    return "\0".join([_sources(), experiment.name, str(settings.seed), str(settings.trials), data])
+
+
+@cache
+def _sources() -> str:
+    """Return a hash of the package's source."""
+    root = Path(pufferfish.errors.__file__).parent
+    contents = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        contents.update(hashlib.sha256(path.read_bytes()).digest())
+    return contents.hexdigest()

@@ -1,0 +1,135 @@
+"""Household electricity: errors of a histogram of 51 bins of power (Section 5.2.2, Table 3)."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pufferfish.experiments import paper
+from pufferfish.experiments.contenders import CHAIN_BOUNDS
+from pufferfish.experiments.datasets import PowerTable
+from pufferfish.experiments.drawing import clean, legend, marks, new_figure
+from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index
+from pufferfish.experiments.sampling import summary, trial_errors
+from pufferfish.experiments.table import Table, number
+from pufferfish.fit import fit_chain
+from pufferfish.queries import Histogram
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["TABLE_POWER"]
+
+_EPSILONS = (0.2, 1.0, 5.0)
+_BINS, _PAPER_LENGTH = 51, 1_000_000
+
+
+def _parts(settings: Settings) -> list[Part]:
+    return [
+        Part(f"{table.title}, ε = {epsilon:g}", lambda t=table, e=epsilon: _cells(t, e, settings))
+        for table in settings.data.electricity
+        for epsilon in _EPSILONS
+    ]
+
+
+def _cells(table: PowerTable, epsilon: float, settings: Settings) -> list[Row]:
+    data = table.read()
+    chain = fit_chain(data)
+    rows: list[Row] = []
+    for contender in CHAIN_BOUNDS:
+        row: Row = {
+            "data": table.title,
+            "records": data.records,
+            "bins": len(data.states),
+            "epsilon": epsilon,
+            "mechanism": contender.name,
+        }
+        found, reason = contender.calibrate(chain, data.length, Histogram(), epsilon)
+        if found is not None:
+            rng = settings.stream("power", table.title, epsilon, contender.name)
+            row |= {"scale": found.scale, "noise_multiplier": found.noise_multiplier}
+            row |= summary(found.expected_l1_error, trial_errors(found, [data] * settings.trials, rng))
+            longer, _ = contender.calibrate(chain, _PAPER_LENGTH, Histogram(), epsilon)
+            if longer is not None:
+                row["expected_at_paper_size"] = longer.expected_l1_error * _BINS / len(data.states)
+        rows.append(row | {"model": FITTED, "reason": reason})
+    return rows
+
+
+def _about(rows: Sequence[Row], settings: Settings) -> list[str]:
+    sizes = dict.fromkeys((row["data"], row["records"], row["bins"]) for row in rows)
+    which = [f"{data}: {n:,} minutes, {bins} of {_BINS} bins of 200 W visited" for data, n, bins in sizes]
+    return [
+        f"Relative frequency histograms of one household's power, one chain. {'; '.join(which)}. The {FITTED}. "
+        f"{settings.trials} trials, seed {settings.seed}.",
+        "The paper's household is that of AMPds, two years, T ≈ 1,000,000. AMPds2 is of the same household; its errors "
+        "here are those of few records, so the last table says what each fitted chain needs at the paper's length.",
+    ]
+
+
+def _names(rows: Sequence[Row]) -> list[Any]:
+    return list(dict.fromkeys(row["data"] for row in rows))
+
+
+def _tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+    found = index(rows, "data", "epsilon", "mechanism")
+    header = ("mechanism", *(f"ε = {epsilon:g}" for epsilon in _EPSILONS))
+    tables: list[Table] = []
+    for data in _names(rows):
+        lines = [(c.title, *(_text(found[data, epsilon, c.name]) for epsilon in _EPSILONS)) for c in CHAIN_BOUNDS]
+        shown = f"expected (mean of {settings.trials} trials ± standard error; after post-processing)"
+        tables.append(Table(f"{data}: L1 error, {shown}", header, tuple(lines)))
+    lines: list[tuple[str, ...]] = []
+    for c in CHAIN_BOUNDS:
+        for data in _names(rows):
+            errors = [found[data, epsilon, c.name].get("expected_at_paper_size") for epsilon in _EPSILONS]
+            lines.append((f"{c.title}, {data}", *map(number, errors)))
+        if c.name in paper.POWER:
+            lines.append((f"{c.title}, paper", *(number(paper.POWER[c.name][epsilon]) for epsilon in _EPSILONS)))
+    title = f"Expected L1 error at T = {_PAPER_LENGTH:,} and {_BINS} bins, and what the paper printed"
+    return [*tables, Table(title, header, tuple(lines))]
+
+
+def _text(row: Row) -> str:
+    if row.get("expected_l1_error") is None:
+        return "N/A"
+    means = number(row["mean_l1_error"]), number(row["standard_error"]), number(row["valid_mean_l1_error"])
+    return f"{number(row['expected_l1_error'])} ({means[0]} ± {means[1]}; {means[2]})"
+
+
+def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
+    found, names = index(rows, "data", "epsilon", "mechanism"), _names(rows)
+    figure: Any = new_figure(1.5 + 4.2 * len(names), 4.6)
+    panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    for axes, data in zip(panels, names, strict=True):
+        for contender in CHAIN_BOUNDS:
+            errors = [found[data, epsilon, contender.name].get("expected_at_paper_size") for epsilon in _EPSILONS]
+            at = [i for i, error in enumerate(errors) if error is not None]
+            marks(axes, contender.name, [i - 0.08 for i in at], [errors[i] for i in at], label=contender.title)
+            printed = [paper.POWER.get(contender.name, {}).get(epsilon) for epsilon in _EPSILONS]
+            at = [i for i, error in enumerate(printed) if error is not None]
+            marks(axes, contender.name, [i + 0.08 for i in at], [printed[i] for i in at], hollow=True)
+        axes.set_yscale("log")
+        axes.set_xticks(range(len(_EPSILONS)), [f"ε = {epsilon:g}" for epsilon in _EPSILONS])
+        axes.set_xlim(-0.5, len(_EPSILONS) - 0.5)
+        axes.set_title(f"chain fitted to {data}", loc="left", parse_math=False)
+        clean(axes)
+    panels[0].set_ylabel(f"L1 error of {_BINS} shares, T = {_PAPER_LENGTH:,}")
+    title = (
+        "filled: expected, here; hollow: as the paper printed, for two years of AMPds. GK16 does not apply.\n"
+        f"The {FITTED}."
+    )
+    legend(figure, panels[0], title)
+    return figure
+
+
+TABLE_POWER = Experiment(
+    name="table-power",
+    title="Household electricity: errors of a histogram of power",
+    source="Section 5.2.2, table of L1 errors",
+    trials=20,
+    needs=("electricity",),
+    uses=("electricity",),
+    parts=_parts,
+    about=_about,
+    tables=_tables,
+    figure=_figure,
+)

@@ -1,0 +1,22 @@
+"""Colours and marks: the same mechanism looks the same in every picture, and all eyes can tell them apart.
+
+Colours are Okabe and Ito's; as shapes differ too, nothing rests on colour alone.
+"""
+
+__all__ = ["BLUE", "INK", "MARKS", "PALE"]
+
+BLUE, INK, PALE = "#0072B2", "#1a1a1a", "#9ecae1"
+
+MARKS = {
+    "entry-dp": ("#1a1a1a", "+"),
+    "participant-dp": ("#1a1a1a", "P"),
+    "group-dp": ("#8c8c8c", "X"),
+    "gk16": ("#D55E00", "s"),
+    "mqm-approx": ("#E69F00", "^"),
+    "mqm-exact": ("#009E73", "D"),
+    "markov-quilt": ("#1a1a1a", "d"),
+    "propagation": (BLUE, "o"),
+    "wasserstein": ("#CC79A7", "v"),
+    "exact-laplace": ("#56B4E9", "*"),
+}
+"""Colour and marker of every mechanism, by name."""
