@@ -55,8 +55,8 @@ _MOST_TRIALS = 1_000_000
 def reproduce_command(name: str, data_path: Path | None, trials: int | None, seed: int, folder: Path) -> None:
     """Run an experiment of the paper: its numbers as CSV, a table in Markdown, and a figure.
 
-    Noise is simulated, from a seed; nothing that is written here is a private release. Where a model is fitted to the
-    data it protects, as in the paper, the output says so. An interrupted run goes on where it was.
+    Noise is simulated, from a seed, and models are fitted to the data they protect, as in the paper: what is written
+    compares mechanisms, and is no private release of a table of yours. An interrupted run goes on where it was.
 
     \b
     Example:

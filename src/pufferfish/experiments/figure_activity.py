@@ -62,6 +62,7 @@ def _about(rows: Sequence[Row], settings: Settings) -> list[str]:
         f"Shares of records in each state, ε = {EPSILON:g}, gaps read as the paper does: bars are exact, marks the "
         f"means of {settings.trials} releases, lines from the least to the greatest of them, raw. Per group the "
         f"{FITTED}. Seed {settings.seed}.",
+        "What is exact here is as private as the data.",
     ]
 
 

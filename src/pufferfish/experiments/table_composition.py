@@ -90,8 +90,8 @@ def _rows(name: str, case: _Case, contender: Contender) -> list[Row]:
 
 def _about(rows: Sequence[Row], settings: Settings) -> list[str]:
     sentences = [
-        f"K releases of one histogram (of a count for the running example, T = 100), each calibrated by itself at "
-        f"ε = {_EPSILON:g}, and what a ledger kept by the same mechanism says they leak together; nothing is simulated.",
+        "K releases of one histogram (of a count for the running example, T = 100), each calibrated by itself at "
+        f"ε = {_EPSILON:g}, and what a ledger kept by the same mechanism says they leak together. No trials, no seed.",
         "Theorem 4.4 says at most Kε for quilts; a ledger says less, since a quilt's influence is paid only once. For "
         "leakage propagation Kε is no bound: in the running example K releases leak more.",
     ]
@@ -121,8 +121,8 @@ def _tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     header = ("data", "mechanism", *(f"K = {k}" for k in _RELEASES), f"GroupDP, K = {most}")
     leak = f"What K releases leak by the ledger, each calibrated at ε = {_EPSILON:g}; last, by group privacy"
     scale = (
-        f"Scale of each of K releases that leak ε = {_EPSILON:g} together by the ledger (in brackets: each calibrated at "
-        "ε/K, which for propagation need not be enough); last, by group privacy"
+        f"Scale of each of K releases that leak ε = {_EPSILON:g} together by the ledger (in brackets: calibrated at "
+        "ε/K each, which for propagation need not be enough); last, by group privacy"
     )
     return [Table(leak, header, tuple(leaks)), Table(scale, header, tuple(scales))]
 
