@@ -64,7 +64,7 @@ def clean(axes: Any) -> None:
 def legend(figure: Any, axes: Any, title: str, *, columns: int = 7) -> None:
     """Put what the marks mean under the figure."""
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(
+    box = figure.legend(
         handles,
         labels,
         title=title,
@@ -75,3 +75,4 @@ def legend(figure: Any, axes: Any, title: str, *, columns: int = 7) -> None:
         title_fontsize=9,
         labelcolor=INK,
     )
+    box.get_title().set_multialignment("center")

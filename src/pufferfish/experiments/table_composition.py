@@ -169,10 +169,8 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
     for axes in panels[::columns]:
         axes.set_ylabel("leak together, in nats")
     by_group: list[Any] = [found[name, _EXACT.name, _GROUP.name, 1]["leak_by_ledger"] for name in names]
-    title = (
-        f"K releases with the noise of MQMExact at ε = {_EPSILON:g} each; group privacy would say {number(min(by_group))}K and "
-        "more"
-    )
+    least = number(min(by_group))
+    title = f"K releases with the noise of MQMExact at ε = {_EPSILON:g} each; by group privacy {least}K or more"
     legend(figure, panels[0], f"{title}\nThe {FITTED}." if len(names) > 1 else title)
     return figure
 
