@@ -2,8 +2,9 @@
 # (but for Debian's python3-venv package, which scripts/setup.sh installs where it is missing and may).
 
 PY := .venv/bin/python
+DATA ?= ../shared/data
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench reproduce clean
 
 demo: .venv/ready  ## the main job on real data: a private histogram and its picture, in demo/
 	bash scripts/demo.sh
@@ -22,6 +23,14 @@ bench: .venv/ready  ## speed, as ratios to a plain reference in the same run
 	$(PY) benchmarks/law_mechanisms.py
 	$(PY) benchmarks/trees.py
 	$(PY) benchmarks/bounds.py
+
+reproduce: .venv/ready  ## the paper's tables and figures, into docs/ if the data sets are in DATA, else what needs none
+ifneq ($(wildcard $(DATA)/.),)
+	$(PY) -m pufferfish reproduce all --data $(DATA) --output docs/results
+	$(PY) scripts/fill_results.py
+else
+	$(PY) -m pufferfish reproduce all --output results
+endif
 
 .venv/ready: pyproject.toml scripts/setup.sh
 	bash scripts/setup.sh
