@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from pufferfish.data import Sequences, read_sequences
+from pufferfish.data.files import engine_errors
 from pufferfish.errors import DataError
 
 __all__ = [
@@ -86,40 +87,69 @@ class ActivityTable:
             If a column is missing.
         """
         frame = _load(self.path)
-        _need(frame, self.path, "subject", "state")
-        if self.states:
-            frame = frame.with_columns(pl.col("state").replace_strict(self.states, return_dtype=pl.String))
-        if {"day", "minute"} <= set(frame.columns):
-            minutes = pl.col("day").cast(pl.Int64) * 1440 + pl.col("minute")
-            return frame.with_columns((pl.datetime(2000, 1, 1) + pl.duration(minutes=minutes)).alias("time"))
-        _need(frame, self.path, "timestamp")
-        return frame.with_columns(pl.col("timestamp").alias("time"))
+        _need(frame, self.path, "subject", "state", *self._columns_of_groups())
+        with engine_errors(self.path.name):
+            if self.states:
+                frame = frame.with_columns(self._named(frame["state"]))
+            if {"day", "minute"} <= set(frame.columns):
+                minutes = pl.col("day").cast(pl.Int64) * 1440 + pl.col("minute").cast(pl.Float64)
+                return frame.with_columns((pl.datetime(2000, 1, 1) + pl.duration(minutes=minutes)).alias("time"))
+            _need(frame, self.path, "timestamp")
+            return frame.with_columns(pl.col("timestamp").alias("time"))
+
+    def _columns_of_groups(self) -> list[str]:
+        return [name for group in self.groups if group.rows is not None for name in group.rows.meta.root_names()]
+
+    def _named(self, states: pl.Series) -> pl.Series:
+        for state in states.drop_nulls().unique().sort().to_list():
+            if state not in self.states:
+                known = ", ".join(map(str, self.states))
+                raise DataError(f"column 'state' of {self.path} holds {state!r}, expected {known} or nothing")
+        return states.replace_strict(self.states, return_dtype=pl.String)
 
     def label(self, group: Group) -> str:
         """Return how a group is called beside those of other tables."""
         return self.title if group.rows is None else f"{self.title}, {group.title}"
 
     def groups_of(self, frame: pl.DataFrame) -> tuple[Group, ...]:
-        """Return the groups of participants."""
+        """Return the groups of participants.
+
+        Raises
+        ------
+        DataError
+            If a row belongs to none.
+        """
         if self.groups or "group" not in frame.columns:
             return self.groups or (Group("all"),)
-        names = frame["group"].cast(pl.String).drop_nulls().unique().sort()
+        with engine_errors(self.path.name):
+            names = frame["group"].cast(pl.String).unique().sort()
+        if not len(names):
+            raise DataError(f"{self.path} has no rows")
+        if lost := frame["group"].null_count():
+            raise DataError(
+                f"column 'group' of {self.path} has no group in {lost:,} of {len(frame):,} rows: drop these rows or "
+                "name their group"
+            )
         return tuple(Group(name, pl.col("group").cast(pl.String) == name) for name in names)
 
     def read(self, frame: pl.DataFrame, group: Group, gaps: Gaps) -> Sequences:
         """Read a group's rows as sequences; more than ten minutes between records are a gap, as in the paper."""
-        rows = frame if group.rows is None else frame.filter(group.rows)
+        with engine_errors(self.path.name):
+            rows = frame if group.rows is None else frame.filter(group.rows)
         kept = [name for name in _FILTERS if name in rows.columns]
-        found = read_sequences(
-            rows,
-            "state",
-            subject="subject",
-            time="time",
-            max_gap="10min",
-            where=" and ".join(kept) or None,
-            states=tuple(self.states.values()) or None,
-            gaps=gaps,
-        )
+        try:
+            found = read_sequences(
+                rows,
+                "state",
+                subject="subject",
+                time="time",
+                max_gap="10min",
+                where=" and ".join(kept) or None,
+                states=tuple(self.states.values()) or None,
+                gaps=gaps,
+            )
+        except DataError as error:
+            raise DataError(f"{self.label(group)}: {error}") from error
         return visited(replace(found, base=replace(found.base, source=self.path.name)))
 
 
@@ -258,9 +288,13 @@ def find_data(path: Path | None) -> DataSets:
     """
     if path is None:
         return DataSets()
-    if path.is_file():
+    try:
+        is_file, is_folder = path.is_file(), path.is_dir()
+    except (OSError, ValueError) as error:  # a name too long, or with a null character
+        raise DataError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    if is_file:
         return _own(path)
-    if not path.is_dir():
+    if not is_folder:
         raise DataError(f"there is no folder or file {path}: expected a folder with the data sets, or one table")
     sets = DataSets(
         tuple(
@@ -286,19 +320,17 @@ def _own(path: Path) -> DataSets:
         return DataSets(electricity=(PowerTable(title, path),))
     _need(frame, path, "subject", "state")
     table = ActivityTable(title, path)
-    table.load()
+    table.groups_of(table.load())
     return DataSets(activity=(table,))
 
 
 def _load(path: Path) -> pl.DataFrame:
     if not path.name.endswith(_KINDS):
         raise DataError(f"{path} is no table: expected a name that ends in {', '.join(_KINDS)}")
-    try:
+    with engine_errors(path.name):
         if path.suffix == ".parquet":
             return pl.read_parquet(path)
         return pl.read_csv(path, infer_schema_length=None, try_parse_dates=True)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
 
 
 def _need(frame: pl.DataFrame, path: Path, *names: str) -> None:

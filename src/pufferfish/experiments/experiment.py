@@ -16,7 +16,7 @@ from pufferfish.experiments.table import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FITTED", "Experiment", "Kind", "Part", "Row", "Settings", "index"]
+__all__ = ["FITTED", "Experiment", "Kind", "Part", "Row", "Settings", "index", "no_gk16"]
 
 Row = dict[str, str | float | int | None]
 """One line of the CSV file: names of columns to numbers, texts, or nothing."""
@@ -28,6 +28,12 @@ def index(rows: Sequence[Row], *columns: str) -> dict[Any, Row]:
     """Return rows by what they have in some columns: a tuple, or the value itself where it is one column."""
     keys = [tuple(row[name] for name in columns) for row in rows]
     return {key[0] if len(columns) == 1 else key: row for key, row in zip(keys, rows, strict=True)}
+
+
+def no_gk16(rows: Sequence[Row], sentence: str) -> str:
+    """Return a sentence that GK16 does not apply, where that is so for all rows, and nothing where it is not."""
+    applies = any(row.get("mechanism") == "gk16" and row.get("scale") is not None for row in rows)
+    return "" if applies else sentence
 
 
 FITTED = "model fitted to the private data: a comparison, not a guarantee"

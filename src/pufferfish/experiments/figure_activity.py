@@ -28,11 +28,13 @@ def _parts(settings: Settings) -> list[Part]:
 
 
 def _histograms(data: GroupData, settings: Settings) -> list[Row]:
-    chain, _ = data.chain()
+    chain, unfit = data.chain()
+    if chain is None:
+        return [{"data": data.label, "reason": unfit}]
     rows: list[Row] = []
     for contender in _SHOWN:
         records = data.lengths_for(contender, "independent")
-        found = None if chain is None else contender.calibrate(chain, records.length, Histogram(), EPSILON)[0]
+        found, _ = contender.calibrate(chain, records.length, Histogram(), EPSILON)
         if found is None:
             continue
         unit = float(found.linear.unit)
@@ -58,12 +60,19 @@ def _histograms(data: GroupData, settings: Settings) -> list[Row]:
 
 
 def _about(rows: Sequence[Row], settings: Settings) -> list[str]:
+    left_out = [f"{row['data']} is left out: {row['reason']}." for row in rows if row.get("reason")]
     return [
         f"Shares of records in each state, ε = {EPSILON:g}, gaps read as the paper does: bars are exact, marks the "
         f"means of {settings.trials} releases, lines from the least to the greatest of them, raw. Per group the "
         f"{FITTED}. Seed {settings.seed}.",
         "What is exact here is as private as the data.",
+        *left_out,
     ]
+
+
+def _shown(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of groups that have a chain."""
+    return [row for row in rows if "state" in row]
 
 
 def _groups(rows: Sequence[Row]) -> list[Any]:
@@ -71,6 +80,7 @@ def _groups(rows: Sequence[Row]) -> list[Any]:
 
 
 def _tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
+    rows = _shown(rows)
     header = ("group, state", "exact", *(c.title for c in _SHOWN))
     found = index(rows, "data", "state", "mechanism")
     lines: list[tuple[str, ...]] = []
@@ -87,10 +97,11 @@ def _range(row: Row | None) -> str:
 
 
 def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
+    rows = _shown(rows)
     groups = _groups(rows)
-    lines = -(-len(groups) // _COLUMNS)
+    lines, columns = max(1, -(-len(groups) // _COLUMNS)), max(1, min(_COLUMNS, len(groups)))
     figure: Any = new_figure(13, 3.2 * lines + 0.8)
-    panels = np.ravel(figure.subplots(lines, min(_COLUMNS, len(groups)), sharey=True, squeeze=False))
+    panels = np.ravel(figure.subplots(lines, columns, sharey=True, squeeze=False))
     for axes, data in zip(panels, groups, strict=False):
         of_group = [row for row in rows if row["data"] == data]
         states = list(dict.fromkeys(row["state"] for row in of_group))
@@ -108,7 +119,7 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
         clean(axes)
     for axes in panels[len(groups) :]:
         axes.set_axis_off()
-    for axes in panels[:: min(_COLUMNS, len(groups))]:
+    for axes in panels[::columns]:
         axes.set_ylabel("share of records")
     title = (
         f"ε = {EPSILON:g}; marks: mean of {settings.trials} releases, lines: all of them, cut at the frame.\n"

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -95,7 +94,7 @@ def run(
 def forget_parts(experiments: Iterable[Experiment], folder: Path) -> None:
     """Remove what was kept in case of an interruption."""
     for experiment in experiments:
-        for path in (folder / _UNFINISHED).glob(f"{experiment.name}.*.json"):
+        for path in (folder / _UNFINISHED).glob(f"{experiment.name}.*.msgpack"):
             path.unlink(missing_ok=True)
     try:
         (folder / _UNFINISHED).rmdir()
@@ -114,21 +113,17 @@ def _page(experiment: Experiment, about: list[str], tables: list[Table]) -> str:
 
 
 def _rows_of(part: Part, path: Path) -> list[Row]:
-    kept: Any = None
     try:
-        kept = msgspec.json.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError):
-        kept = None  # not done yet, or cut short
-    if isinstance(kept, list):
-        return kept  # pyright: ignore[reportUnknownVariableType]
-    rows = part.work()
-    write_whole(path, msgspec.json.encode(rows))
+        return msgspec.msgpack.decode(path.read_bytes(), type=list[Row])
+    except (OSError, msgspec.DecodeError):  # not done yet, or cut short
+        rows = part.work()
+    write_whole(path, msgspec.msgpack.encode(rows))  # JSON has no infinity
     return rows
 
 
 def _kept_at(folder: Path, experiment: Experiment, version: str, part: Part) -> Path:
     name = hashlib.sha256(f"{version}\0{part.key}".encode()).hexdigest()[:32]
-    return folder / _UNFINISHED / f"{experiment.name}.{name}.json"
+    return folder / _UNFINISHED / f"{experiment.name}.{name}.msgpack"
 
 
 def _version(experiment: Experiment, settings: Settings) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pufferfish.experiments import paper
 from pufferfish.experiments.activity import ACTIVITY_CONTENDERS, EPSILON, READINGS, group_parts, table_rows
 from pufferfish.experiments.drawing import clean, legend, marks, new_figure
-from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index
+from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, no_gk16
 from pufferfish.experiments.table import Table, number
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
     panels[0].invert_yaxis()
     title = (
         f"ε = {EPSILON:g}; gaps as in the paper. Filled: expected, here; hollow: as the paper printed.\n"
-        f"GK16 applies to none of the data. The {FITTED}."
+        f"{no_gk16(rows, 'GK16 applies to none of the data. ')}The {FITTED}."
     )
     legend(figure, panels[0], title)
     return figure

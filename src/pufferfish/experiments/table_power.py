@@ -7,7 +7,7 @@ from pufferfish.experiments import paper
 from pufferfish.experiments.contenders import CHAIN_BOUNDS
 from pufferfish.experiments.datasets import PowerTable
 from pufferfish.experiments.drawing import clean, legend, marks, new_figure
-from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index
+from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, no_gk16
 from pufferfish.experiments.sampling import summary, trial_errors
 from pufferfish.experiments.table import Table, number
 from pufferfish.fit import fit_chain
@@ -114,7 +114,8 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
         clean(axes)
     panels[0].set_ylabel(f"L1 error of {_BINS} shares, T = {_PAPER_LENGTH:,}")
     title = (
-        "filled: expected, here; hollow: as the paper printed, for two years of AMPds. GK16 does not apply.\n"
+        "filled: expected, here; hollow: as the paper printed, for two years of AMPds."
+        f"{no_gk16(rows, ' GK16 does not apply.')}\n"
         f"The {FITTED}."
     )
     legend(figure, panels[0], title)
