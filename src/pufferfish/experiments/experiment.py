@@ -16,7 +16,7 @@ from pufferfish.experiments.table import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FITTED", "Experiment", "Kind", "Part", "Row", "Settings", "index", "no_gk16"]
+__all__ = ["FITTED", "Experiment", "Kind", "Part", "Row", "Settings", "index", "names_of"]
 
 Row = dict[str, str | float | int | None]
 """One line of the CSV file: names of columns to numbers, texts, or nothing."""
@@ -30,10 +30,9 @@ def index(rows: Sequence[Row], *columns: str) -> dict[Any, Row]:
     return {key[0] if len(columns) == 1 else key: row for key, row in zip(keys, rows, strict=True)}
 
 
-def no_gk16(rows: Sequence[Row], sentence: str) -> str:
-    """Return a sentence that GK16 does not apply, where that is so for all rows, and nothing where it is not."""
-    applies = any(row.get("mechanism") == "gk16" and row.get("scale") is not None for row in rows)
-    return "" if applies else sentence
+def names_of(rows: Sequence[Row]) -> list[Any]:
+    """Return the names of the data in rows, each once."""
+    return list(dict.fromkeys(row["data"] for row in rows))
 
 
 FITTED = "model fitted to the private data: a comparison, not a guarantee"

@@ -7,7 +7,7 @@ import numpy as np
 
 from pufferfish.experiments.activity import ACTIVITY_CONTENDERS, EPSILON, GroupData, group_parts
 from pufferfish.experiments.drawing import clean, legend, new_figure
-from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index
+from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from pufferfish.experiments.sampling import discrete_laplace
 from pufferfish.experiments.table import Table
 from pufferfish.queries import Histogram
@@ -75,10 +75,6 @@ def _shown(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if "state" in row]
 
 
-def _groups(rows: Sequence[Row]) -> list[Any]:
-    return list(dict.fromkeys(row["data"] for row in rows))
-
-
 def _tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     rows = _shown(rows)
     header = ("group, state", "exact", *(c.title for c in _SHOWN))
@@ -98,7 +94,7 @@ def _range(row: Row | None) -> str:
 
 def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
     rows = _shown(rows)
-    groups = _groups(rows)
+    groups = names_of(rows)
     lines, columns = max(1, -(-len(groups) // _COLUMNS)), max(1, min(_COLUMNS, len(groups)))
     figure: Any = new_figure(13, 3.2 * lines + 0.8)
     panels = np.ravel(figure.subplots(lines, columns, sharey=True, squeeze=False))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pufferfish.experiments import paper
 from pufferfish.experiments.activity import ACTIVITY_CONTENDERS, EPSILON, READINGS, group_parts, table_rows
 from pufferfish.experiments.drawing import clean, legend, marks, new_figure
-from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, no_gk16
+from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from pufferfish.experiments.table import Table, number
 
 if TYPE_CHECKING:
@@ -34,10 +34,6 @@ def _about(rows: Sequence[Row], settings: Settings) -> list[str]:
     ]
 
 
-def _groups(rows: Sequence[Row]) -> list[Any]:
-    return list(dict.fromkeys(row["data"] for row in rows))
-
-
 def _by_cell(rows: Sequence[Row]) -> dict[Any, Row]:
     return index(rows, "data", "gaps", "task", "mechanism")
 
@@ -49,7 +45,7 @@ def _tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     for gaps in READINGS:
         for task in _TASKS:
             lines: list[tuple[str, ...]] = []
-            for data in _groups(rows):
+            for data in names_of(rows):
                 cells = [found[data, gaps, task, c.name] for c in ACTIVITY_CONTENDERS]
                 size = (f"{cells[0]['participants']:,}", f"{cells[0]['records']:,}")
                 lines.append((data, *size, *(_both(cell) for cell in cells)))
@@ -82,7 +78,7 @@ def _cost(rows: Sequence[Row]) -> Table:
     found = _by_cell(rows)
     chains = [c for c in ACTIVITY_CONTENDERS if c.name not in ("participant-dp", "gk16")]
     lines: list[tuple[str, ...]] = []
-    for data in _groups(rows):
+    for data in names_of(rows):
         cells: list[str] = []
         for contender in chains:
             paper_row = found[data, "independent", "aggregate", contender.name]
@@ -104,7 +100,7 @@ def _cost(rows: Sequence[Row]) -> Table:
 
 def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
     found = _by_cell(rows)
-    ours = _groups(rows)
+    ours = names_of(rows)
     names = [*ours, *(f"paper: {group}" for group in paper.ACTIVITY_GROUPS)]
     figure: Any = new_figure(10.5, 1.9 + 0.42 * len(names))
     panels = figure.subplots(1, 2, sharey=True)
@@ -126,8 +122,7 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
     panels[0].set_yticks(range(len(names)), names, parse_math=False)
     panels[0].invert_yaxis()
     title = (
-        f"ε = {EPSILON:g}; gaps as in the paper. Filled: expected, here; hollow: as the paper printed.\n"
-        f"{no_gk16(rows, 'GK16 applies to none of the data. ')}The {FITTED}."
+        f"ε = {EPSILON:g}; gaps as in the paper; filled: expected, here; hollow: as the paper printed\nThe {FITTED}."
     )
     legend(figure, panels[0], title)
     return figure

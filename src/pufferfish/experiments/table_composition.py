@@ -14,7 +14,7 @@ from pufferfish.data import Sequences
 from pufferfish.experiments.contenders import Contender, of_name
 from pufferfish.experiments.datasets import Gaps
 from pufferfish.experiments.drawing import clean, legend, marks, new_figure
-from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index
+from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from pufferfish.experiments.table import Table, number
 from pufferfish.fit import fit_chain
 from pufferfish.ledger import Ledger
@@ -107,17 +107,13 @@ def _about(rows: Sequence[Row], settings: Settings) -> list[str]:
     return sentences
 
 
-def _names(rows: Sequence[Row]) -> list[Any]:
-    return list(dict.fromkeys(row["data"] for row in rows))
-
-
 def _tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     found = index(rows, "data", "noise", "ledger", "releases")
     counts = tuple(f"K = {k}" for k in _RELEASES)
     same: list[tuple[str, ...]] = []
     own: list[tuple[str, ...]] = []
     scales: list[tuple[str, ...]] = []
-    for name in _names(rows):
+    for name in names_of(rows):
         for c in _LEDGERS:
             leaks = [found[name, _EXACT.name, c.name, k]["leak_by_ledger"] for k in _RELEASES]
             same.append((name, c.title, *map(number, leaks)))
@@ -147,7 +143,7 @@ def _tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
 
 
 def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
-    found, names = index(rows, "data", "noise", "ledger", "releases"), _names(rows)
+    found, names = index(rows, "data", "noise", "ledger", "releases"), names_of(rows)
     columns = min(5, len(names))
     lines = -(-len(names) // columns)
     figure: Any = new_figure(max(2.6 * columns, 6), 2.7 * lines + 1.1)

@@ -7,7 +7,7 @@ from pufferfish.experiments import paper
 from pufferfish.experiments.contenders import CHAIN_BOUNDS
 from pufferfish.experiments.datasets import PowerTable
 from pufferfish.experiments.drawing import clean, legend, marks, new_figure
-from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, no_gk16
+from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from pufferfish.experiments.sampling import summary, trial_errors
 from pufferfish.experiments.table import Table, number
 from pufferfish.fit import fit_chain
@@ -65,21 +65,17 @@ def _about(rows: Sequence[Row], settings: Settings) -> list[str]:
     ]
 
 
-def _names(rows: Sequence[Row]) -> list[Any]:
-    return list(dict.fromkeys(row["data"] for row in rows))
-
-
 def _tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     found = index(rows, "data", "epsilon", "mechanism")
     header = ("mechanism", *(f"ε = {epsilon:g}" for epsilon in _EPSILONS))
     tables: list[Table] = []
-    for data in _names(rows):
+    for data in names_of(rows):
         lines = [(c.title, *(_text(found[data, epsilon, c.name]) for epsilon in _EPSILONS)) for c in CHAIN_BOUNDS]
         shown = f"expected (mean of {settings.trials} trials ± standard error; after post-processing)"
         tables.append(Table(f"{data}: L1 error, {shown}", header, tuple(lines)))
     lines: list[tuple[str, ...]] = []
     for c in CHAIN_BOUNDS:
-        for data in _names(rows):
+        for data in names_of(rows):
             errors = [found[data, epsilon, c.name].get("expected_at_paper_size") for epsilon in _EPSILONS]
             lines.append((f"{c.title}, {data}", *map(number, errors)))
         if c.name in paper.POWER:
@@ -96,7 +92,7 @@ def _text(row: Row) -> str:
 
 
 def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
-    found, names = index(rows, "data", "epsilon", "mechanism"), _names(rows)
+    found, names = index(rows, "data", "epsilon", "mechanism"), names_of(rows)
     figure: Any = new_figure(1.5 + 4.2 * len(names), 4.6)
     panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
     for axes, data in zip(panels, names, strict=True):
@@ -113,11 +109,7 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
         axes.set_title(f"chain fitted to {data}", loc="left", parse_math=False)
         clean(axes)
     panels[0].set_ylabel(f"L1 error of {_BINS} shares, T = {_PAPER_LENGTH:,}")
-    title = (
-        "filled: expected, here; hollow: as the paper printed, for two years of AMPds."
-        f"{no_gk16(rows, ' GK16 does not apply.')}\n"
-        f"The {FITTED}."
-    )
+    title = f"filled: expected, here; hollow: as the paper printed, for two years of AMPds\nThe {FITTED}."
     legend(figure, panels[0], title)
     return figure
 

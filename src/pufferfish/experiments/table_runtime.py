@@ -16,7 +16,7 @@ from pufferfish.errors import ModelError
 from pufferfish.experiments import paper
 from pufferfish.experiments.contenders import CHAIN_BOUNDS, FOR_ONE_QUERY, Contender
 from pufferfish.experiments.drawing import clean, legend, marks, new_figure
-from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index
+from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from pufferfish.experiments.table import Table, number
 from pufferfish.fit import fit_chain
 from pufferfish.models import MarkovChain
@@ -128,13 +128,9 @@ def _about(rows: Sequence[Row], settings: Settings) -> list[str]:
     return sentences
 
 
-def _names(rows: Sequence[Row]) -> list[Any]:
-    return list(dict.fromkeys(row["data"] for row in rows))
-
-
 def _tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     found = {key: row.get("seconds") for key, row in index(rows, "data", "mechanism").items()}
-    lines = [(name, *(number(found[name, c.name]) for c in _CONTENDERS)) for name in _names(rows)]
+    lines = [(name, *(number(found[name, c.name]) for c in _CONTENDERS)) for name in names_of(rows)]
     for i, name in enumerate(paper.RUNTIME_DATA):
         printed = [paper.RUNTIME.get(c.name) for c in _CONTENDERS]
         lines.append((f"paper: {name}", *("" if n is None else number(n[i]) for n in printed)))
@@ -142,7 +138,7 @@ def _tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
 
 
 def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
-    names = _names(rows)
+    names = names_of(rows)
     found = {key: row.get("seconds") for key, row in index(rows, "data", "mechanism").items()}
     labels = [*names, *(f"paper: {name}" for name in paper.RUNTIME_DATA)]
     figure: Any = new_figure(9, 1.8 + 0.38 * len(labels))
