@@ -52,11 +52,10 @@ def activity(path: Path) -> Path:
 
 
 def household(path: Path) -> Path:
-    """Write two days of the real household, in fewer bins: watts over four, up to six bins."""
+    """Write every twentieth minute of the real household, in five bins: a chain that forgets fast is done fast."""
     with gzip.open(HOUSEHOLD, "rt") as file:
-        rows = list(csv.DictReader(file))[:2880]
-    lines = ["timestamp,watts", *(f"{row['timestamp']},{min(int(row['watts']) // 4, 900)}" for row in rows)]
-    path.write_text("\n".join(lines) + "\n")
+        rows = list(csv.DictReader(file))[::20]
+    path.write_text("\n".join(["watts", *(str(min(int(row["watts"]) // 3, 900)) for row in rows)]) + "\n")
     return path
 
 
