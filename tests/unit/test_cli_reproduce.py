@@ -80,8 +80,8 @@ COLUMNS = {
         *(*ERRORS, "expected_at_paper_size", "model", "reason"),
     ],
     "table-composition": [
-        *("data", "mechanism", "releases", "scale_of_each", "leak_by_ledger", "k_epsilon", "leak_by_group_dp"),
-        *("scale_within_epsilon", "scale_at_epsilon_over_k", "group_dp_scale_within_epsilon", "model"),
+        *("data", "noise", "scale_of_each", "ledger", "releases", "leak_by_ledger", "k_epsilon"),
+        *("scale_within_epsilon", "scale_at_epsilon_over_k", "model"),
     ],
 }
 CASES = [(n, k) for n in COLUMNS for k in ("activity", "electricity") if k in BY_NAME[n].uses]
@@ -132,18 +132,18 @@ def test_groups_of_the_activity_table(outputs: dict[tuple[str, str], tuple[Path,
     rows = rows_of(outputs["table-activity", "activity"][0], "table-activity")
     sizes = {(row["data"], row["gaps"], row["participants"], row["records"], row["longest_chain"]) for row in rows}
     assert sizes == {
-        ("people, old", "independent", "2", "220", "50"),
-        ("people, old", "unobserved", "2", "220", "110"),
-        ("people, young", "independent", "1", "110", "50"),
-        ("people, young", "unobserved", "1", "110", "110"),
+        ("people.csv, old", "independent", "2", "220", "50"),
+        ("people.csv, old", "unobserved", "2", "220", "110"),
+        ("people.csv, young", "independent", "1", "110", "50"),
+        ("people.csv, young", "unobserved", "1", "110", "110"),
     }
     found = {(row["data"], row["gaps"], row["task"], row["mechanism"]): row for row in rows}
     assert len(found) == len(rows) == 2 * 2 * 2 * 6
-    group = found["people, old", "unobserved", "aggregate", "group-dp"]
+    group = found["people.csv, old", "unobserved", "aggregate", "group-dp"]
     assert float(group["scale"]) == pytest.approx(2 * 110 / 220)
-    propagation = found["people, old", "independent", "aggregate", "propagation"]
+    propagation = found["people.csv, old", "independent", "aggregate", "propagation"]
     assert float(propagation["leaks_with_unobserved_gaps"]) >= 1
-    reason = found["people, old", "independent", "individual", "participant-dp"]["reason"]
+    reason = found["people.csv, old", "independent", "individual", "participant-dp"]["reason"]
     assert "nothing of their own" in reason
 
 

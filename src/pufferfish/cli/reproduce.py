@@ -158,4 +158,6 @@ def _print_results(experiment: Experiment, found: Results, *, first: bool) -> No
         for row in table.rows:
             shown.add_row(*(Text(printable(cell)) for cell in row))
         print_table(shown)
+    for sentence in ("", *found.reasons):
+        click.echo(printable(sentence))
     click.echo(f"written: {', '.join(str(path) for path in found.written)}")

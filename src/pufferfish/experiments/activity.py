@@ -11,12 +11,10 @@ import numpy as np
 
 from pufferfish.calibration import Calibration
 from pufferfish.data import Sequences
-from pufferfish.errors import ModelError
-from pufferfish.experiments.contenders import CHAIN_BOUNDS, PARTICIPANT, Contender
+from pufferfish.experiments.contenders import CHAIN_BOUNDS, PARTICIPANT, Contender, fitted
 from pufferfish.experiments.datasets import ActivityTable, Gaps, Group, one_by_one
 from pufferfish.experiments.experiment import FITTED, Part, Row, Settings
 from pufferfish.experiments.sampling import Errors, summary, trial_errors
-from pufferfish.fit import fit_chain
 from pufferfish.mechanisms import InfluenceBound
 from pufferfish.models import MarkovChain
 from pufferfish.queries import Histogram
@@ -53,10 +51,7 @@ class GroupData:
 
     def chain(self) -> tuple[MarkovChain | None, str | None]:
         """Return the fitted chain, or why there is none."""
-        try:
-            return fit_chain(self.together), None
-        except ModelError as error:
-            return None, str(error)
+        return fitted(self.together)
 
     def lengths_for(self, contender: Contender, gaps: Gaps) -> Sequences:
         """Return the records in the chains that a mechanism is about: a participant's are one, whatever the gaps."""

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pufferfish.calibration import Calibration
-from pufferfish.errors import NotApplicableError
+from pufferfish.data import Sequences
+from pufferfish.errors import ModelError, NotApplicableError
+from pufferfish.fit import fit_chain
 from pufferfish.mechanisms import (
     GK16,
     ExactLaplace,
@@ -17,9 +19,10 @@ from pufferfish.mechanisms import (
     ParticipantDP,
     Wasserstein,
 )
+from pufferfish.models import MarkovChain
 from pufferfish.queries import Query
 
-__all__ = ["CHAIN_BOUNDS", "FOR_ONE_QUERY", "PARTICIPANT", "Contender", "of_name"]
+__all__ = ["CHAIN_BOUNDS", "FOR_ONE_QUERY", "PARTICIPANT", "Contender", "fitted", "of_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,11 @@ class Contender:
         try:
             return self.make(theta, length).calibrate(query, epsilon), None
         except NotApplicableError as error:
-            return None, str(error).removeprefix(f"{self.title} does not apply: ")
+            return None, self.why(error)
+
+    def why(self, error: Exception) -> str:
+        """Return the reason of an error, without the mechanism's name."""
+        return str(error).removeprefix(f"{self.title} does not apply: ")
 
 
 def _algorithm_4(theta: Any, length: Any) -> MQMApprox:
@@ -70,6 +77,14 @@ CHAIN_BOUNDS = (
 
 FOR_ONE_QUERY = (_plain(Wasserstein), _plain(ExactLaplace))
 """Mechanisms that look at the law of one query."""
+
+
+def fitted(data: Sequences) -> tuple[MarkovChain | None, str | None]:
+    """Return the stationary chain fitted to the data, or why there is none."""
+    try:
+        return fit_chain(data), None
+    except ModelError as error:
+        return None, str(error)
 
 
 def of_name(name: str) -> Contender:

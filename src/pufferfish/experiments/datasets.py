@@ -315,7 +315,7 @@ def find_data(path: Path | None) -> DataSets:
 
 def _own(path: Path) -> DataSets:
     frame = _load(path)
-    title = path.name.split(".")[0]
+    title = path.name
     if "watts" in frame.columns:
         return DataSets(electricity=(PowerTable(title, path),))
     _need(frame, path, "subject", "state")

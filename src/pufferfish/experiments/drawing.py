@@ -1,11 +1,11 @@
 """What the figures of the experiments share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pufferfish.report.palette import INK, MARKS
 
-__all__ = ["clean", "legend", "marks", "new_figure", "series"]
+__all__ = ["clean", "legend", "logarithmic", "marks", "new_figure", "series"]
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -61,9 +61,18 @@ def clean(axes: Any) -> None:
     axes.set_axisbelow(True)
 
 
-def legend(figure: Any, axes: Any, title: str, *, columns: int = 7) -> None:
-    """Put what the marks mean under the figure."""
-    handles, labels = axes.get_legend_handles_labels()
+def logarithmic(axes: Any, which: str) -> None:
+    """Make the x or the y axis logarithmic; minor ticks go without labels, which would overlap."""
+    from matplotlib.ticker import NullFormatter
+
+    axes.set(**{f"{which}scale": "log"})
+    getattr(axes, f"{which}axis").set_minor_formatter(NullFormatter())
+
+
+def legend(figure: Any, panels: Iterable[Any], title: str, *, columns: int = 7) -> None:
+    """Put what the marks of all panels mean under the figure."""
+    found = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    handles, labels = list(found.values()), list(found)
     box = figure.legend(
         handles,
         labels,

@@ -121,7 +121,7 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
         f"ε = {EPSILON:g}; marks: mean of {settings.trials} releases, lines: all of them, cut at the frame.\n"
         f"The {FITTED}."
     )
-    legend(figure, panels[0], title)
+    legend(figure, panels, title)
     return figure
 
 

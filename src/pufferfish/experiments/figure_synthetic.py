@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pufferfish.errors import NotApplicableError
 from pufferfish.experiments.contenders import CHAIN_BOUNDS, FOR_ONE_QUERY
-from pufferfish.experiments.drawing import clean, legend, new_figure, series
+from pufferfish.experiments.drawing import clean, legend, logarithmic, new_figure, series
 from pufferfish.experiments.experiment import Experiment, Part, Row, Settings
 from pufferfish.experiments.sampling import summary, trial_errors
 from pufferfish.experiments.table import Table, number
@@ -132,7 +132,7 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
                 label=contender.title,
             )
         axes.axvline(gk16_starts(), color="0.35", linestyle=(0, (4, 3)), linewidth=1)
-        axes.set_yscale("log")
+        logarithmic(axes, "y")
         axes.set_xlabel("α, where Θ = [α, 1 − α]")
         axes.set_title(f"ε = {epsilon:g}", loc="left")
         clean(axes)
@@ -148,7 +148,7 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
         fontsize=8,
         color="0.35",
     )
-    legend(figure, panels[0], f"lines: expected; marks: mean of {settings.trials} trials")
+    legend(figure, panels, f"lines: expected; marks: mean of {settings.trials} trials")
     return figure
 
 

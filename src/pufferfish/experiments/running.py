@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 import pufferfish.errors
+from pufferfish.experiments.contenders import of_name
 from pufferfish.experiments.experiment import Experiment, Part, Row, Settings
 from pufferfish.experiments.table import Table, csv_of
 from pufferfish.files import check_writable, write_whole
@@ -33,12 +34,15 @@ class Results:
         What was done.
     tables : tuple of Table
         What to read.
+    reasons : tuple of str
+        Why mechanisms did not apply where they did not.
     written : tuple of Path
         The CSV file, the page in Markdown, and the figure.
     """
 
     about: tuple[str, ...]
     tables: tuple[Table, ...]
+    reasons: tuple[str, ...]
     written: tuple[Path, ...]
 
 
@@ -83,12 +87,12 @@ def run(
         if on_part is not None:
             on_part(i, len(parts), part.key)
         rows += _rows_of(part, _kept_at(folder, experiment, version, part))
-    about, tables = experiment.about(rows, settings), experiment.tables(rows, settings)
+    about, tables, reasons = experiment.about(rows, settings), experiment.tables(rows, settings), _reasons(rows)
     numbers, page, picture = _targets(experiment, folder)
     write_whole(numbers, csv_of(rows))
     save_figure(experiment.figure(rows, settings), picture)
-    write_whole(page, _page(experiment, about, tables).encode())
-    return Results(tuple(about), tuple(tables), (numbers, page, picture))
+    write_whole(page, _page(experiment, about, tables, reasons).encode())
+    return Results(tuple(about), tuple(tables), tuple(reasons), (numbers, page, picture))
 
 
 def forget_parts(experiments: Iterable[Experiment], folder: Path) -> None:
@@ -106,9 +110,25 @@ def _targets(experiment: Experiment, folder: Path) -> tuple[Path, Path, Path]:
     return tuple(folder / f"{experiment.name}{suffix}" for suffix in (".csv", ".md", ".png"))  # pyright: ignore[reportReturnType]
 
 
-def _page(experiment: Experiment, about: list[str], tables: list[Table]) -> str:
+def _reasons(rows: list[Row]) -> list[str]:
+    """Return a sentence for every mechanism that was N/A somewhere, with the first reason."""
+    first: dict[str, tuple[Row, int]] = {}
+    for row in rows:
+        title = row.get("mechanism", row.get("ledger"))
+        if row.get("reason") and isinstance(title, str):
+            found, times = first.get(title, (row, 0))
+            first[title] = found, times + 1
+    sentences: list[str] = []
+    for name, (row, times) in first.items():
+        where = f" for {row['data']}" if "data" in row else ""
+        more = f" (all {times} reasons are in the CSV file)" if times > 1 else ""
+        sentences.append(f"N/A: {of_name(name).title}{where}: {row['reason']}{more}.")
+    return sentences
+
+
+def _page(experiment: Experiment, about: list[str], tables: list[Table], reasons: list[str]) -> str:
     picture = f"![{experiment.title}]({experiment.name}.png)"
-    blocks = [f"# {experiment.title}", *about, picture, *(table.markdown() for table in tables)]
+    blocks = [f"# {experiment.title}", *about, picture, *(table.markdown() for table in tables), *reasons]
     return "\n\n".join(blocks) + "\n"
 
 

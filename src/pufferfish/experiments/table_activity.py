@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from pufferfish.experiments import paper
 from pufferfish.experiments.activity import ACTIVITY_CONTENDERS, EPSILON, READINGS, group_parts, table_rows
-from pufferfish.experiments.drawing import clean, legend, marks, new_figure
+from pufferfish.experiments.drawing import clean, legend, logarithmic, marks, new_figure
 from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from pufferfish.experiments.table import Table, number
 
@@ -114,7 +114,7 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
             printed = [i for i, value in enumerate(numbers) if value is not None]
             at = [len(ours) + i for i in printed]
             marks(axes, contender.name, [numbers[i] for i in printed], at, hollow=True)
-        axes.set_xscale("log")
+        logarithmic(axes, "x")
         axes.set_xlabel("L1 error (expected)")
         axes.set_title(f"{task} task", loc="left")
         axes.axhline(len(ours) - 0.5, color="0.7", linewidth=0.8)
@@ -124,7 +124,7 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
     title = (
         f"ε = {EPSILON:g}; gaps as in the paper; filled: expected, here; hollow: as the paper printed\nThe {FITTED}."
     )
-    legend(figure, panels[0], title)
+    legend(figure, panels, title)
     return figure
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pufferfish.data import Sequences
+from pufferfish.errors import ModelError, NotApplicableError
 from pufferfish.experiments.contenders import Contender, of_name
 from pufferfish.experiments.datasets import Gaps
 from pufferfish.experiments.drawing import clean, legend, marks, new_figure
@@ -53,7 +54,7 @@ def _parts(settings: Settings) -> list[Part]:
     return [
         Part(
             f"{name}: noise of {noise.title}, ledger of {ledger.title}",
-            lambda name=name, case=case, noise=noise, ledger=ledger: _rows(name, case(), noise, ledger),
+            lambda name=name, case=case, noise=noise, ledger=ledger: _rows(name, case, noise, ledger),
         )
         for name, case in cases.items()
         for noise, ledger in _PAIRS
@@ -69,8 +70,13 @@ def _fitted(read: Callable[[Gaps], Sequences]) -> _Case:
     return _Case(fit_chain(data), data.length, Histogram(), fitted=True)
 
 
-def _rows(name: str, case: _Case, noise: Contender, keeper: Contender) -> list[Row]:
-    calibrating, bound = noise.make(case.chain, case.length), keeper.make(case.chain, case.length)
+def _rows(name: str, read: Callable[[], _Case], noise: Contender, keeper: Contender) -> list[Row]:
+    try:
+        case = read()
+        calibrating, bound = noise.make(case.chain, case.length), keeper.make(case.chain, case.length)
+    except (ModelError, NotApplicableError) as error:
+        why: Row = {"data": name, "noise": noise.name, "ledger": keeper.name, "reason": keeper.why(error)}
+        return [why | {"releases": k} for k in _RELEASES]
     assert isinstance(bound, InfluenceBound)
     found = calibrating.calibrate(case.query, _EPSILON)
     ledger = Ledger(bound, budget=_UNLIMITED)
@@ -115,13 +121,12 @@ def _tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     scales: list[tuple[str, ...]] = []
     for name in names_of(rows):
         for c in _LEDGERS:
-            leaks = [found[name, _EXACT.name, c.name, k]["leak_by_ledger"] for k in _RELEASES]
+            leaks = [found[name, _EXACT.name, c.name, k].get("leak_by_ledger") for k in _RELEASES]
             same.append((name, c.title, *map(number, leaks)))
         for c in _OWN:
             cells = [found[name, c.name, c.name, k] for k in _RELEASES]
-            each = [f"{number(v['scale_within_epsilon'])} ({number(v['scale_at_epsilon_over_k'])})" for v in cells]
-            own.append((name, c.title, *(number(v["leak_by_ledger"]) for v in cells)))
-            scales.append((name, c.title, *each))
+            own.append((name, c.title, *(number(v.get("leak_by_ledger")) for v in cells)))
+            scales.append((name, c.title, *map(_two_scales, cells)))
     return [
         Table(
             f"What K releases with the noise of MQMExact at ε = {_EPSILON:g} leak together, by three ledgers",
@@ -142,6 +147,12 @@ def _tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
     ]
 
 
+def _two_scales(row: Row) -> str:
+    if "reason" in row:
+        return "N/A"
+    return f"{number(row['scale_within_epsilon'])} ({number(row['scale_at_epsilon_over_k'])})"
+
+
 def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
     found, names = index(rows, "data", "noise", "ledger", "releases"), names_of(rows)
     columns = min(5, len(names))
@@ -152,8 +163,9 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
         together = [k * _EPSILON for k in _RELEASES]
         axes.plot(_RELEASES, together, color="0.35", linestyle=(0, (4, 3)), linewidth=1, label="Kε (Theorem 4.4)")
         for contender in (_EXACT, _PROPAGATION):
-            leaks = [found[name, _EXACT.name, contender.name, k]["leak_by_ledger"] for k in _RELEASES]
-            marks(axes, contender.name, _RELEASES, leaks, label=f"ledger of {contender.title}")
+            leaks = [found[name, _EXACT.name, contender.name, k].get("leak_by_ledger") for k in _RELEASES]
+            known = [] if None in leaks else leaks
+            marks(axes, contender.name, _RELEASES[: len(known)], known, label=f"ledger of {contender.title}")
         axes.set_title(name, loc="left", fontsize=9, parse_math=False)
         axes.set_xticks(_RELEASES)
         clean(axes)
@@ -164,10 +176,10 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
         axes.xaxis.set_tick_params(labelbottom=True)
     for axes in panels[::columns]:
         axes.set_ylabel("leak together, in nats")
-    by_group: list[Any] = [found[name, _EXACT.name, _GROUP.name, 1]["leak_by_ledger"] for name in names]
-    least = number(min(by_group))
+    by_group: list[Any] = [found[name, _EXACT.name, _GROUP.name, 1].get("leak_by_ledger") for name in names]
+    least = number(min(leak for leak in by_group if leak is not None))
     title = f"K releases with the noise of MQMExact at ε = {_EPSILON:g} each; by group privacy {least}K or more"
-    legend(figure, panels[0], f"{title}\nThe {FITTED}." if len(names) > 1 else title)
+    legend(figure, panels, f"{title}\nThe {FITTED}." if len(names) > 1 else title)
     return figure
 
 

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pufferfish.experiments import paper
-from pufferfish.experiments.contenders import CHAIN_BOUNDS
+from pufferfish.experiments.contenders import CHAIN_BOUNDS, fitted
 from pufferfish.experiments.datasets import PowerTable
-from pufferfish.experiments.drawing import clean, legend, marks, new_figure
+from pufferfish.experiments.drawing import clean, legend, logarithmic, marks, new_figure
 from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from pufferfish.experiments.sampling import summary, trial_errors
 from pufferfish.experiments.table import Table, number
-from pufferfish.fit import fit_chain
 from pufferfish.queries import Histogram
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def _parts(settings: Settings) -> list[Part]:
 
 def _cells(table: PowerTable, epsilon: float, settings: Settings) -> list[Row]:
     data = table.read()
-    chain = fit_chain(data)
+    chain, unfit = fitted(data)
     rows: list[Row] = []
     for contender in CHAIN_BOUNDS:
         row: Row = {
@@ -42,6 +41,9 @@ def _cells(table: PowerTable, epsilon: float, settings: Settings) -> list[Row]:
             "epsilon": epsilon,
             "mechanism": contender.name,
         }
+        if chain is None:
+            rows.append(row | {"reason": unfit})
+            continue
         found, reason = contender.calibrate(chain, data.length, Histogram(), epsilon)
         if found is not None:
             rng = settings.stream("power", table.title, epsilon, contender.name)
@@ -103,14 +105,14 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
             printed = [paper.POWER.get(contender.name, {}).get(epsilon) for epsilon in _EPSILONS]
             at = [i for i, error in enumerate(printed) if error is not None]
             marks(axes, contender.name, [i + 0.08 for i in at], [printed[i] for i in at], hollow=True)
-        axes.set_yscale("log")
+        logarithmic(axes, "y")
         axes.set_xticks(range(len(_EPSILONS)), [f"ε = {epsilon:g}" for epsilon in _EPSILONS])
         axes.set_xlim(-0.5, len(_EPSILONS) - 0.5)
         axes.set_title(f"chain fitted to {data}", loc="left", parse_math=False)
         clean(axes)
     panels[0].set_ylabel(f"L1 error of {_BINS} shares, T = {_PAPER_LENGTH:,}")
     title = f"filled: expected, here; hollow: as the paper printed, for two years of AMPds\nThe {FITTED}."
-    legend(figure, panels[0], title)
+    legend(figure, panels, title)
     return figure
 
 

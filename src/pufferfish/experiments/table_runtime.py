@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.data import Sequences
-from pufferfish.errors import ModelError
 from pufferfish.experiments import paper
-from pufferfish.experiments.contenders import CHAIN_BOUNDS, FOR_ONE_QUERY, Contender
-from pufferfish.experiments.drawing import clean, legend, marks, new_figure
+from pufferfish.experiments.contenders import CHAIN_BOUNDS, FOR_ONE_QUERY, Contender, fitted
+from pufferfish.experiments.drawing import clean, legend, logarithmic, marks, new_figure
 from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from pufferfish.experiments.table import Table, number
-from pufferfish.fit import fit_chain
 from pufferfish.models import MarkovChain
 from pufferfish.queries import Histogram, Mean, Query
 
@@ -69,12 +67,7 @@ def _synthetic(contender: Contender) -> Row:
 
 def _of_data(name: str, data: Sequences) -> list[Row]:
     rows: list[Row] = []
-    chain: MarkovChain | None = None
-    unfit: str | None = None
-    try:
-        chain = fit_chain(data)
-    except ModelError as error:
-        unfit = str(error)
+    chain, unfit = fitted(data)
     for contender in _CONTENDERS:
         row: Row = {
             "data": name,
@@ -149,14 +142,14 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
         printed = paper.RUNTIME.get(contender.name, ())
         at = [i for i, value in enumerate(printed) if value is not None]
         marks(axes, contender.name, [printed[i] for i in at], [len(names) + i for i in at], hollow=True)
-    axes.set_xscale("log")
+    logarithmic(axes, "x")
     axes.set_xlabel("seconds to compute the scale")
     axes.set_yticks(range(len(labels)), labels, parse_math=False)
     axes.invert_yaxis()
     axes.axhline(len(names) - 0.5, color="0.7", linewidth=0.8)
     clean(axes)
     title = "filled: here; hollow: as the paper printed, on other hardware"
-    legend(figure, axes, f"{title}\nThe {FITTED}." if len(names) > 1 else title, columns=4)
+    legend(figure, [axes], f"{title}\nThe {FITTED}." if len(names) > 1 else title, columns=4)
     return figure
 
 
