@@ -19,10 +19,9 @@ from pufferfish.experiments import (
     Experiment,
     Results,
     Settings,
-    check_targets,
     find_data,
-    forget_parts,
     run,
+    workplace,
 )
 from pufferfish.report.plot import require_matplotlib
 
@@ -77,17 +76,17 @@ def reproduce_command(name: str, data_path: Path | None, trials: int | None, see
     if data.missing:
         click.echo(f"not in {printable(str(data_path))}, so left out: {', '.join(data.missing)}", err=True)
     chosen = _possible(EXPERIMENTS, data) if name == _ALL else [_with_data(_BY_NAME[name], data, data_path)]
-    check_targets(chosen, folder)
-    for i, experiment in enumerate(chosen):
-        settings = Settings(seed, trials or experiment.trials, data)
-        try:
-            with _bars(experiment) as on_part:
-                found = run(experiment, settings, folder, on_part)
-        except KeyboardInterrupt:
-            click.echo(f"interrupted: what is done is kept in {folder}; the same command goes on from there", err=True)
-            raise
-        _print_results(experiment, found, first=i == 0)
-    forget_parts(chosen, folder)
+    with workplace(chosen, folder):
+        for i, experiment in enumerate(chosen):
+            settings = Settings(seed, trials or experiment.trials, data)
+            try:
+                with _bars(experiment) as on_part:
+                    found = run(experiment, settings, folder, on_part)
+            except KeyboardInterrupt:
+                kept = f"interrupted: what is done is kept in {folder}; the same command goes on from there"
+                click.echo(kept, err=True)
+                raise
+            _print_results(experiment, found, first=i == 0)
 
 
 def _print_list() -> None:

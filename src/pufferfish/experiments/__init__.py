@@ -4,7 +4,7 @@ from pufferfish.experiments.datasets import DataSets, find_data
 from pufferfish.experiments.experiment import Experiment, Settings
 from pufferfish.experiments.figure_activity import FIGURE_ACTIVITY
 from pufferfish.experiments.figure_synthetic import FIGURE_SYNTHETIC
-from pufferfish.experiments.running import Results, check_targets, forget_parts, run
+from pufferfish.experiments.running import Results, run, workplace
 from pufferfish.experiments.table_activity import TABLE_ACTIVITY
 from pufferfish.experiments.table_composition import TABLE_COMPOSITION
 from pufferfish.experiments.table_power import TABLE_POWER
@@ -16,10 +16,9 @@ __all__ = [
     "Experiment",
     "Results",
     "Settings",
-    "check_targets",
     "find_data",
-    "forget_parts",
     "run",
+    "workplace",
 ]
 
 EXPERIMENTS: tuple[Experiment, ...] = (

@@ -5,23 +5,28 @@ package's own source. Results are written whole, at the end.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable
+import shutil
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import msgspec
+from filelock import FileLock, Timeout
 
 import pufferfish.errors
+from pufferfish.errors import RecordError
 from pufferfish.experiments.contenders import of_name
 from pufferfish.experiments.experiment import Experiment, Part, Row, Settings
 from pufferfish.experiments.table import Table, csv_of
 from pufferfish.files import check_writable, write_whole
 from pufferfish.report.plot import save_figure
 
-__all__ = ["Results", "check_targets", "forget_parts", "run"]
+__all__ = ["Results", "run", "workplace"]
 
 _UNFINISHED = ".unfinished"
+_LOCK = "lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +51,42 @@ class Results:
     written: tuple[Path, ...]
 
 
-def check_targets(experiments: Iterable[Experiment], folder: Path) -> None:
-    """Make the folder, and refuse what could not be written, before anything is computed.
+@contextmanager
+def workplace(experiments: Sequence[Experiment], folder: Path) -> Generator[None]:
+    """Make the folder and keep other runs out of it; once all experiments are done, forget their kept parts.
+
+    Parameters
+    ----------
+    experiments : sequence of Experiment
+        What will be written.
+    folder : Path
+        Where; made if it is not there.
 
     Raises
     ------
     RecordError
-        If a file could not be written.
+        If something could not be written, or another run is at work there; nothing is computed then.
     """
+    kept = folder / _UNFINISHED
+    lock = FileLock(kept / _LOCK, timeout=0)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / _UNFINISHED).mkdir(exist_ok=True)
-    except OSError as error:
-        raise pufferfish.errors.RecordError(f"cannot write into {folder}: {error.strerror}") from error
-    for experiment in experiments:
-        for path in _targets(experiment, folder):
+        kept.mkdir(parents=True, exist_ok=True)
+        for path in (path for experiment in experiments for path in _targets(experiment, folder)):
             check_writable(path)
+        lock.acquire()
+    except Timeout:
+        raise RecordError(f"another run is writing into {folder}: wait for it, or name another folder") from None
+    except OSError as error:
+        raise RecordError(f"cannot write into {folder}: {error.strerror or error}") from error
+    try:
+        yield
+        for experiment in experiments:
+            for path in kept.glob(f"{experiment.name}.*.msgpack"):
+                path.unlink(missing_ok=True)
+        if [path.name for path in kept.iterdir()] in ([], [_LOCK]):
+            shutil.rmtree(kept, ignore_errors=True)
+    finally:
+        lock.release()
 
 
 def run(
@@ -76,7 +101,7 @@ def run(
     settings : Settings
         Seed, trials and data.
     folder : Path
-        Where results go; it exists.
+        Where results go: inside of its :func:`workplace`.
     on_part : callable, optional
         Told before every part how many are done, of how many, and its key.
     """
@@ -93,17 +118,6 @@ def run(
     save_figure(experiment.figure(rows, settings), picture)
     write_whole(page, _page(experiment, about, tables, reasons).encode())
     return Results(tuple(about), tuple(tables), tuple(reasons), (numbers, page, picture))
-
-
-def forget_parts(experiments: Iterable[Experiment], folder: Path) -> None:
-    """Remove what was kept in case of an interruption."""
-    for experiment in experiments:
-        for path in (folder / _UNFINISHED).glob(f"{experiment.name}.*.msgpack"):
-            path.unlink(missing_ok=True)
-    try:
-        (folder / _UNFINISHED).rmdir()
-    except OSError:  # parts of other experiments
-        return
 
 
 def _targets(experiment: Experiment, folder: Path) -> tuple[Path, Path, Path]:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from pufferfish.errors import RecordError
-from pufferfish.experiments import DataSets, Experiment, Settings, check_targets, forget_parts, run
+from pufferfish.experiments import DataSets, Experiment, Settings, run, workplace
 from pufferfish.experiments.datasets import PowerTable
 from pufferfish.experiments.drawing import new_figure
 from pufferfish.experiments.experiment import Part, Row
@@ -75,12 +75,14 @@ def results(folder: Path) -> dict[str, bytes]:
 
 
 def folder_of(experiment: Experiment, path: Path) -> Path:
-    check_targets([experiment], path)
+    """Return a folder in which a run was interrupted before its first part."""
+    with pytest.raises(KeyboardInterrupt), workplace([experiment], path):
+        raise KeyboardInterrupt
     return path
 
 
 def kept(folder: Path) -> list[Path]:
-    return sorted((folder / ".unfinished").iterdir())
+    return sorted((folder / ".unfinished").glob("*.msgpack"))
 
 
 def interrupted(counting: Counting, folder: Path, at: str) -> None:
@@ -172,19 +174,33 @@ def test_parts_of_other_source_are_not_used(
 def test_two_experiments_do_not_share_parts_and_forgetting_one_leaves_the_other(tmp_path: Path) -> None:
     first, second = Counting("table-one"), Counting("table-two")
     both = [first.experiment, second.experiment]
-    check_targets(both, tmp_path)
-    for experiment in both:
-        run(experiment, SETTINGS, tmp_path)
-    assert first.done == second.done == dict.fromkeys(KEYS, 1)
-    forget_parts([first.experiment], tmp_path)
-    assert [path.name.split(".")[0] for path in kept(tmp_path)] == ["table-two"] * 4
+    folder_of(second.experiment, tmp_path)
     run(second.experiment, SETTINGS, tmp_path)
-    run(first.experiment, SETTINGS, tmp_path)
+    with workplace([first.experiment], tmp_path):
+        run(first.experiment, SETTINGS, tmp_path)
+    assert first.done == second.done == dict.fromkeys(KEYS, 1)
+    assert [path.name.split(".")[0] for path in kept(tmp_path)] == ["table-two"] * 4
+    with workplace(both, tmp_path):
+        run(second.experiment, SETTINGS, tmp_path)
+        run(first.experiment, SETTINGS, tmp_path)
     assert (first.done["first"], second.done["first"]) == (2, 1)
-    forget_parts(both, tmp_path)
     assert len(results(tmp_path)) == 6
     assert not (tmp_path / ".unfinished").exists()
-    forget_parts(both, tmp_path)  # nothing to forget is no error
+
+
+def test_another_run_in_the_same_folder_is_refused(tmp_path: Path, counting: Counting) -> None:
+    with workplace([counting.experiment], tmp_path):
+        with pytest.raises(RecordError, match="another run"), workplace([counting.experiment], tmp_path):
+            pytest.fail("two runs in one folder")
+        run(counting.experiment, SETTINGS, tmp_path)
+    assert len(results(tmp_path)) == 3
+    with workplace([counting.experiment], tmp_path):  # free again
+        run(counting.experiment, SETTINGS, tmp_path)
+
+
+def test_an_error_of_the_work_is_passed_on_as_it_is(tmp_path: Path, counting: Counting) -> None:
+    with pytest.raises(OSError, match="of the work"), workplace([counting.experiment], tmp_path):
+        raise OSError("of the work")
 
 
 def test_what_is_not_a_number_reads_the_same_after_an_interruption(tmp_path: Path, counting: Counting) -> None:
@@ -230,16 +246,19 @@ def with_a_file_for_parts(path: Path) -> Path:
 @pytest.mark.parametrize("made", [a_file, without_permission, with_a_folder_in_the_way, with_a_file_for_parts])
 def test_what_cannot_be_written_is_refused_before_any_work(tmp_path: Path, counting: Counting, made: object) -> None:
     assert callable(made)
-    with pytest.raises(RecordError, match="cannot write") as error:
-        check_targets([counting.experiment], made(tmp_path / "out"))
+    folder = made(tmp_path / "out")
+    with pytest.raises(RecordError, match="cannot write") as error, workplace([counting.experiment], folder):
+        pytest.fail("work was done")
     assert "\n" not in str(error.value)
 
 
 def test_a_folder_is_made(tmp_path: Path, counting: Counting) -> None:
-    check_targets([counting.experiment], tmp_path / "a" / "b")
-    assert results(tmp_path / "a" / "b") == {}
-    with pytest.raises(RecordError, match="Not a directory"):
-        check_targets([counting.experiment], a_file(tmp_path / "file") / "b")
+    with workplace([counting.experiment], tmp_path / "a" / "b"):
+        run(counting.experiment, SETTINGS, tmp_path / "a" / "b")
+    assert len(results(tmp_path / "a" / "b")) == 3
+    missing = a_file(tmp_path / "file") / "b"
+    with pytest.raises(RecordError, match="Not a directory"), workplace([counting.experiment], missing):
+        pytest.fail("work was done")
 
 
 def activity(path: Path, groups: int) -> Path:
