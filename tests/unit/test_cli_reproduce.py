@@ -305,4 +305,4 @@ def test_an_interruption_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     result = run("table-composition", "--output", tmp_path)
     assert result.exit_code == 1
     assert "the same command goes on from there" in result.stderr
-    assert list(tmp_path.iterdir()) == [tmp_path / ".unfinished"]
+    assert list(tmp_path.iterdir()) == []  # nothing was done, so nothing is kept

@@ -76,9 +76,9 @@ def reproduce_command(name: str, data_path: Path | None, trials: int | None, see
     if data.missing:
         click.echo(f"not in {printable(str(data_path))}, so left out: {', '.join(data.missing)}", err=True)
     chosen = _possible(EXPERIMENTS, data) if name == _ALL else [_with_data(_BY_NAME[name], data, data_path)]
-    with workplace(chosen, folder):
-        for i, experiment in enumerate(chosen):
-            settings = Settings(seed, trials or experiment.trials, data)
+    work = [(experiment, Settings(seed, trials or experiment.trials, data)) for experiment in chosen]
+    with workplace(work, folder):
+        for i, (experiment, settings) in enumerate(work):
             try:
                 with _bars(experiment) as on_part:
                     found = run(experiment, settings, folder, on_part)
@@ -153,7 +153,7 @@ def _print_results(experiment: Experiment, found: Results, *, first: bool) -> No
         click.echo(f"\n{printable(table.title)}")
         shown = Table(box=None, pad_edge=False)
         for i, heading in enumerate(table.header):
-            shown.add_column(heading, justify="left" if i == 0 else "right")
+            shown.add_column(heading, justify="left" if i < table.texts else "right")
         for row in table.rows:
             shown.add_row(*(Text(printable(cell)) for cell in row))
         print_table(shown)

@@ -8,7 +8,7 @@ import math
 
 from pufferfish.errors import ParameterError
 
-__all__ = ["accuracy", "mean_modulus"]
+__all__ = ["accuracy", "mean_modulus", "variance_of_modulus"]
 
 
 def mean_modulus(b: float) -> float:
@@ -20,6 +20,17 @@ def mean_modulus(b: float) -> float:
     9.983
     """
     return 1 / math.sinh(1 / b) if b > 0.002 else 0.0
+
+
+def variance_of_modulus(b: float) -> float:
+    """Return the variance of |Z|: E Z² = 2p/(1−p)², less the square of the mean.
+
+    Examples
+    --------
+    >>> round(variance_of_modulus(10.0), 2)
+    100.17
+    """
+    return 1 / (2 * math.sinh(1 / (2 * b)) ** 2) - mean_modulus(b) ** 2 if b > 0.002 else 0.0
 
 
 def accuracy(b: float, alpha: float, *, together: int = 1) -> int:

@@ -1,4 +1,4 @@
-"""Histograms of activity: what the table and the figure share (Section 5.2.1).
+"""Histograms of activity: what the table and the figure share (Section 5.3.1).
 
 The chain of a group is the one fitted to its own records, stationary, as in the paper. ``gaps="independent"`` is the
 paper's reading, in which a gap starts a chain that is independent of all before; ``"unobserved"`` keeps one chain for
@@ -14,7 +14,7 @@ from pufferfish.data import Sequences
 from pufferfish.experiments.contenders import CHAIN_BOUNDS, PARTICIPANT, Contender, fitted
 from pufferfish.experiments.datasets import ActivityTable, Gaps, Group, one_by_one
 from pufferfish.experiments.experiment import FITTED, Part, Row, Settings
-from pufferfish.experiments.sampling import Errors, summary, trial_errors
+from pufferfish.experiments.sampling import Errors, l1_variance, summary, trial_errors
 from pufferfish.mechanisms import InfluenceBound
 from pufferfish.models import MarkovChain
 from pufferfish.queries import Histogram
@@ -102,7 +102,7 @@ def _aggregate(data: GroupData, contender: Contender, gaps: Gaps, chain: MarkovC
     return {
         "scale": found.scale,
         "leaks_with_unobserved_gaps": _leaks(contender, data, found, gaps, chain),
-        **summary(found.expected_l1_error, errors),
+        **summary(found.expected_l1_error, l1_variance(found), errors),
         "model": FITTED,
     }
 
@@ -120,6 +120,7 @@ def _individual(data: GroupData, contender: Contender, gaps: Gaps, chain: Markov
         return {"reason": _NOT_FOR_ONE}
     scales: list[float] = []
     expected: list[float] = []
+    variances: list[float] = []
     errors: list[Errors] = []
     for i, own in enumerate(one_by_one(data.together, data.read[gaps])):
         found, reason = contender.calibrate(chain, own.length, _QUERY, EPSILON)
@@ -128,10 +129,11 @@ def _individual(data: GroupData, contender: Contender, gaps: Gaps, chain: Markov
         names = ("activity", data.label, "individual", gaps, contender.name, i)
         scales.append(found.scale)
         expected.append(found.expected_l1_error)
+        variances.append(l1_variance(found))
         errors.append(trial_errors(found, [own] * settings.trials, settings.stream(*names)))
     return {
         "scale": float(np.mean(scales)),
-        **summary(float(np.mean(expected)), _mean_of(errors)),
+        **summary(float(np.mean(expected)), sum(variances) / len(variances) ** 2, _mean_of(errors)),
         "model": FITTED,
     }
 

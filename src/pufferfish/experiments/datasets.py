@@ -7,7 +7,7 @@ needs.
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal
 
@@ -38,6 +38,7 @@ POWER_BINS = "0,200,...,10200"
 _FILTERS = ("awake", "worn", "wear")
 """Columns of true and false: only rows where all that are there are true are records."""
 
+_NUMBERS = ("watts", "day", "minute", "age", "bmi")
 _KINDS = (".parquet", ".csv", ".csv.gz")
 
 
@@ -79,23 +80,26 @@ class ActivityTable:
     states: Mapping[int, str] = field(default_factory=dict[int, str])
 
     def load(self) -> pl.DataFrame:
-        """Return the rows, with a column ``time``.
+        """Return the rows, with a column ``timestamp``; read once.
 
         Raises
         ------
         DataError
             If a column is missing.
         """
+        return self._frame
+
+    @cached_property
+    def _frame(self) -> pl.DataFrame:
         frame = _load(self.path)
         _need(frame, self.path, "subject", "state", *self._columns_of_groups())
         with engine_errors(self.path.name):
             if self.states:
                 frame = frame.with_columns(self._named(frame["state"]))
             if {"day", "minute"} <= set(frame.columns):
-                minutes = pl.col("day").cast(pl.Int64) * 1440 + pl.col("minute").cast(pl.Float64)
-                return frame.with_columns((pl.datetime(2000, 1, 1) + pl.duration(minutes=minutes)).alias("time"))
+                return frame.with_columns(_minutes(frame, self.path).alias("timestamp"))
             _need(frame, self.path, "timestamp")
-            return frame.with_columns(pl.col("timestamp").alias("time"))
+            return frame
 
     def _columns_of_groups(self) -> list[str]:
         return [name for group in self.groups if group.rows is not None for name in group.rows.meta.root_names()]
@@ -130,6 +134,9 @@ class ActivityTable:
                 f"column 'group' of {self.path} has no group in {lost:,} of {len(frame):,} rows: drop these rows or "
                 "name their group"
             )
+        moved = frame.group_by("subject").agg(pl.col("group").n_unique()).filter(pl.col("group") > 1)["subject"]
+        if len(moved):
+            raise DataError(f"subject {moved.cast(pl.String).sort()[0]} of {self.path} is in several groups")
         return tuple(Group(name, pl.col("group").cast(pl.String) == name) for name in names)
 
     def read(self, frame: pl.DataFrame, group: Group, gaps: Gaps) -> Sequences:
@@ -142,14 +149,14 @@ class ActivityTable:
                 rows,
                 "state",
                 subject="subject",
-                time="time",
+                time="timestamp",
                 max_gap="10min",
                 where=" and ".join(kept) or None,
                 states=tuple(self.states.values()) or None,
                 gaps=gaps,
             )
         except DataError as error:
-            raise DataError(f"{self.label(group)}: {error}") from error
+            raise _error_of(self.label(group), self.path, error) from error
         return visited(replace(found, base=replace(found.base, source=self.path.name)))
 
 
@@ -173,14 +180,17 @@ class PowerTable:
         frame = _load(self.path)
         _need(frame, self.path, "watts")
         timed = "timestamp" in frame.columns
-        found = read_sequences(
-            frame,
-            "watts",
-            time="timestamp" if timed else None,
-            max_gap="10min" if timed else None,
-            bins=POWER_BINS,
-            gaps=gaps if timed else "unobserved",
-        )
+        try:
+            found = read_sequences(
+                frame,
+                "watts",
+                time="timestamp" if timed else None,
+                max_gap="10min" if timed else None,
+                bins=POWER_BINS,
+                gaps=gaps if timed else "unobserved",
+            )
+        except DataError as error:
+            raise _error_of(self.title, self.path, error) from error
         return visited(replace(found, base=replace(found.base, source=self.path.name)))
 
 
@@ -325,12 +335,50 @@ def _own(path: Path) -> DataSets:
 
 
 def _load(path: Path) -> pl.DataFrame:
+    """Read a table; of a CSV file every column is text, for nobody knows what 01 or 01/02/2020 means."""
     if not path.name.endswith(_KINDS):
         raise DataError(f"{path} is no table: expected a name that ends in {', '.join(_KINDS)}")
     with engine_errors(path.name):
-        if path.suffix == ".parquet":
-            return pl.read_parquet(path)
-        return pl.read_csv(path, infer_schema_length=None, try_parse_dates=True)
+        frame = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
+    texts = {name for name, kind in frame.schema.items() if kind == pl.String}
+    numbers = [_as_number(frame[name], path) for name in _NUMBERS if name in texts]
+    truths = [_as_truth(frame[name], path) for name in _FILTERS if name in texts]
+    return frame.with_columns(numbers + truths)
+
+
+def _as_number(column: pl.Series, path: Path) -> pl.Series:
+    numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
+    _refuse_others(column, numbers, path, "a number")
+    return numbers
+
+
+def _as_truth(column: pl.Series, path: Path) -> pl.Series:
+    words = {"true": True, "false": False, "1": True, "0": False}
+    truths = column.str.strip_chars().str.to_lowercase().replace_strict(words, default=None, return_dtype=pl.Boolean)
+    _refuse_others(column, truths, path, "true or false")
+    return truths
+
+
+def _refuse_others(column: pl.Series, understood: pl.Series, path: Path, expected: str) -> None:
+    lost = column.filter(understood.is_null() & column.is_not_null())
+    if len(lost):
+        raise DataError(f"column {column.name!r} of {path} holds {lost[0]!r}, expected {expected} or nothing")
+
+
+_MOST_DAYS = 1_000_000
+
+
+def _minutes(frame: pl.DataFrame, path: Path) -> pl.Expr:
+    """Return the times that days and minutes of the day stand for, from some day on."""
+    if frame.filter(pl.col("day").cast(pl.Float64).abs() > _MOST_DAYS).height:
+        raise DataError(f"column 'day' of {path} goes beyond {_MOST_DAYS:,} days: number each subject's days from 1")
+    minutes = pl.col("day").cast(pl.Float64) * 1440 + pl.col("minute").cast(pl.Float64)
+    return pl.datetime(2000, 1, 1) + pl.duration(minutes=minutes)
+
+
+def _error_of(label: str, path: Path, error: DataError) -> DataError:
+    """Return an error of a frame as one of the file that it was read from."""
+    return DataError(f"{label}: {str(error).replace('polars frame', path.name)}")
 
 
 def _need(frame: pl.DataFrame, path: Path, *names: str) -> None:

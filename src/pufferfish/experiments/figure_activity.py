@@ -1,4 +1,4 @@
-"""Physical activity: exact and released histograms of each group (Section 5.2.1, lower row of the figure)."""
+"""Physical activity: exact and released histograms of each group (Section 5.3.1, lower row of the figure)."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from pufferfish.experiments.table import Table
 from pufferfish.queries import Histogram
 from pufferfish.release.values import exact_value
 from pufferfish.report.palette import INK, MARKS, PALE
+from pufferfish.report.plot import shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -108,8 +109,9 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
             cells = [row for row in of_group if row["mechanism"] == contender.name]
             shift = (i - (len(_SHOWN) - 1) / 2) * 0.165
             _whiskers(axes, contender.name, contender.title, [states.index(r["state"]) + shift for r in cells], cells)
-        axes.set_xticks(at, [str(state).replace(" ", "\n") for state in states], parse_math=False, fontsize=8)
-        axes.set_title(data, loc="left", fontsize=10, parse_math=False)
+        names = [shortened(str(state), 20).replace(" ", "\n") for state in states]
+        axes.set_xticks(at, names, parse_math=False, fontsize=8)
+        axes.set_title(shortened(data, 36), loc="left", fontsize=10, parse_math=False)
         axes.axhline(0, color=INK, linewidth=0.6)
         axes.set_ylim(-0.35, 1.2)
         clean(axes)
@@ -118,7 +120,8 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
     for axes in panels[::columns]:
         axes.set_ylabel("share of records")
     title = (
-        f"ε = {EPSILON:g}; marks: mean of {settings.trials} releases, lines: all of them, cut at the frame.\n"
+        f"ε = {EPSILON:g}, gaps as in the paper; marks: mean of {settings.trials} releases; "
+        "lines: all of them, where they are longer than a mark\n"
         f"The {FITTED}."
     )
     legend(figure, panels, title)
@@ -150,7 +153,7 @@ def _whiskers(axes: Any, mechanism: str, title: str, at: list[float], cells: lis
 FIGURE_ACTIVITY = Experiment(
     name="figure-activity",
     title="Physical activity: exact and released histograms",
-    source="Section 5.2.1, lower row of the figure",
+    source="Section 5.3.1, lower row of the figure",
     trials=20,
     needs=("activity",),
     uses=("activity",),

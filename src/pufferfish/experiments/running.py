@@ -10,13 +10,14 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
 from filelock import FileLock, Timeout
 
 import pufferfish.errors
-from pufferfish.errors import RecordError
+from pufferfish.errors import DataError, RecordError
 from pufferfish.experiments.contenders import of_name
 from pufferfish.experiments.experiment import Experiment, Part, Row, Settings
 from pufferfish.experiments.table import Table, csv_of
@@ -52,15 +53,15 @@ class Results:
 
 
 @contextmanager
-def workplace(experiments: Sequence[Experiment], folder: Path) -> Generator[None]:
-    """Make the folder and keep other runs out of it; once all experiments are done, forget their kept parts.
+def workplace(work: Sequence[tuple[Experiment, Settings]], folder: Path) -> Generator[None]:
+    """Make the folder and keep other runs out of it; once all work is done, forget its kept parts.
 
     Parameters
     ----------
-    experiments : sequence of Experiment
-        What will be written.
+    work : sequence of (Experiment, Settings)
+        What will be run.
     folder : Path
-        Where; made if it is not there.
+        Where it is written; made if it is not there.
 
     Raises
     ------
@@ -71,7 +72,7 @@ def workplace(experiments: Sequence[Experiment], folder: Path) -> Generator[None
     lock = FileLock(kept / _LOCK, timeout=0)
     try:
         kept.mkdir(parents=True, exist_ok=True)
-        for path in (path for experiment in experiments for path in _targets(experiment, folder)):
+        for path in (path for experiment, _ in work for path in _targets(experiment, folder)):
             check_writable(path)
         lock.acquire()
     except Timeout:
@@ -80,12 +81,12 @@ def workplace(experiments: Sequence[Experiment], folder: Path) -> Generator[None
         raise RecordError(f"cannot write into {folder}: {error.strerror or error}") from error
     try:
         yield
-        for experiment in experiments:
-            for path in kept.glob(f"{experiment.name}.*.msgpack"):
+        for experiment, settings in work:
+            for path in kept.glob(f"{_prefix(experiment, settings)}*"):
                 path.unlink(missing_ok=True)
+    finally:
         if [path.name for path in kept.iterdir()] in ([], [_LOCK]):
             shutil.rmtree(kept, ignore_errors=True)
-    finally:
         lock.release()
 
 
@@ -104,18 +105,27 @@ def run(
         Where results go: inside of its :func:`workplace`.
     on_part : callable, optional
         Told before every part how many are done, of how many, and its key.
+
+    Raises
+    ------
+    DataError
+        If a data file cannot be used, or changed meanwhile.
     """
-    parts = experiment.parts(settings)
-    version = _version(experiment, settings)
+    parts, prefix = experiment.parts(settings), _prefix(experiment, settings)
     rows: list[Row] = []
     for i, part in enumerate(parts):
         if on_part is not None:
             on_part(i, len(parts), part.key)
-        rows += _rows_of(part, _kept_at(folder, experiment, version, part))
+        rows += _rows_of(part, folder / _UNFINISHED / f"{prefix}{_hash(part.key)}.msgpack")
+    if _prefix(experiment, settings) != prefix:
+        raise DataError(f"a data file changed while {experiment.name} ran: nothing was written, run it again")
+    if rows and all(row.get("reason") for row in rows):
+        raise DataError(f"{experiment.name} has nothing to compare: for {rows[0].get('data')} {rows[0]['reason']}")
     about, tables, reasons = experiment.about(rows, settings), experiment.tables(rows, settings), _reasons(rows)
+    figure = experiment.figure(rows, settings)
     numbers, page, picture = _targets(experiment, folder)
+    save_figure(figure, picture)
     write_whole(numbers, csv_of(rows))
-    save_figure(experiment.figure(rows, settings), picture)
     write_whole(page, _page(experiment, about, tables, reasons).encode())
     return Results(tuple(about), tuple(tables), tuple(reasons), (numbers, page, picture))
 
@@ -148,21 +158,26 @@ def _page(experiment: Experiment, about: list[str], tables: list[Table], reasons
 
 def _rows_of(part: Part, path: Path) -> list[Row]:
     try:
-        return msgspec.msgpack.decode(path.read_bytes(), type=list[Row])
-    except (OSError, msgspec.DecodeError):  # not done yet, or cut short
-        rows = part.work()
+        kept = msgspec.msgpack.decode(path.read_bytes(), type=list[Row])
+        if kept:
+            return kept
+    except (OSError, msgspec.DecodeError):
+        pass  # not done yet, or cut short
+    rows = part.work()
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, msgspec.msgpack.encode(rows))  # JSON has no infinity
     return rows
 
 
-def _kept_at(folder: Path, experiment: Experiment, version: str, part: Part) -> Path:
-    name = hashlib.sha256(f"{version}\0{part.key}".encode()).hexdigest()[:32]
-    return folder / _UNFINISHED / f"{experiment.name}.{name}.msgpack"
-
-
-def _version(experiment: Experiment, settings: Settings) -> str:
+def _prefix(experiment: Experiment, settings: Settings) -> str:
+    """Return what names of kept parts start with: a hash of all that decides their numbers."""
     data = settings.data.fingerprint(experiment.uses)
-    return "\0".join([_sources(), experiment.name, str(settings.seed), str(settings.trials), data])
+    program = [_sources(), *(f"{name} {version(name)}" for name in ("numpy", "polars", "narwhals"))]
+    return f"{experiment.name}.{_hash(*program, str(settings.seed), str(settings.trials), data)}."
+
+
+def _hash(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
 
 
 @cache

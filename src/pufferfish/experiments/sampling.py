@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration
+from pufferfish.core import discrete_laplace as discrete_laplace_law
 from pufferfish.release.values import PrivateData, exact_value, valid_value
 
-__all__ = ["Errors", "discrete_laplace", "stream", "summary", "trial_errors"]
+__all__ = ["Errors", "discrete_laplace", "l1_variance", "stream", "summary", "trial_errors"]
 
 
 def stream(seed: int, *names: object) -> np.random.Generator:
@@ -60,13 +61,27 @@ def trial_errors(calibration: Calibration, databases: Sequence[PrivateData], rng
     return Errors(np.abs(noise).sum(axis=1) * unit, np.array(valid))
 
 
-def summary(expected: float, errors: Errors) -> dict[str, float]:
-    """Return the exact expectation beside means and standard errors over trials, as columns of a row."""
+def l1_variance(calibration: Calibration) -> float:
+    """Return the variance of a release's raw L1 error, which its law gives."""
+    each = discrete_laplace_law.variance_of_modulus(calibration.unit_scale)
+    return len(calibration.linear.labels) * each * float(calibration.linear.unit) ** 2
+
+
+def summary(expected: float, variance: float, errors: Errors) -> dict[str, float]:
+    """Return the exact expectation beside means over trials, as columns of a row.
+
+    Parameters
+    ----------
+    expected, variance : float
+        Of the raw error; the standard error of its mean follows from them, that of the valid one from the trials.
+    errors : Errors
+        Of all trials.
+    """
     root = len(errors.raw) ** 0.5
     return {
         "expected_l1_error": expected,
         "mean_l1_error": float(errors.raw.mean()),
-        "standard_error": float(errors.raw.std(ddof=1)) / root,
+        "standard_error": variance**0.5 / root,
         "valid_mean_l1_error": float(errors.valid.mean()),
         "valid_standard_error": float(errors.valid.std(ddof=1)) / root,
     }

@@ -5,7 +5,9 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Table", "csv_of", "number"]
+from pufferfish.errors import printable
+
+__all__ = ["Table", "csv_of", "number", "printed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +19,17 @@ class Table:
     title : str
         What it shows, in one line.
     header : tuple of str
-        Headings; the first column is of text, the others of numbers.
+        Headings.
     rows : tuple of tuple of str
         Cells, as printed.
+    texts : int, default 1
+        So many of the first columns are of text, the others of numbers.
     """
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    texts: int = 1
 
     def markdown(self) -> str:
         """Return the table in Markdown.
@@ -38,13 +43,13 @@ class Table:
         |---|---:|
         | GroupDP | 100 |
         """
-        rule = "|".join(["---", *["---:"] * (len(self.header) - 1)])
+        rule = "|".join("---" if i < self.texts else "---:" for i in range(len(self.header)))
         lines = [_line(self.header), f"|{rule}|", *(_line(row) for row in self.rows)]
-        return f"**{self.title}**\n\n" + "\n".join(lines)
+        return f"**{printable(self.title)}**\n\n" + "\n".join(lines)
 
 
 def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(printable(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
 def csv_of(rows: Sequence[Mapping[str, str | float | int | None]]) -> bytes:
@@ -56,6 +61,17 @@ def csv_of(rows: Sequence[Mapping[str, str | float | int | None]]) -> bytes:
     for row in rows:
         writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in (row.get(name) for name in names)])
     return text.getvalue().encode()
+
+
+def printed(value: float | None) -> str:
+    """Write a number as the paper printed it.
+
+    Examples
+    --------
+    >>> printed(516.1555), printed(None)
+    ('516.1555', 'N/A')
+    """
+    return "N/A" if value is None else repr(value)
 
 
 def number(value: object) -> str:

@@ -22,6 +22,7 @@ from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import InfluenceBound
 from pufferfish.models import MarkovChain
 from pufferfish.queries import Count, Histogram, Query
+from pufferfish.report.plot import shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,17 +133,20 @@ def _tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
             f"What K releases with the noise of MQMExact at ε = {_EPSILON:g} leak together, by three ledgers",
             ("data", "ledger", *counts),
             tuple(same),
+            texts=2,
         ),
         Table(
             f"What K releases with the noise of one mechanism at ε = {_EPSILON:g} leak together, by its own ledger",
             ("data", "noise and ledger", *counts),
             tuple(own),
+            texts=2,
         ),
         Table(
             f"Scale of each of K releases that leak ε = {_EPSILON:g} together, by its own ledger (in brackets: "
             "calibrated at ε/K each, which for propagation need not be enough)",
             ("data", "mechanism", *counts),
             tuple(scales),
+            texts=2,
         ),
     ]
 
@@ -166,7 +170,7 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
             leaks = [found[name, _EXACT.name, contender.name, k].get("leak_by_ledger") for k in _RELEASES]
             known = [] if None in leaks else leaks
             marks(axes, contender.name, _RELEASES[: len(known)], known, label=f"ledger of {contender.title}")
-        axes.set_title(name, loc="left", fontsize=9, parse_math=False)
+        axes.set_title(shortened(name, 32), loc="left", fontsize=9, parse_math=False)
         axes.set_xticks(_RELEASES)
         clean(axes)
     for axes in panels[len(names) :]:
@@ -178,7 +182,7 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
         axes.set_ylabel("leak together, in nats")
     by_group: list[Any] = [found[name, _EXACT.name, _GROUP.name, 1].get("leak_by_ledger") for name in names]
     least = number(min(leak for leak in by_group if leak is not None))
-    title = f"K releases with the noise of MQMExact at ε = {_EPSILON:g} each; by group privacy {least}K or more"
+    title = f"K releases with the noise of MQMExact at ε = {_EPSILON:g} each; by group privacy {least}·K or more"
     legend(figure, panels, f"{title}\nThe {FITTED}." if len(names) > 1 else title)
     return figure
 

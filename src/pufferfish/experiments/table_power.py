@@ -1,4 +1,4 @@
-"""Household electricity: errors of a histogram of 51 bins of power (Section 5.2.2, Table 3)."""
+"""Household electricity: errors of a histogram of 51 bins of power (Section 5.3.2, Table 3)."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -8,9 +8,10 @@ from pufferfish.experiments.contenders import CHAIN_BOUNDS, fitted
 from pufferfish.experiments.datasets import PowerTable
 from pufferfish.experiments.drawing import clean, legend, logarithmic, marks, new_figure
 from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
-from pufferfish.experiments.sampling import summary, trial_errors
-from pufferfish.experiments.table import Table, number
+from pufferfish.experiments.sampling import l1_variance, summary, trial_errors
+from pufferfish.experiments.table import Table, number, printed
 from pufferfish.queries import Histogram
+from pufferfish.report.plot import shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +49,8 @@ def _cells(table: PowerTable, epsilon: float, settings: Settings) -> list[Row]:
         if found is not None:
             rng = settings.stream("power", table.title, epsilon, contender.name)
             row |= {"scale": found.scale, "noise_multiplier": found.noise_multiplier}
-            row |= summary(found.expected_l1_error, trial_errors(found, [data] * settings.trials, rng))
+            errors = trial_errors(found, [data] * settings.trials, rng)
+            row |= summary(found.expected_l1_error, l1_variance(found), errors)
             longer, _ = contender.calibrate(chain, _PAPER_LENGTH, Histogram(), epsilon)
             if longer is not None:
                 row["expected_at_paper_size"] = longer.expected_l1_error * _BINS / len(data.states)
@@ -58,12 +60,14 @@ def _cells(table: PowerTable, epsilon: float, settings: Settings) -> list[Row]:
 
 def _about(rows: Sequence[Row], settings: Settings) -> list[str]:
     sizes = dict.fromkeys((row["data"], row["records"], row["bins"]) for row in rows)
-    which = [f"{data}: {n:,} minutes, {bins} of {_BINS} bins of 200 W visited" for data, n, bins in sizes]
+    which = [f"{data}: {n:,} records, {bins} of {_BINS} bins of 200 W visited" for data, n, bins in sizes]
     return [
         f"Relative frequency histograms of one household's power, one chain. {'; '.join(which)}. The {FITTED}. "
         f"{settings.trials} trials, seed {settings.seed}.",
-        "The paper's household is that of AMPds, two years, T ≈ 1,000,000. AMPds2 is of the same household; its errors "
-        "here are those of few records, so the last table says what each fitted chain needs at the paper's length.",
+        "Gaps are unobserved records of the one chain. MQMApprox is Algorithm 4 as printed.",
+        "The last table and the figure say what each fitted chain would need at the paper's size, T = "
+        f"{_PAPER_LENGTH:,} and {_BINS} bins: an extrapolation, for a short table may have missed rare states and slow "
+        f"habits. There errors of the bins visited are multiplied by {_BINS} over their number.",
     ]
 
 
@@ -81,7 +85,7 @@ def _tables(rows: Sequence[Row], settings: Settings) -> list[Table]:
             errors = [found[data, epsilon, c.name].get("expected_at_paper_size") for epsilon in _EPSILONS]
             lines.append((f"{c.title}, {data}", *map(number, errors)))
         if c.name in paper.POWER:
-            lines.append((f"{c.title}, paper", *(number(paper.POWER[c.name][epsilon]) for epsilon in _EPSILONS)))
+            lines.append((f"{c.title}, paper", *(printed(paper.POWER[c.name][epsilon]) for epsilon in _EPSILONS)))
     title = f"Expected L1 error at T = {_PAPER_LENGTH:,} and {_BINS} bins, and what the paper printed"
     return [*tables, Table(title, header, tuple(lines))]
 
@@ -102,16 +106,16 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
             errors = [found[data, epsilon, contender.name].get("expected_at_paper_size") for epsilon in _EPSILONS]
             at = [i for i, error in enumerate(errors) if error is not None]
             marks(axes, contender.name, [i - 0.08 for i in at], [errors[i] for i in at], label=contender.title)
-            printed = [paper.POWER.get(contender.name, {}).get(epsilon) for epsilon in _EPSILONS]
-            at = [i for i, error in enumerate(printed) if error is not None]
-            marks(axes, contender.name, [i + 0.08 for i in at], [printed[i] for i in at], hollow=True)
+            shown = [paper.POWER.get(contender.name, {}).get(epsilon) for epsilon in _EPSILONS]
+            at = [i for i, error in enumerate(shown) if error is not None]
+            marks(axes, contender.name, [i + 0.08 for i in at], [shown[i] for i in at], hollow=True)
         logarithmic(axes, "y")
         axes.set_xticks(range(len(_EPSILONS)), [f"ε = {epsilon:g}" for epsilon in _EPSILONS])
         axes.set_xlim(-0.5, len(_EPSILONS) - 0.5)
-        axes.set_title(f"chain fitted to {data}", loc="left", parse_math=False)
+        axes.set_title(f"chain of {shortened(data, 36)}, at T = {_PAPER_LENGTH:,}", loc="left", parse_math=False)
         clean(axes)
     panels[0].set_ylabel(f"L1 error of {_BINS} shares, T = {_PAPER_LENGTH:,}")
-    title = f"filled: expected, here; hollow: as the paper printed, for two years of AMPds\nThe {FITTED}."
+    title = f"filled: expected, here; hollow: as the paper printed, for its own household\nThe {FITTED}."
     legend(figure, panels, title)
     return figure
 
@@ -119,7 +123,7 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
 TABLE_POWER = Experiment(
     name="table-power",
     title="Household electricity: errors of a histogram of power",
-    source="Section 5.2.2, table of L1 errors",
+    source="Section 5.3.2, Table 3",
     trials=20,
     needs=("electricity",),
     uses=("electricity",),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pufferfish.release import Release
 
-__all__ = ["PICTURE_KINDS", "draw_noise", "draw_release", "require_matplotlib", "save_figure"]
+__all__ = ["PICTURE_KINDS", "draw_noise", "draw_release", "require_matplotlib", "save_figure", "shortened"]
 
 PICTURE_KINDS = (".png", ".svg", ".pdf")
 
@@ -39,7 +39,7 @@ def draw_release(release: "Release") -> "Figure":
     require_matplotlib()
     from matplotlib.figure import Figure
 
-    labels, values = [_short(label) for label in release.query.labels], release.value
+    labels, values = [shortened(label) for label in release.query.labels], release.value
     error = release.accuracy(0.05)
     wide = min(14.0, max(5.0, 0.32 * len(labels) + 2))
     figure: Any = Figure(figsize=(wide, 4.2), layout="constrained")
@@ -75,7 +75,7 @@ def draw_release(release: "Release") -> "Figure":
         }.get(release.query.kind, release.query.kind)
     )
     if len(labels) > 1 and release.data.base is not None:
-        axes.set_xlabel(_short(release.data.base.state), parse_math=False)
+        axes.set_xlabel(shortened(release.data.base.state), parse_math=False)
     n = f"n = {release.data.records:,}" if release.data.rows is None else f"{release.data.subjects:,} rows"
     axes.set_title(f"{release.mechanism.title}, ε = {release.epsilon:g}, {n}", loc="left")
     shown = "released value" + (" (post-processed)" if release.postprocessing else "")
@@ -135,10 +135,10 @@ def draw_noise(comparisons: Mapping[float, Comparison]) -> "Figure":
     return figure
 
 
-def _short(text: str) -> str:
+def shortened(text: str, longest: int = _LONGEST_LABEL) -> str:
     """Cut a label to one that fits and prints."""
     plain = printable(text)
-    return plain if len(plain) <= _LONGEST_LABEL else plain[: _LONGEST_LABEL - 1] + "…"
+    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:

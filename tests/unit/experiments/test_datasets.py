@@ -239,7 +239,7 @@ BAD_TABLES: dict[str, tuple[Callable[[pl.DataFrame], pl.DataFrame], str]] = {
     "no rows": (lambda table: table.head(0), "no rows"),
     "no rows, one group": (lambda table: table.head(0).drop("group"), "no rows"),
     "none awake": (but(awake=False), "no row"),
-    "awake is text": (but(awake="yes"), "'awake' holds text"),
+    "awake is text": (but(awake="yes"), "expected true or false"),
     "null subjects": (but(subject=pl.when(~FIRST).then("subject")), "no subject in 1 row"),
     "null groups": (but(group=pl.when(~FIRST).then("group")), "no group in 1 of 11 rows"),
     "no groups at all": (but(group=pl.lit(None, pl.String)), "no group in 11 of 11 rows"),
@@ -278,7 +278,7 @@ def test_groups_that_are_lists_are_refused_in_one_line(tmp_path: Path) -> None:
         (but(state=pl.lit("walk")), ["'walk'", "0, 1, 2, 3"]),
         (lacks("age"), ["no column 'age'"]),
         (lacks("sex"), ["no column 'sex'"]),
-        (but(age="old"), ["cannot be read"]),
+        (but(age="old"), ["expected a number"]),
         (but(age=70), ["NHANES, women 50-64, BMI 25+", "no rows"]),
     ],
 )
@@ -363,3 +363,23 @@ def test_a_reducible_chain_is_no_traceback(tmp_path: Path) -> None:
         rows = [row for part in experiment.parts(settings)[-3:] for row in part.work()]
         assert all("reducible" in str(row["reason"]) for row in rows)
         assert not any("scale" in row or "leak_by_ledger" in row for row in rows)
+
+
+def test_a_subject_in_two_groups_is_refused(tmp_path: Path) -> None:
+    table = rows().with_columns(group=pl.Series(["old" if i % 2 else "young" for i in range(len(rows()))]))
+    with pytest.raises(DataError) as error:
+        find_data(written(tmp_path / "own.csv", table))
+    one_line(error.value, "several groups")
+
+
+def test_dates_and_names_of_a_csv_are_taken_as_they_stand(tmp_path: Path) -> None:
+    """Nobody knows which day 01/02/2020 is, and participant 01 is not participant 1."""
+    lines = ["subject,timestamp,state", *(f"{s},01/02/2020 00:0{m},{m % 2}" for s in ("1", "01") for m in range(5))]
+    path = tmp_path / "own.csv"
+    path.write_text("\n".join(lines))
+    with pytest.raises(DataError) as error:
+        read(find_data(path), "unobserved")
+    one_line(error.value, "timestamp")
+    path.write_text("\n".join(lines).replace("01/02/2020", "2020-01-02"))
+    data = read(find_data(path), "unobserved")["own.csv"]
+    assert (data.subjects, data.records) == (2, 10)

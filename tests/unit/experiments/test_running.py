@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pufferfish.errors import RecordError
+from pufferfish.errors import DataError, RecordError
 from pufferfish.experiments import DataSets, Experiment, Settings, run, workplace
 from pufferfish.experiments.datasets import PowerTable
 from pufferfish.experiments.drawing import new_figure
@@ -76,7 +76,7 @@ def results(folder: Path) -> dict[str, bytes]:
 
 def folder_of(experiment: Experiment, path: Path) -> Path:
     """Return a folder in which a run was interrupted before its first part."""
-    with pytest.raises(KeyboardInterrupt), workplace([experiment], path):
+    with pytest.raises(KeyboardInterrupt), workplace([(experiment, SETTINGS)], path):
         raise KeyboardInterrupt
     return path
 
@@ -176,11 +176,11 @@ def test_two_experiments_do_not_share_parts_and_forgetting_one_leaves_the_other(
     both = [first.experiment, second.experiment]
     folder_of(second.experiment, tmp_path)
     run(second.experiment, SETTINGS, tmp_path)
-    with workplace([first.experiment], tmp_path):
+    with workplace([(first.experiment, SETTINGS)], tmp_path):
         run(first.experiment, SETTINGS, tmp_path)
     assert first.done == second.done == dict.fromkeys(KEYS, 1)
     assert [path.name.split(".")[0] for path in kept(tmp_path)] == ["table-two"] * 4
-    with workplace(both, tmp_path):
+    with workplace([(experiment, SETTINGS) for experiment in both], tmp_path):
         run(second.experiment, SETTINGS, tmp_path)
         run(first.experiment, SETTINGS, tmp_path)
     assert (first.done["first"], second.done["first"]) == (2, 1)
@@ -189,17 +189,17 @@ def test_two_experiments_do_not_share_parts_and_forgetting_one_leaves_the_other(
 
 
 def test_another_run_in_the_same_folder_is_refused(tmp_path: Path, counting: Counting) -> None:
-    with workplace([counting.experiment], tmp_path):
-        with pytest.raises(RecordError, match="another run"), workplace([counting.experiment], tmp_path):
+    with workplace([(counting.experiment, SETTINGS)], tmp_path):
+        with pytest.raises(RecordError, match="another run"), workplace([(counting.experiment, SETTINGS)], tmp_path):
             pytest.fail("two runs in one folder")
         run(counting.experiment, SETTINGS, tmp_path)
     assert len(results(tmp_path)) == 3
-    with workplace([counting.experiment], tmp_path):  # free again
+    with workplace([(counting.experiment, SETTINGS)], tmp_path):  # free again
         run(counting.experiment, SETTINGS, tmp_path)
 
 
 def test_an_error_of_the_work_is_passed_on_as_it_is(tmp_path: Path, counting: Counting) -> None:
-    with pytest.raises(OSError, match="of the work"), workplace([counting.experiment], tmp_path):
+    with pytest.raises(OSError, match="of the work"), workplace([(counting.experiment, SETTINGS)], tmp_path):
         raise OSError("of the work")
 
 
@@ -247,17 +247,20 @@ def with_a_file_for_parts(path: Path) -> Path:
 def test_what_cannot_be_written_is_refused_before_any_work(tmp_path: Path, counting: Counting, made: object) -> None:
     assert callable(made)
     folder = made(tmp_path / "out")
-    with pytest.raises(RecordError, match="cannot write") as error, workplace([counting.experiment], folder):
+    with (
+        pytest.raises(RecordError, match="cannot write") as error,
+        workplace([(counting.experiment, SETTINGS)], folder),
+    ):
         pytest.fail("work was done")
     assert "\n" not in str(error.value)
 
 
 def test_a_folder_is_made(tmp_path: Path, counting: Counting) -> None:
-    with workplace([counting.experiment], tmp_path / "a" / "b"):
+    with workplace([(counting.experiment, SETTINGS)], tmp_path / "a" / "b"):
         run(counting.experiment, SETTINGS, tmp_path / "a" / "b")
     assert len(results(tmp_path / "a" / "b")) == 3
     missing = a_file(tmp_path / "file") / "b"
-    with pytest.raises(RecordError, match="Not a directory"), workplace([counting.experiment], missing):
+    with pytest.raises(RecordError, match="Not a directory"), workplace([(counting.experiment, SETTINGS)], missing):
         pytest.fail("work was done")
 
 
@@ -298,3 +301,30 @@ def test_a_killed_process_goes_on_and_writes_the_same_bytes(tmp_path: Path) -> N
     assert results(folder) == results(tmp_path / "whole")
     assert len(results(folder)) == 3
     assert not (folder / ".unfinished").exists()
+
+
+def test_a_data_file_that_changes_meanwhile_is_noticed(tmp_path: Path, counting: Counting) -> None:
+    path = tmp_path / "house.csv"
+    path.write_text("watts\n1\n")
+    settings = Settings(seed=3, trials=2, data=DataSets(electricity=(PowerTable("house", path),)))
+    folder = folder_of(counting.experiment, tmp_path / "out")
+    with pytest.raises(DataError, match="changed"):
+        run(counting.experiment, settings, folder, lambda *_: path.write_text("watts\n2\n"))
+    assert results(folder) == {}
+
+
+def test_what_another_seed_left_is_kept(tmp_path: Path, counting: Counting) -> None:
+    folder = folder_of(counting.experiment, tmp_path)
+    interrupted(counting, folder, "third")
+    other = Settings(seed=4, trials=2)
+    with workplace([(counting.experiment, other)], folder):
+        run(counting.experiment, other, folder)
+    assert len(kept(folder)) == 2
+
+
+def test_what_applies_to_nothing_is_refused(tmp_path: Path, counting: Counting) -> None:
+    none: list[Row] = [{"data": "x", "reason": "is reducible"}]
+    empty = replace(counting.experiment, parts=lambda _: [Part("one", lambda: none)])
+    with pytest.raises(DataError, match="nothing to compare: for x is reducible"):
+        run(empty, SETTINGS, folder_of(empty, tmp_path))
+    assert results(tmp_path) == {}

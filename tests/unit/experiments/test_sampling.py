@@ -9,7 +9,7 @@ from scipy import optimize, stats
 import pufferfish as pf
 from pufferfish.calibration import Calibration
 from pufferfish.data import Base
-from pufferfish.experiments.sampling import Errors, discrete_laplace, stream, summary, trial_errors
+from pufferfish.experiments.sampling import Errors, discrete_laplace, l1_variance, stream, summary, trial_errors
 from pufferfish.models import ChainLength
 from pufferfish.queries import Query
 
@@ -112,11 +112,22 @@ def test_errors_of_a_number_are_clipped_to_what_is_possible() -> None:
 
 
 def test_summary_by_hand() -> None:
-    found = summary(2.5, Errors(np.array([1.0, 2.0, 6.0]), np.array([1.0, 1.0, 1.0])))
+    found = summary(2.5, 12.0, Errors(np.array([1.0, 2.0, 6.0]), np.array([1.0, 2.0, 6.0])))
     assert found == {
         "expected_l1_error": 2.5,
         "mean_l1_error": 3.0,
-        "standard_error": pytest.approx(math.sqrt((4 + 1 + 9) / 2 / 3)),
-        "valid_mean_l1_error": 1.0,
-        "valid_standard_error": 0.0,
+        "standard_error": 2.0,
+        "valid_mean_l1_error": 3.0,
+        "valid_standard_error": pytest.approx(math.sqrt((4 + 1 + 9) / 2 / 3)),
     }
+
+
+@pytest.mark.parametrize("query", [pf.Histogram(), pf.Count("a")])
+def test_variance_is_that_of_the_law(query: pf.Histogram | pf.Count) -> None:
+    found = calibration(query, 2.0)
+    z = np.arange(-5000, 5001)
+    law = np.exp(-np.abs(z) / found.unit_scale)
+    law /= law.sum()
+    variance = float(law @ z**2 - (law @ np.abs(z)) ** 2)
+    unit, outputs = float(found.linear.unit), len(found.linear.labels)
+    assert l1_variance(found) == pytest.approx(outputs * variance * unit**2, rel=1e-9)
