@@ -17,7 +17,7 @@ import msgspec
 from filelock import FileLock, Timeout
 
 import pufferfish.errors
-from pufferfish.errors import DataError, RecordError
+from pufferfish.errors import DataError, RecordError, printable
 from pufferfish.experiments.contenders import of_name
 from pufferfish.experiments.experiment import Experiment, Part, Row, Settings
 from pufferfish.experiments.table import Table, csv_of
@@ -85,7 +85,7 @@ def workplace(work: Sequence[tuple[Experiment, Settings]], folder: Path) -> Gene
             for path in kept.glob(f"{_prefix(experiment, settings)}*"):
                 path.unlink(missing_ok=True)
     finally:
-        if [path.name for path in kept.iterdir()] in ([], [_LOCK]):
+        if {path.name for path in kept.glob("*")} <= {_LOCK}:
             shutil.rmtree(kept, ignore_errors=True)
         lock.release()
 
@@ -152,8 +152,8 @@ def _reasons(rows: list[Row]) -> list[str]:
 
 def _page(experiment: Experiment, about: list[str], tables: list[Table], reasons: list[str]) -> str:
     picture = f"![{experiment.title}]({experiment.name}.png)"
-    blocks = [f"# {experiment.title}", *about, picture, *(table.markdown() for table in tables), *reasons]
-    return "\n\n".join(blocks) + "\n"
+    shown = [picture, *(table.markdown() for table in tables)]
+    return "\n\n".join([f"# {experiment.title}", *map(printable, about), *shown, *map(printable, reasons)]) + "\n"
 
 
 def _rows_of(part: Part, path: Path) -> list[Row]:
