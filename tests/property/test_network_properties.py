@@ -58,6 +58,7 @@ def test_noise_falls_with_epsilon(network: Network, epsilon: float, factor: floa
 def test_a_larger_class_never_needs_less(network: Network, seed: int, epsilon: float) -> None:
     """And no more than its worst member."""
     other = with_other_tables(network, 5 * seed)
+    assume(has_secrets(other))
     theta = [model_of(network), model_of(other)]
     query = numbers_of(network)
     for make in (pf.GroupDP, pf.MarkovQuilt):
