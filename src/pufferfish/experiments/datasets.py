@@ -59,8 +59,8 @@ class Group:
 
 
 @dataclass(frozen=True)
-class ActivityTable:
-    """States over time of several participants.
+class _Table:
+    """A file.
 
     Parameters
     ----------
@@ -68,14 +68,41 @@ class ActivityTable:
         As tables show it.
     path : Path
         The file.
+    """
+
+    title: str
+    path: Path
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the file as it was before it was first read."""
+        return _hash_of(self.path)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the file is another one by now."""
+        return _hash_of(self.path) != self.fingerprint
+
+    def _rows(self) -> pl.DataFrame:
+        """Read the file, its fingerprint taken first."""
+        _ = self.fingerprint
+        return _load(self.path)
+
+
+@dataclass(frozen=True)
+class ActivityTable(_Table):
+    """States over time of several participants.
+
+    Parameters
+    ----------
+    title, path
+        The file.
     groups : tuple of Group
         By default one for each value of the column ``group``.
     states : mapping
         Names of states that the file has as numbers.
     """
 
-    title: str
-    path: Path
     groups: tuple[Group, ...] = ()
     states: Mapping[int, str] = field(default_factory=dict[int, str])
 
@@ -91,7 +118,7 @@ class ActivityTable:
 
     @cached_property
     def _frame(self) -> pl.DataFrame:
-        frame = _load(self.path)
+        frame = self._rows()
         _need(frame, self.path, "subject", "state", *self._columns_of_groups())
         with engine_errors(self.path.name):
             if self.states:
@@ -161,23 +188,12 @@ class ActivityTable:
 
 
 @dataclass(frozen=True)
-class PowerTable:
-    """Power draw of one household, minute by minute.
-
-    Parameters
-    ----------
-    title : str
-        As tables show it.
-    path : Path
-        The file.
-    """
-
-    title: str
-    path: Path
+class PowerTable(_Table):
+    """Power draw of one household, minute by minute."""
 
     def read(self, gaps: Gaps = "unobserved") -> Sequences:
         """Read the table in the paper's bins; with a column ``timestamp``, ten minutes without a record are a gap."""
-        frame = _load(self.path)
+        frame = self._rows()
         _need(frame, self.path, "watts")
         timed = "timestamp" in frame.columns
         try:
@@ -281,7 +297,7 @@ class DataSets:
 
     def fingerprint(self, kinds: tuple[str, ...]) -> str:
         """Return a hash of the files of some kinds."""
-        return hashlib.sha256("".join(_hash_of(table.path) for table in self.of(kinds)).encode()).hexdigest()
+        return hashlib.sha256("".join(table.fingerprint for table in self.of(kinds)).encode()).hexdigest()
 
 
 def _read_group(table: ActivityTable, group: Group, gaps: Gaps) -> Sequences:

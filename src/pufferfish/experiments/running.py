@@ -117,8 +117,9 @@ def run(
         if on_part is not None:
             on_part(i, len(parts), part.key)
         rows += _rows_of(part, folder / _UNFINISHED / f"{prefix}{_hash(part.key)}.msgpack")
-    if _prefix(experiment, settings) != prefix:
-        raise DataError(f"a data file changed while {experiment.name} ran: nothing was written, run it again")
+    for table in settings.data.of(experiment.uses):
+        if table.has_changed:
+            raise DataError(f"{table.path} changed while {experiment.name} ran: nothing was written, run it again")
     if rows and all(row.get("reason") for row in rows):
         raise DataError(f"{experiment.name} has nothing to compare: for {rows[0].get('data')} {rows[0]['reason']}")
     about, tables, reasons = experiment.about(rows, settings), experiment.tables(rows, settings), _reasons(rows)

@@ -137,7 +137,11 @@ def test_a_damaged_part_is_done_again(tmp_path: Path, counting: Counting, conten
 
 def test_parts_of_other_settings_are_not_used(tmp_path: Path, counting: Counting) -> None:
     path = tmp_path / "house.csv"
-    data = DataSets(electricity=(PowerTable("house", path),))
+
+    def found() -> DataSets:
+        """Every command finds its data anew."""
+        return DataSets(electricity=(PowerTable("house", path),))
+
     folder = folder_of(counting.experiment, tmp_path / "out")
     times = 0
     seen: set[bytes] = set()
@@ -145,8 +149,8 @@ def test_parts_of_other_settings_are_not_used(tmp_path: Path, counting: Counting
         (SETTINGS, "watts\n1\n"),
         (replace(SETTINGS, seed=4), "watts\n1\n"),
         (replace(SETTINGS, trials=3), "watts\n1\n"),
-        (replace(SETTINGS, data=data), "watts\n1\n"),
-        (replace(SETTINGS, data=data), "watts\n2\n"),
+        (replace(SETTINGS, data=found()), "watts\n1\n"),
+        (replace(SETTINGS, data=found()), "watts\n2\n"),
     ):
         path.write_text(content)
         times += 1
@@ -157,7 +161,7 @@ def test_parts_of_other_settings_are_not_used(tmp_path: Path, counting: Counting
         seen.add((folder / "counting.csv").read_bytes())
     assert len(seen) == 3  # seed and trials decide these numbers, data do not
     path.write_text("watts\n1\n")
-    run(counting.experiment, replace(SETTINGS, data=data), folder)
+    run(counting.experiment, replace(SETTINGS, data=found()), folder)
     assert counting.done == dict.fromkeys(KEYS, times)
 
 
@@ -311,6 +315,18 @@ def test_a_data_file_that_changes_meanwhile_is_noticed(tmp_path: Path, counting:
     with pytest.raises(DataError, match="changed"):
         run(counting.experiment, settings, folder, lambda *_: path.write_text("watts\n2\n"))
     assert results(folder) == {}
+
+
+def test_a_file_that_changed_after_it_was_read_is_noticed(tmp_path: Path, counting: Counting) -> None:
+    """As between two experiments of one command: the rows are those read first."""
+    path = tmp_path / "house.csv"
+    path.write_text("watts\n1\n300\n1\n")
+    table = PowerTable("house", path)
+    table.read()
+    path.write_text("watts\n2\n300\n2\n")
+    settings = Settings(seed=3, trials=2, data=DataSets(electricity=(table,)))
+    with pytest.raises(DataError, match="changed"):
+        run(counting.experiment, settings, folder_of(counting.experiment, tmp_path / "out"))
 
 
 def test_what_another_seed_left_is_kept(tmp_path: Path, counting: Counting) -> None:
