@@ -10,6 +10,7 @@ from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.model_class import ModelClass
+from pufferfish.models.same_records import same_records
 from pufferfish.models.states import state_label
 
 __all__ = ["RowOptions", "check_row_options"]
@@ -92,20 +93,7 @@ def _one_network(network: Any) -> BayesianNetwork:
     for i, member in enumerate(members):
         if not isinstance(member, BayesianNetwork):
             raise ModelError(f"network[{i}] is {type(member).__name__}, {expected}")
-    first: BayesianNetwork = members[0]
-    for i, member in enumerate(members):
-        if member.nodes != first.nodes:
-            raise ModelError(
-                f"network[{i}] has the nodes {listed(list(map(str, member.nodes)))} and network[0] "
-                f"{listed(list(map(str, first.nodes)))}: all share their nodes, in the same order"
-            )
-        for node in first.nodes:
-            if member.node_states[node] != first.node_states[node]:
-                raise ModelError(
-                    f"node {node!r} has the states {listed(member.node_states[node])} in network[{i}] and "
-                    f"{listed(first.node_states[node])} in network[0]: all share their states, in the same order"
-                )
-    return first
+    return same_records(members, "network")[0]
 
 
 def _chosen(given: Any, nodes: Mapping[str, Any]) -> dict[str, str]:

@@ -13,7 +13,7 @@ Where no quilts are given they are searched (:mod:`pufferfish.core.network_quilt
 of all quilts is found, otherwise the best of as many as the bound allows.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -337,10 +337,16 @@ def _given(quilts: Any, networks: tuple[BayesianNetwork, ...]) -> dict[int, list
         for quilt in listed:
             if isinstance(quilt, str) or not isinstance(quilt, Iterable | Quilt):
                 raise ParameterError(f"a quilt of node {node!r} is {quilt!r}, expected a list of names or a Quilt")
-        cuts = [_checked(network, node, quilt) for quilt in listed for network in networks]
+        cuts = [_checked(networks, theta, node, quilt) for quilt in listed for theta in range(len(networks))]
         found[networks[0].place(node)] = list(dict.fromkeys(cuts))
     return found
 
 
-def _checked(network: BayesianNetwork, node: Any, quilt: Any) -> int:
-    return (quilt if isinstance(quilt, Quilt) else Quilt.of(network, node, quilt)).checked(network, node)
+def _checked(networks: Sequence[BayesianNetwork], theta: int, node: Any, quilt: Any) -> int:
+    network = networks[theta]
+    try:
+        return (quilt if isinstance(quilt, Quilt) else Quilt.of(network, node, quilt)).checked(network, node)
+    except ModelError as error:
+        if len(networks) == 1:
+            raise
+        raise ModelError(f"under theta[{theta}]: {error}; the names of its nodes alone do for every graph") from error

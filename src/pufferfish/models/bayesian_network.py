@@ -21,7 +21,7 @@ from pufferfish.core.inference import Inference
 from pufferfish.errors import ModelError, RecordError
 from pufferfish.models.states import state_label
 
-__all__ = ["CPT", "BayesianNetwork"]
+__all__ = ["CPT", "BayesianNetwork", "connected"]
 
 TOLERANCE = 1e-9
 """How far a row may be from summing to 1; rows are then divided by their sum."""
@@ -215,8 +215,8 @@ class BayesianNetwork:
 
     def __repr__(self) -> str:
         names = ", ".join(str(node) for node in self.nodes[:6]) + (", …" if len(self.nodes) > 6 else "")
-        edges = sum(len(cpt.parents) for cpt in self.cpts.values())
-        return f"BayesianNetwork(<{_counted(len(self.nodes), 'node')}: {names}; {_counted(edges, 'edge')}>)"
+        edges = _counted(len(self.edges), "edge")
+        return f"BayesianNetwork(<{_counted(len(self.nodes), 'node')}: {names}; {edges}>)"
 
     @property
     def is_forest(self) -> bool:
@@ -226,25 +226,12 @@ class BayesianNetwork:
     @cached_property
     def components(self) -> tuple[tuple[Any, ...], ...]:
         """Nodes of every connected component of the graph without directions, in the order of ``nodes``."""
-        near: dict[Any, list[Any]] = {node: [] for node in self.nodes}
-        for node, cpt in self.cpts.items():
-            for parent in cpt.parents:
-                near[node].append(parent)
-                near[parent].append(node)
-        index: dict[Any, int] = {}
-        for count, start in enumerate(self.nodes):
-            if start not in index:
-                index[start] = count
-                found = [start]
-                for node in found:
-                    for other in near[node]:
-                        if other not in index:
-                            index[other] = count
-                            found.append(other)
-        members: dict[int, list[Any]] = {}
-        for node in self.nodes:
-            members.setdefault(index[node], []).append(node)
-        return tuple(tuple(group) for group in members.values())
+        return connected(self.nodes, self.edges)
+
+    @property
+    def edges(self) -> tuple[tuple[Any, Any], ...]:
+        """All edges, as (parent, child)."""
+        return tuple((parent, node) for node, cpt in self.cpts.items() for parent in cpt.parents)
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -371,6 +358,28 @@ class BayesianNetwork:
             f"{parent} = {self.node_states[parent][state]}" for parent, state in zip(cpt.parents, at, strict=True)
         ]
         return f"the table of node {node!r}" + (f" where {', '.join(values)}" if values else "")
+
+
+def connected(nodes: Sequence[Any], edges: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], ...]:
+    """Return the nodes of every connected part of a graph without directions, in the order of ``nodes``."""
+    near: dict[Any, list[Any]] = {node: [] for node in nodes}
+    for one, other in edges:
+        near[one].append(other)
+        near[other].append(one)
+    index: dict[Any, int] = {}
+    for count, start in enumerate(nodes):
+        if start not in index:
+            index[start] = count
+            found = [start]
+            for node in found:
+                for other in near[node]:
+                    if other not in index:
+                        index[other] = count
+                        found.append(other)
+    members: dict[int, list[Any]] = {}
+    for node in nodes:
+        members.setdefault(index[node], []).append(node)
+    return tuple(tuple(group) for group in members.values())
 
 
 def _counted(number: int, what: str) -> str:

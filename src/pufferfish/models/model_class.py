@@ -1,18 +1,19 @@
 """Θ in general: a finite class of distributions of one kind over the same records and states."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Protocol, runtime_checkable
 
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.models.bayesian_network import BayesianNetwork
+from pufferfish.models.bayesian_network import BayesianNetwork, connected
 from pufferfish.models.chain_class import STATED, ChainClass, as_chain_class
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.cliques import Cliques
 from pufferfish.models.joint_distribution import JointDistribution
 from pufferfish.models.lengths import ChainLength, as_lengths
 from pufferfish.models.markov_chain import MarkovChain
+from pufferfish.models.same_records import same_records
 
 __all__ = ["Member", "ModelClass", "Theta", "as_theta", "lengths_of", "rows_of"]
 
@@ -40,6 +41,7 @@ class ModelClass:
     ----------
     members : tuple of models
         The members θ, all of one kind, over the same records and states; a guarantee holds under every one of them.
+        Networks may have different edges; their nodes and states are taken in the order of the first one.
     origin : str
         Where Θ came from, printed with every release.
     """
@@ -48,30 +50,20 @@ class ModelClass:
     origin: str = STATED
 
     def __post_init__(self) -> None:
-        if not self.members:
+        members = tuple(self.members)
+        if not members:
             raise ModelError("theta is empty: give at least one model")
-        first = self.members[0]
-        for i, member in enumerate(self.members):
-            if type(member) is not type(first):
-                raise ModelError(f"theta[{i}] is {type(member).__name__} and theta[0] {type(first).__name__}: one kind")
-            if member.states != first.states:
+        for i, member in enumerate(members):
+            if type(member) is not type(members[0]):
                 raise ModelError(
-                    f"theta[{i}] has states {', '.join(member.states)} and theta[0] has {', '.join(first.states)}: "
-                    "all members of a class share their states, in the same order"
+                    f"theta[{i}] is {type(member).__name__} and theta[0] {type(members[0]).__name__}: one kind"
                 )
-            if _names(member) != _names(first):
-                raise ModelError(
-                    f"theta[{i}] is about the records {', '.join(_names(member)[:8])} and theta[0] about "
-                    f"{', '.join(_names(first)[:8])}: all members of a class share their records, in the same order"
-                )
-            if isinstance(member, BayesianNetwork) and isinstance(first, BayesianNetwork):
-                for node in first.nodes:
-                    if member.node_states[node] != first.node_states[node]:
-                        raise ModelError(
-                            f"node {node!r} has other states in theta[{i}] than in theta[0]: all share them"
-                        )
-            if member.groups != first.groups:
-                raise ModelError(f"theta[{i}] and theta[0] are about different records: all members share them")
+        networks = [member for member in members if isinstance(member, BayesianNetwork)]
+        if networks:
+            members = same_records(networks, "theta")
+        else:
+            _check_alike(members)
+        object.__setattr__(self, "members", members)
 
     @property
     def in_words(self) -> str:
@@ -128,13 +120,39 @@ class ModelClass:
 
     @property
     def lengths(self) -> tuple[ChainLength, ...]:
-        """Sizes of the groups of records that may depend on each other."""
-        return as_lengths(self.members[0].groups)
+        """Sizes of the groups of records that may depend on each other under some θ."""
+        networks = self.networks
+        if not networks:
+            return as_lengths(self.members[0].groups)
+        edges = (edge for network in networks for edge in network.edges)
+        return as_lengths(len(part) for part in connected(networks[0].nodes, edges))
+
+
+def _check_alike(members: Sequence[Any]) -> None:
+    """Refuse members that are about other states or records than the first."""
+    first = members[0]
+    for i, member in enumerate(members):
+        if member.states != first.states:
+            raise ModelError(
+                f"theta[{i}] has states {', '.join(member.states)} and theta[0] has {', '.join(first.states)}: "
+                "all members of a class share their states, in the same order"
+            )
+        if _names(member) != _names(first):
+            raise ModelError(
+                f"theta[{i}] is about the records {', '.join(_names(member)[:8])} and theta[0] about "
+                f"{', '.join(_names(first)[:8])}: all members of a class share their records, in the same order"
+            )
+        if member.groups != first.groups:
+            sizes = [", ".join(str(n) for n in each.groups[:8]) for each in (member, first)]
+            raise ModelError(
+                f"theta[{i}] is about groups of {sizes[0]} records and theta[0] of {sizes[1]}: all members of a class "
+                "are about the same records"
+            )
 
 
 def _names(member: Any) -> list[str]:
     """Return the names of a model's records, where they have some."""
-    names: Any = getattr(member, "variables", None) or getattr(member, "nodes", None) or ()
+    names: Any = getattr(member, "variables", None) or ()
     return [repr(name) for name in names]
 
 

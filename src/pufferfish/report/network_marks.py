@@ -89,6 +89,9 @@ def marked(network: BayesianNetwork, calibration: Calibration | None, node: Any,
     given = calibration
     if given is not None and not isinstance(given, Calibration):
         raise ParameterError(f"calibration is {type(given).__name__}, expected a Calibration")  # pyright: ignore[reportUnknownArgumentType]
+    if calibration is not None:
+        theta = quilt.theta if isinstance(quilt, ActiveQuilt) else calibration.witness.theta
+        network = _in_class(network, calibration, theta)
     subject = _subject(network, calibration, node, quilt)
     places = range(len(network.nodes))
     roles = _roles(network, subject)
@@ -117,9 +120,6 @@ def short(text: Any) -> str:
 
 
 def _subject(network: BayesianNetwork, calibration: Calibration | None, node: Any, quilt: Any) -> _Subject:
-    if calibration is not None:
-        theta = quilt.theta if isinstance(quilt, ActiveQuilt) else calibration.witness.theta
-        _check_class(network, calibration, theta)
     if isinstance(quilt, ActiveQuilt):
         if node is not None and network.place(node) != network.place(quilt.node):
             raise ParameterError(f"node is {node!r} and the quilt that of node {quilt.node!r}: leave node out")
@@ -144,18 +144,24 @@ def _subject(network: BayesianNetwork, calibration: Calibration | None, node: An
     return _Subject(place, None, "" if place is None else f"node {short(network.nodes[place])}")
 
 
-def _check_class(network: BayesianNetwork, calibration: Calibration, theta: int) -> None:
-    """Refuse a network that is not the one for which the calibration's worst case was found."""
+def _in_class(network: BayesianNetwork, calibration: Calibration, theta: int) -> BayesianNetwork:
+    """Return the member of Θ for which the worst case was found, whose order of nodes is that of the calibration.
+
+    Another network is refused.
+    """
     members: tuple[Any, ...] = getattr(calibration.theta, "networks", ())
     if theta >= len(members):
         raise ParameterError(f"the calibration is for {calibration.theta.kind}, not for this Bayesian network")
     other: BayesianNetwork = members[theta]
-    if {name: set(cpt.parents) for name, cpt in network.cpts.items()} != {
-        name: set(cpt.parents) for name, cpt in other.cpts.items()
-    } or network.nodes != other.nodes:
+    if set(map(state_label, network.nodes)) != set(map(state_label, other.nodes)) or _edges(network) != _edges(other):
         raise ParameterError(
             f"network has other nodes or edges than theta[{theta}], which decides this calibration: draw that one"
         )
+    return other
+
+
+def _edges(network: BayesianNetwork) -> set[tuple[str, str]]:
+    return {(state_label(parent), state_label(child)) for parent, child in network.edges}
 
 
 def _place_of(network: BayesianNetwork, witness: Witness) -> int | None:

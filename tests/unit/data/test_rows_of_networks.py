@@ -315,7 +315,7 @@ def test_a_filter_on_a_node_is_refused(where, columns):
         ([NETWORK, network_of(rain=["no", "yes"])], "network[1] has the nodes rain and network[0] rain, wind, wet"),
         (
             [network_of(a=["x", "y", "z"], b=["x", "y"]), network_of(a=["x", "y"], b=["x", "y", "z"])],
-            "node 'a' has the states x, y in network[1] and x, y, z in network[0]: all share their states",
+            "node 'a' has the states x, y in network[1] and x, y, z in network[0]: all members of a class share",
         ),
     ],
 )
