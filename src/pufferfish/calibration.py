@@ -1,5 +1,6 @@
 """Calibrated noise: how much a release needs, what it promises, and which secret decides it."""
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Protocol
@@ -8,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core import discrete_laplace
+from pufferfish.core.numbers import real_number
+from pufferfish.core.read_only import ReadOnly
 from pufferfish.core.tilts import TiltedChain, scale_too_small
-from pufferfish.errors import QueryError
+from pufferfish.errors import ParameterError, QueryError
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import Theta
@@ -21,7 +24,7 @@ __all__ = ["Calibration", "Witness"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Witness:
+class Witness(ReadOnly):
     """The secret that decides the noise.
 
     Parameters
@@ -106,7 +109,7 @@ class Bound(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibration:
+class Calibration(ReadOnly):
     """Noise for one query under one class Θ; made by a mechanism's ``calibrate``, from public things only.
 
     Parameters
@@ -134,7 +137,10 @@ class Calibration:
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "unit_scale"):
-            object.__setattr__(self, name, float(getattr(self, name)))
+            value = real_number(getattr(self, name))
+            if value is None or math.isnan(value):
+                raise ParameterError(f"{name} is {getattr(self, name)!r}, expected a number")
+            object.__setattr__(self, name, value)
 
     @property
     def mechanism(self) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pufferfish.calibration import Calibration
 from pufferfish.core.progress import report_progress
+from pufferfish.core.read_only import ReadOnly
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms import MECHANISMS, LawMechanism, LeakagePropagation, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.mechanism import as_epsilon
@@ -17,7 +18,7 @@ __all__ = ["Comparison", "ComparisonRow", "compare"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonRow:
+class ComparisonRow(ReadOnly):
     """One mechanism's noise for a query, or why it does not apply.
 
     Parameters

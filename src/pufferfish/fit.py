@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pufferfish.core.numbers import real_number
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.models.chain_intervals import IntervalChain
@@ -47,9 +48,10 @@ def fit_chain(
     ParameterError
         If smoothing is negative or not finite.
     """
-    if not 0 <= smoothing < np.inf:
+    added = real_number(smoothing)
+    if added is None or not 0 <= added < np.inf:
         raise ParameterError(f"smoothing is {smoothing!r}, expected a number of at least 0")
-    counts = sequences.transitions + smoothing
+    counts = sequences.transitions + added
     _check_transitions(sequences)
     lost = np.flatnonzero(counts.sum(axis=1) == 0)
     if lost.size:

@@ -7,8 +7,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from pufferfish.core.read_only import ReadOnly
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError
 from pufferfish.files import read_record, write_whole
+from pufferfish.frozen_record import FrozenRecord
 from pufferfish.models.bayesian_network import CPT, BayesianNetwork
 from pufferfish.models.chain_class import STATED, ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
@@ -25,7 +27,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class Model(ReadOnly):
     """A class Θ and how the tables it describes are read.
 
     Parameters
@@ -55,6 +57,7 @@ class Model:
     def __post_init__(self) -> None:
         theta = as_theta(self.theta)
         object.__setattr__(self, "theta", theta)
+        object.__setattr__(self, "bins", None if self.bins is None else tuple(self.bins))
         if theta.of_chains:
             return
         if not isinstance(theta.members[0], BayesianNetwork):
@@ -67,7 +70,7 @@ class Model:
                 raise ParameterError(f"{name} is {given!r}, and belongs to Markov chains: leave it out for networks")
 
 
-class ChainRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ChainRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     """One member of Θ, as it stands in model and release files."""
 
     transition_matrix: list[list[float]]
@@ -83,14 +86,14 @@ class ChainRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class ThetaRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     """The class Θ under which a promise holds."""
 
     origin: str
     states: list[str]
     chains: list[ChainRecord]
     kind: str = "Markov chains"
-    members: list[dict[str, Any]] = []
+    members: list[dict[str, Any]] = msgspec.field(default_factory=list[dict[str, Any]])
 
     @classmethod
     def of(cls, theta: Theta) -> "ThetaRecord":

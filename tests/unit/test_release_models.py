@@ -186,16 +186,13 @@ def test_secrets_of_given_laws_are_what_is_promised() -> None:
         pf.GivenLaws(laws, records=4, states=["healthy", "sick"])
 
 
-def test_members_about_records_in_another_order_are_refused() -> None:
+def test_databases_of_joint_distributions_in_another_order_are_refused() -> None:
     one, other = (
         pf.JointDistribution([[0, 0], [1, 0]], [0.5, 0.5], variables=names, states=[0, 1])
         for names in (["A", "B"], ["B", "A"])
     )
     with pytest.raises(pf.PufferfishError, match="in the same order"):
         pf.Wasserstein([one, other])
-    tables = {"A": pf.CPT([0, 1], [0.5, 0.5]), "B": pf.CPT([0, 1], [1, 0])}
-    with pytest.raises(pf.PufferfishError, match="in the same order"):
-        pf.Wasserstein([pf.BayesianNetwork(tables), pf.BayesianNetwork(dict(reversed(tables.items())))])
 
 
 def test_secrets_that_name_a_chain_or_clique_do_not_meet_a_table(sequences_of: Any) -> None:
@@ -222,8 +219,7 @@ def test_what_is_kept_is_not_taken_for_something_else() -> None:
     mechanism = pf.Wasserstein(CHAIN, 5)
     query = pf.Sum({"rest": 0, "active": 1})
     before = mechanism.distance(query)
-    query.values["active"] = 10  # type: ignore[index, call-overload]
-    assert mechanism.distance(query) == 10 * before
+    assert mechanism.distance(pf.Sum({"rest": 0, "active": 10})) == 10 * before
     with pytest.raises(AttributeError):
         mechanism.secrets = None  # type: ignore[misc]
     joint = pf.JointDistribution([[0, 0], [1, 1]], [0.5, 0.5])

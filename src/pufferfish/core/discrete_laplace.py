@@ -6,6 +6,7 @@ With p = e^{−1/b}: P(|Z| > t) = 2 p^{t+1}/(1+p) for whole t ≥ 0, E|Z| = 2p/(
 
 import math
 
+from pufferfish.core.numbers import real_number
 from pufferfish.errors import ParameterError
 
 __all__ = ["accuracy", "mean_modulus", "variance_of_modulus"]
@@ -46,9 +47,10 @@ def accuracy(b: float, alpha: float, *, together: int = 1) -> int:
     >>> accuracy(10.0, 0.05)
     30
     """
-    if not 0 < alpha < 1:
+    share = real_number(alpha)
+    if share is None or not 0 < share < 1:
         raise ParameterError(f"alpha is {alpha!r}, expected a probability strictly between 0 and 1")
-    alpha = -math.expm1(math.log1p(-alpha) / together)
+    alpha = -math.expm1(math.log1p(-share) / together)
     t = max(0, math.ceil(-b * (math.log(alpha / 2) + math.log1p(math.exp(-1 / b)))) - 1)
     while _log_tail(b, t) > math.log(alpha):
         t += 1

@@ -1,11 +1,13 @@
 """Max-divergence: the largest log ratio of two laws."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish.core.rounding import UNIT, up
+from pufferfish.core.numbers import real_array
+from pufferfish.core.rounding import UNIT, log_up, up
 from pufferfish.errors import ModelError
 
 __all__ = ["max_divergence", "max_log_ratio"]
@@ -26,7 +28,9 @@ def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
     Returns
     -------
     float
-        The divergence in nats, ``inf`` where p has mass and q has none; rounded up by a few ulps, never below 0.
+        The divergence in nats, ``inf`` where p has mass and q has none; rounded up by a few ulps, never below 0. It
+        holds for the masses as they are given, and for the laws that they are after division by their sums: where
+        these differ, for the larger of the two.
 
     Raises
     ------
@@ -49,12 +53,21 @@ def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
     if np.any(q_[mass] == 0):
         return float("inf")
     logs = np.log(p_[mass]) - np.log(q_[mass])
-    slack = 4 * UNIT * (1 + float(np.max(np.abs(np.log(q_[mass])))))
-    return max(0.0, up(float(np.max(logs)) + slack))
+    slack = 4 * UNIT * (2 + float(np.max(np.abs(np.log(q_[mass])))))
+    # Divided by their sums, all ratios grow by the one factor sum(q)/sum(p), which may be below 1.
+    missing = max(0.0, log_up(_sum(q_) / _sum(p_)))
+    return max(0.0, up(float(np.max(logs)) + slack + missing))
+
+
+def _sum(law: NDArray[np.float64]) -> Fraction:
+    return sum(map(Fraction, law.tolist()), Fraction(0))
 
 
 def _law(masses: Any, name: str) -> NDArray[np.float64]:
-    law = np.asarray(masses, dtype=np.float64)
+    try:
+        law = real_array(masses)
+    except TypeError as error:
+        raise ModelError(f"{name} {error}; expected an array of probabilities") from None
     if law.ndim != 1 or law.size == 0:
         raise ModelError(f"{name} has shape {law.shape}, expected one dimension with at least one mass")
     if not np.all(np.isfinite(law)) or np.any(law < 0):

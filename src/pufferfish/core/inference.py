@@ -28,6 +28,7 @@ import opt_einsum  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
 
 from pufferfish.core.divergence import max_log_ratio
+from pufferfish.core.read_only import read_only
 from pufferfish.core.rounding import TINY, UNIT
 from pufferfish.core.separation import Dag, members
 from pufferfish.errors import ModelError
@@ -102,7 +103,7 @@ class Inference:
                 f"the joint law of these {len(nodes)} nodes takes an array of {law.largest:,} numbers "
                 f"({8 * law.largest / 1e9:.3g} GB), and at most {MOST_ENTRIES:,} are made: ask for fewer nodes"
             )
-        return law.run([table for _, table in law.tables])
+        return read_only(law.run([table for _, table in law.tables]))
 
     def possible(self, node: int) -> NDArray[np.bool_]:
         """Return which states a node can have, from the tables' exact zeros; shape (k,)."""
@@ -116,7 +117,7 @@ class Inference:
         """
         key = node, part
         if key not in self._ratios:
-            self._ratios[key] = self._found(node, part)
+            self._ratios[key] = read_only(self._found(node, part))
         return self._ratios[key]
 
     def _found(self, node: int, part: int) -> Matrix:
@@ -221,7 +222,7 @@ class Inference:
             law, support, error = self._marginals[self.dag.parents[at].bit_length() - 1]
             table = self._tables[at][1]
             reached = np.asarray(np.any(support[:, None] & (table > 0), axis=0), dtype=np.bool_)
-            self._marginals[at] = law @ table, reached, error + UNIT * (len(law) + 6)
+            self._marginals[at] = law @ table, read_only(reached), error + UNIT * (len(law) + 6)
         return self._marginals[node]
 
     def _alone(self, node: int) -> tuple[Matrix, NDArray[np.bool_], float]:
@@ -239,7 +240,7 @@ class Inference:
             raise ModelError(
                 "the network has too many nodes and too small numbers to tell which states are possible: use GroupDP"
             )
-        return values, support[:, 0], UNIT * (law.roundings + 8)
+        return values, read_only(support[:, 0]), UNIT * (law.roundings + 8)
 
     def _plan(self, tables: Sequence[Table], scope: tuple[int, ...]) -> _Contraction:
         if len(tables) == 1 and tables[0][0] == scope:

@@ -48,16 +48,17 @@ class Dag:
 
     def __init__(self, parents: Sequence[Sequence[int]]) -> None:
         self.size: int = len(parents)
-        self.parents: list[int] = [set_of(above) for above in parents]
-        self.children: list[int] = [0] * self.size
+        self.parents: tuple[int, ...] = tuple(set_of(above) for above in parents)
+        children = [0] * self.size
         for node, above in enumerate(parents):
             for parent in above:
-                self.children[parent] |= 1 << node
+                children[parent] |= 1 << node
+        self.children: tuple[int, ...] = tuple(children)
         self.is_forest: bool = all(len(above) <= 1 for above in parents)
         self._reach: dict[int, int] = {}
 
     @cached_property
-    def order(self) -> list[int]:
+    def order(self) -> tuple[int, ...]:
         """Nodes, parents before their children."""
         missing = [above.bit_count() for above in self.parents]
         found = [node for node in range(self.size) if not missing[node]]
@@ -66,25 +67,25 @@ class Dag:
                 missing[child] -= 1
                 if not missing[child]:
                     found.append(child)
-        return found
+        return tuple(found)
 
     @cached_property
-    def below(self) -> list[int]:
+    def below(self) -> tuple[int, ...]:
         """Every node with its descendants."""
         found = [1 << node for node in range(self.size)]
         for node in reversed(self.order):
             for child in members(self.children[node]):
                 found[node] |= found[child]
-        return found
+        return tuple(found)
 
     @cached_property
-    def above(self) -> list[int]:
+    def above(self) -> tuple[int, ...]:
         """Every node with its ancestors."""
         found = [1 << node for node in range(self.size)]
         for node in self.order:
             for parent in members(self.parents[node]):
                 found[node] |= found[parent]
-        return found
+        return tuple(found)
 
     def ancestral(self, nodes: int) -> int:
         """Return the smallest ancestral set that holds some nodes."""

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.core.numbers import whole_array
+from pufferfish.core.read_only import FrozenDict, ReadOnly, read_only
 from pufferfish.errors import ParameterError
 
 __all__ = ["Rows", "RowsBase"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowsBase:
+class RowsBase(ReadOnly):
     """How a table of independent rows was read: what a privacy loss is tied to.
 
     Only plain values, so that it goes into a release as JSON. The source is named without its folder.
@@ -47,6 +49,9 @@ class RowsBase:
     where: str | None = None
     missing: str = "refuse"
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", FrozenDict(self.columns))
+
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Plain sentences about the data that the promise of a release rests on."""
@@ -68,7 +73,7 @@ class RowsBase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Rows:
+class Rows(ReadOnly):
     """Independent rows of a table as counts of the states of every column; private, except for their number.
 
     Parameters
@@ -98,6 +103,7 @@ class Rows:
     base: RowsBase
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", tuple(self.nodes))
         if not self.nodes or self.records < 1:
             raise ParameterError(f"{self!r} holds nothing, expected at least one node and one row")
         for name, given in (("states", self.states), ("counts", self.counts)):
@@ -105,7 +111,10 @@ class Rows:
                 raise ParameterError(f"{name} is about {_names(given)}, expected the nodes {_names(self.nodes)}")
         counts: dict[Any, NDArray[np.int64]] = {}
         for node in self.nodes:
-            array = np.array(self.counts[node], dtype=np.int64)
+            try:
+                array = whole_array(self.counts[node])
+            except TypeError as error:
+                raise ParameterError(f"counts[{node!r}] {error}; expected numbers of rows") from None
             if array.shape != (len(self.states[node]),):
                 raise ParameterError(
                     f"counts[{node!r}] has shape {array.shape}, expected one number for each of its "
@@ -115,10 +124,9 @@ class Rows:
                 raise ParameterError(f"counts[{node!r}] has a negative entry, expected numbers of rows")
             if array.sum() > self.records or (self.base.missing == "refuse" and array.sum() < self.records):
                 raise ParameterError(f"counts[{node!r}] sums to {array.sum()}, but there are {self.records} rows")
-            array.flags.writeable = False
-            counts[node] = array
-        object.__setattr__(self, "counts", counts)
-        object.__setattr__(self, "states", {node: tuple(self.states[node]) for node in self.nodes})
+            counts[node] = read_only(array)
+        object.__setattr__(self, "counts", FrozenDict(counts))
+        object.__setattr__(self, "states", FrozenDict({node: tuple(self.states[node]) for node in self.nodes}))
 
     def __repr__(self) -> str:
         nodes = len(self.nodes)

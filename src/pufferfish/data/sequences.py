@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.core.numbers import whole_array
+from pufferfish.core.read_only import ReadOnly, read_only
 from pufferfish.errors import ParameterError
 from pufferfish.models.lengths import ChainLength
 
@@ -18,7 +20,7 @@ __all__ = ["Base", "Sequences"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Base:
+class Base(ReadOnly):
     """How a table was read: the records, states, filter and binning that a privacy loss is tied to.
 
     Only plain values, so that it goes into a release as JSON. The source is named without its folder.
@@ -109,7 +111,7 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Sequences:
+class Sequences(ReadOnly):
     """Sequences of states as aggregates, one row per chain; private, except for the lengths.
 
     Parameters
@@ -142,15 +144,19 @@ class Sequences:
     base: Base
 
     def __post_init__(self) -> None:
+        for name in ("states", "length"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         k, chains = len(self.states), len(self.length)
         for name, shape in (("counts", (chains, k)), ("transitions", (k, k))):
-            array = np.array(getattr(self, name), dtype=np.int64)
+            try:
+                array = whole_array(getattr(self, name))
+            except TypeError as error:
+                raise ParameterError(f"{name} {error}; expected numbers of records") from None
             if array.shape != shape:
                 raise ParameterError(f"{name} has shape {array.shape}, expected {shape}: chains by states")
             if (array < 0).any():
                 raise ParameterError(f"{name} has a negative entry, expected numbers of records")
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, read_only(array))
         if len(set(self.states)) != k:
             raise ParameterError(f"states repeats a name: {', '.join(self.states)}")
         for i, length in enumerate(self.length):

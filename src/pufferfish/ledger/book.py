@@ -12,6 +12,7 @@ from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.errors import RecordError
 from pufferfish.files import check_writable, read_record, write_whole
+from pufferfish.frozen_record import FrozenRecord
 from pufferfish.mechanisms import InfluenceBound, bound_of
 from pufferfish.model_file import ThetaRecord
 from pufferfish.models.lengths import ChainLength
@@ -29,7 +30,7 @@ _WAIT = 60.0
 """Seconds to wait for another program that is spending."""
 
 
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One release in the book.
 
     Parameters
@@ -64,7 +65,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     spent: float
 
 
-class Book(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All of a ledger: about chains of these lengths, or about a network's table of so many rows."""
 
     format: str = FORMAT

@@ -132,7 +132,12 @@ class ChainQuiltBound(InfluenceBound):
             raise ParameterError(
                 f"max_quilt_length is {max_quilt_length!r}, expected a whole number of at least 1, or None for all"
             )
-        self.max_quilt_length = max_quilt_length
+        self._max_quilt_length: int | None = given
+
+    @property
+    def max_quilt_length(self) -> int | None:
+        """The most nearby records of a quilt; None for any number."""
+        return self._max_quilt_length
 
     @abstractmethod
     def _groups(self, length: int) -> Iterator[NodesAlike]:

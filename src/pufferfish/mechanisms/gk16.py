@@ -82,7 +82,7 @@ class GK16(InfluenceBound):
         super().__init__(theta, length)
         if ends not in (None, "definition", "paper"):
             raise ParameterError(f'ends is {ends!r}, expected "definition" or "paper", or None for the better of both')
-        self.ends = ends
+        self._ends: Literal["definition", "paper"] | None = ends
         self._sums: dict[tuple[int, int, int], tuple[float, int] | None] = {}
         longest = max(chain.steps for chain in self.length)
         self._readings: list[list[Influences]] = []
@@ -96,6 +96,11 @@ class GK16(InfluenceBound):
                     f"{min(r.matrix(longest).norm for r in readings):.6g}{_under(self.theta, t)}, and the bound needs "
                     "less than 1; MQMExact and LeakagePropagation have no such condition"
                 )
+
+    @property
+    def ends(self) -> Literal["definition", "paper"] | None:
+        """The reading of the ends that was asked for; None for the better of both."""
+        return self._ends
 
     @property
     def settings(self) -> dict[str, Any]:

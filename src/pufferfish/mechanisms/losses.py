@@ -7,11 +7,14 @@ query does not read costs 0.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.core.numbers import real_array
+from pufferfish.core.read_only import ReadOnly, read_only
 from pufferfish.errors import ParameterError
 from pufferfish.models.lengths import ChainLength
 
@@ -21,7 +24,7 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(ReadOnly):
     """Losses that are constant on stretches of a chain; for long chains, where an array per step would be too large.
 
     Parameters
@@ -41,6 +44,15 @@ class Profile:
     """
 
     stretches: Sequence[tuple[int, Any]]
+
+    def __post_init__(self) -> None:
+        try:
+            kept = tuple((index(steps), _kept(loss)) for steps, loss in self.stretches)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, ParameterError):
+                raise
+            raise ParameterError("stretches is no profile: expected pairs (whole number of steps, loss)") from None
+        object.__setattr__(self, "stretches", kept)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,13 +164,8 @@ def _one(entry: Any, chain: ChainLength, k: int, name: str) -> Losses:
 
 
 def _of_profile(profile: Profile, chain: ChainLength, k: int, name: str) -> Losses:
-    try:
-        steps = [int(n) for n, _ in profile.stretches]
-        values = [_numbers(value, name) for _, value in profile.stretches]
-    except (TypeError, ValueError) as error:
-        if isinstance(error, ParameterError):
-            raise
-        raise ParameterError(f"{name} is no profile: expected pairs (steps, loss)") from None
+    steps = [n for n, _ in profile.stretches]
+    values = [_numbers(value, name) for _, value in profile.stretches]
     if not steps or min(steps) < 1 or sum(steps) != chain.steps:
         raise ParameterError(
             f"{name} has stretches of {sum(steps)} steps, expected {chain.steps} in all, at least 1 in each"
@@ -173,11 +180,16 @@ def _of_profile(profile: Profile, chain: ChainLength, k: int, name: str) -> Loss
     return Losses(chain, np.array(steps), np.array(values), False)
 
 
+def _kept(loss: Any) -> float | Vector:
+    found = _numbers(loss, "the loss of a stretch")
+    return read_only(found) if found.ndim else float(found)
+
+
 def _numbers(entry: Any, name: str) -> Vector:
     try:
-        loss = np.asarray(entry, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} is not an array of numbers") from None
+        loss = real_array(entry)
+    except TypeError as error:
+        raise ParameterError(f"{name} {error}; expected losses in nats") from None
     if not np.all(np.isfinite(loss)) or np.any(loss < 0):
         raise ParameterError(f"{name} has an entry that is negative or not finite; losses are at least 0")
     return loss

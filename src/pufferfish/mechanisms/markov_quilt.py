@@ -26,6 +26,7 @@ from pufferfish.core.inversion import bracket
 from pufferfish.core.network_quilts import NetworkQuilt, NodeWeights, QuiltSearch
 from pufferfish.core.progress import report_progress
 from pufferfish.core.quilts import LeakThrough, Objective, Score
+from pufferfish.core.read_only import ReadOnly, read_only
 from pufferfish.core.separation import members
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
@@ -55,7 +56,7 @@ _HINTS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ActiveQuilt:
+class ActiveQuilt(ReadOnly):
     """The best quilt of one node, and what it lets leak of the node.
 
     Parameters
@@ -142,7 +143,7 @@ class MarkovQuilt(InfluenceBound):
             raise ParameterError(
                 f"max_quilts is {max_quilts!r}, expected a whole number of at least 1, or None for all"
             )
-        self.max_quilts = max_quilts
+        self._max_quilts: int | None = max_quilts
         self._known: dict[tuple[object, ...], tuple[float, Witness | None]] = {}
         self._secrets = NodeSecrets(secrets, self.networks[0])
         self._given = _given(quilts, self.networks)
@@ -151,6 +152,11 @@ class MarkovQuilt(InfluenceBound):
     def of(cls, theta: Any, length: Any, **settings: Any) -> "MarkovQuilt":
         """Return the mechanism from Θ, the number of rows, and its settings."""
         return cls(theta, length=length, **settings)
+
+    @property
+    def max_quilts(self) -> int | None:
+        """How many quilts are looked at for each node; None for all that can matter."""
+        return self._max_quilts
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -196,10 +202,10 @@ class MarkovQuilt(InfluenceBound):
         return tuple(found[node] for node in sorted(found))
 
     @cached_property
-    def secret_pairs(self) -> list[list[NDArray[np.bool_]]]:
+    def secret_pairs(self) -> tuple[tuple[NDArray[np.bool_], ...], ...]:
         """For every θ and every node which pairs of its values, both possible, are secret; each of shape (k, k)."""
         try:
-            return [self._secrets.of(network) for network in self.networks]
+            return tuple(tuple(map(read_only, self._secrets.of(network))) for network in self.networks)
         except ModelError as error:
             raise NotApplicableError(f"{self.title} does not apply: {error}") from error
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from pufferfish.calibration import Calibration, Witness
+from pufferfish.core.numbers import real_number
 from pufferfish.core.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError
 from pufferfish.models.bayesian_network import BayesianNetwork
@@ -61,6 +62,21 @@ class Mechanism(ABC):
         reason = self._refuses(self._theta)
         if reason is not None:
             raise NotApplicableError(f"{self.title} does not apply: {reason}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Keep what was computed under private names; the rest is read-only: a mechanism proves what it was made for.
+
+        Raises
+        ------
+        AttributeError
+            If the name is not private.
+        """
+        if not name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__} is read-only: cannot set {name!r}; make a new one")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is read-only: cannot delete {name!r}; make a new one")
 
     @classmethod
     def of(cls, theta: Any, length: Any, **settings: Any) -> Self:
@@ -192,10 +208,9 @@ def as_epsilon(epsilon: Any) -> float:
     ParameterError
         If it is not a positive finite number.
     """
-    try:
-        value = float(epsilon)
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"epsilon is {epsilon!r}, expected a positive number such as 1.0") from None
+    value = real_number(epsilon)
+    if value is None:
+        raise ParameterError(f"epsilon is {epsilon!r}, expected a positive number such as 1.0")
     if not 0 < value < math.inf:
         raise ParameterError(f"epsilon is {epsilon!r}, expected a positive finite number such as 1.0")
     return value

@@ -8,12 +8,12 @@ import math
 import sys
 from collections.abc import Iterator
 from functools import cached_property
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.core.numbers import real_number
 from pufferfish.core.rounding import down, up
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
@@ -78,13 +78,23 @@ class MQMApprox(ChainQuiltBound):
             theta = _STATELESS
         super().__init__(theta, length, max_quilt_length=max_quilt_length)
         own = [(0.5, 2.0)] if self.theta.stands_for_more else _numbers(self.theta)
-        self.pi_min = _at_most("pi_min", pi_min, min(pi for pi, _ in own))
-        self.eigengap = _at_most("eigengap", eigengap, min(gap for _, gap in own))
+        self._pi_min = _at_most("pi_min", pi_min, min(pi for pi, _ in own))
+        self._eigengap = _at_most("eigengap", eigengap, min(gap for _, gap in own))
         self._given = {"pi_min": pi_min, "eigengap": eigengap}
         # a promise to every θ by itself: its own two numbers, and no others, unless others are given
         self._numbers = [
             (pi if pi_min is None else self.pi_min, gap if eigengap is None else self.eigengap) for pi, gap in own
         ]
+
+    @property
+    def pi_min(self) -> float:
+        """The least stationary probability of the class."""
+        return self._pi_min
+
+    @property
+    def eigengap(self) -> float:
+        """The least eigengap of the class."""
+        return self._eigengap
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -160,6 +170,7 @@ def _at_most(name: str, value: Any, largest: float) -> float:
     """Return a number that describes a class, given or not; one that Θ does not have would promise too much."""
     if value is None:
         return largest
-    if not (isinstance(value, Real) and 0 < float(value) <= largest * (1 + 1e-9)):  # as it is printed
+    number = real_number(value)
+    if number is None or not 0 < number <= largest * (1 + 1e-9):  # as it is printed
         raise ParameterError(f"{name} is {value!r}, expected a number above 0 and at most {largest:g}, that of Θ")
-    return min(float(value), largest)
+    return min(number, largest)

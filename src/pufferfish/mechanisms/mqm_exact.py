@@ -64,7 +64,7 @@ class MQMExact(ChainQuiltBound):
         super().__init__(theta, length, max_quilt_length=max_quilt_length)
         if support not in ("definition", "paper"):
             raise ParameterError(f'support is {support!r}, expected "definition" or "paper"')
-        self.support = support
+        self._support: Literal["definition", "paper"] = support
         self._influence = [
             ChainInfluence(chain.transition_matrix, chain.initial_distribution, structural=support == "definition")
             for chain in self.theta.chains
@@ -77,6 +77,11 @@ class MQMExact(ChainQuiltBound):
     def _continuum(self) -> Continuum | None:
         theta = self.theta
         return BinaryQuilts(theta, "exact", self.max_quilt_length) if isinstance(theta, BinaryChainInterval) else None
+
+    @property
+    def support(self) -> Literal["definition", "paper"]:
+        """The reading of the support."""
+        return self._support
 
     @property
     def settings(self) -> dict[str, Any]:

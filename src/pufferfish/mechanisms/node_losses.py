@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.core.numbers import real_array
 from pufferfish.errors import ParameterError
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.states import state_label
@@ -91,9 +92,9 @@ def as_node_losses(record_loss: Any, network: BayesianNetwork) -> NodeLosses:
 
 def _matrix(entry: Any, k: int, name: str) -> Matrix:
     try:
-        loss = np.array(entry, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"{name} is not a number or an array of numbers") from None
+        loss = real_array(entry)
+    except TypeError as error:
+        raise ParameterError(f"{name} {error}; expected losses in nats") from None
     if not np.all(np.isfinite(loss)) or np.any(loss < 0):
         raise ParameterError(f"{name} has an entry that is negative or not finite; losses are at least 0")
     if loss.shape not in ((), (k, k)):

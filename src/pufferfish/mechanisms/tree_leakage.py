@@ -115,7 +115,7 @@ class TreeLeakage:
         value = attained.total if value is None else value
         return not self._quilts.proves_less(theta, attained.node, losses, objective, value)
 
-    def _secrets(self, theta: int) -> list[NDArray[np.bool_]]:
+    def _secrets(self, theta: int) -> Sequence[NDArray[np.bool_]]:
         return self._quilts.secret_pairs[theta]
 
     def _witness(self, theta: int, attained: TreeAttained) -> Witness | None:

@@ -15,6 +15,7 @@ import numpy as np
 from pufferfish.core import vector_transport
 from pufferfish.core.law import Law, VectorLaw
 from pufferfish.core.mixtures import LawFamily, mixture_shift
+from pufferfish.core.numbers import real_number
 from pufferfish.core.rounding import UNIT, or_infinite, up
 from pufferfish.core.transport import Shift, shift, unmatched
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
@@ -159,10 +160,8 @@ class ApproximateWasserstein(Wasserstein):
 
     def __init__(self, theta: Any, length: Any = None, *, delta: float, secrets: Any = None) -> None:
         super().__init__(theta, length, secrets=secrets)
-        try:
-            self._delta = float(delta)
-        except (TypeError, ValueError):
-            self._delta = math.nan
+        number = real_number(delta)
+        self._delta = math.nan if number is None else number
         if not 0 < self._delta < 1:
             raise ParameterError(f"delta is {delta!r}, expected a probability strictly between 0 and 1, such as 1e-6")
 

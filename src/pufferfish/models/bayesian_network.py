@@ -9,15 +9,17 @@ they point, joins them; the connected components are therefore independent group
 import math
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferfish.core.inference import Inference
+from pufferfish.core.numbers import real_array, with_sums_of_one
+from pufferfish.core.read_only import FrozenDict, ReadOnly, read_only
 from pufferfish.errors import ModelError, RecordError
 from pufferfish.models.states import state_label
 
@@ -28,8 +30,8 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
-class CPT:
-    """Conditional probability table of one node.
+class CPT(ReadOnly):
+    """Conditional probability table of one node; read-only.
 
     Rows are checked, and divided by their sum, by the network, which knows what the node and its parents are called.
 
@@ -68,18 +70,17 @@ class CPT:
                 if name in given[:i]:
                     raise ModelError(f"{what}[{i}] repeats the name {name!r}; names are distinct")
         try:
-            values = np.array(table, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ModelError("table is not an array of numbers (rows of equal length)") from None
+            values = real_array(table)
+        except TypeError as error:
+            raise ModelError(f"table {error}; expected an array of probabilities") from None
         if values.ndim != len(above) + 1 or values.shape[-1] != len(names):
             axes = "".join(f"number of states of {name}, " for name in above)
             raise ModelError(
                 f"table has shape {values.shape}, expected ({axes}{len(names)}): one axis for every parent and the "
                 f"node's own {len(names)} states last"
             )
-        values.setflags(write=False)
         object.__setattr__(self, "states", names)
-        object.__setattr__(self, "table", values)
+        object.__setattr__(self, "table", read_only(values))
         object.__setattr__(self, "parents", above)
 
     def __repr__(self) -> str:
@@ -87,8 +88,9 @@ class CPT:
         return f"CPT({', '.join(self.states)}{given})"
 
 
-class BayesianNetwork:
-    """A Bayesian network over named nodes, each of them a record.
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class BayesianNetwork(ReadOnly):
+    """A Bayesian network over named nodes, each of them a record; read-only.
 
     Parameters
     ----------
@@ -101,9 +103,9 @@ class BayesianNetwork:
         Names of the nodes as given.
     order : tuple
         The same names, parents before their children.
-    cpts : dict from names to CPT
+    cpts : read-only dict from names to CPT
         The tables, rows divided by their sums.
-    node_states : dict from names to tuple of str
+    node_states : read-only dict from names to tuple of str
         Names of the states of each node.
     states : tuple of str
         All states of all nodes, in the order in which they first appear.
@@ -124,7 +126,12 @@ class BayesianNetwork:
     (('rain', 'wet'), (2,), ('dry', 'wet', 'no', 'yes'))
     """
 
-    kind = "Bayesian networks"
+    kind: ClassVar[str] = "Bayesian networks"
+    cpts: Mapping[Any, CPT]
+    nodes: tuple[Any, ...] = field(init=False)
+    node_states: Mapping[Any, tuple[str, ...]] = field(init=False)
+    states: tuple[str, ...] = field(init=False)
+    order: tuple[Any, ...] = field(init=False)
 
     def __init__(self, cpts: Mapping[Any, CPT]) -> None:
         given: Any = cpts
@@ -132,7 +139,8 @@ class BayesianNetwork:
             raise ModelError(f"cpts is {type(cpts).__name__}, expected a dict from the nodes' names to their CPTs")
         if not given:
             raise ModelError("cpts is empty: give at least one node")
-        self.nodes: tuple[Any, ...] = tuple(cpts)
+        cpts = dict(cpts)
+        object.__setattr__(self, "nodes", tuple(cpts))
         labels: dict[str, Any] = {}
         for node in self.nodes:
             cpt: Any = cpts[node]
@@ -143,12 +151,14 @@ class BayesianNetwork:
                     f"nodes {labels[state_label(node)]!r} and {node!r} read the same; give every node its own name"
                 )
             labels[state_label(node)] = node
-        self.node_states: dict[Any, tuple[str, ...]] = {node: cpts[node].states for node in self.nodes}
-        self.states: tuple[str, ...] = tuple(dict.fromkeys(s for own in self.node_states.values() for s in own))
+        object.__setattr__(self, "node_states", FrozenDict({node: cpts[node].states for node in self.nodes}))
+        every = dict.fromkeys(s for own in self.node_states.values() for s in own)
+        object.__setattr__(self, "states", tuple(every))
         for node in self.nodes:
             self._check_parents(node, cpts[node].parents)
-        self.order: tuple[Any, ...] = _topological(self.nodes, {node: cpts[node].parents for node in self.nodes})
-        self.cpts: dict[Any, CPT] = {node: self._checked(node, cpts[node]) for node in self.nodes}
+        order = _topological(self.nodes, {node: cpts[node].parents for node in self.nodes})
+        object.__setattr__(self, "order", order)
+        object.__setattr__(self, "cpts", FrozenDict({node: self._checked(node, cpts[node]) for node in self.nodes}))
 
     @classmethod
     def from_bif(cls, path: str | os.PathLike[str]) -> Self:
@@ -247,7 +257,7 @@ class BayesianNetwork:
     def domains(self) -> tuple[NDArray[np.intp], ...]:
         """Places in ``states`` of the states of every node, in the order of ``nodes``."""
         place = {state: x for x, state in enumerate(self.states)}
-        return tuple(np.array([place[state] for state in self.node_states[node]]) for node in self.nodes)
+        return tuple(read_only(np.array([place[state] for state in self.node_states[node]])) for node in self.nodes)
 
     @cached_property
     def inference(self) -> Inference:
@@ -348,10 +358,7 @@ class BayesianNetwork:
                 f"{self._row(node, cpt, at)} sums to {sums[at]:.12g}, expected 1 (tolerance {TOLERANCE:g}). Rows run "
                 "along the last axis, which is the node's own; divide counts by their sum."
             )
-        # A row that was divided before is left as it is, so that networks come back from files exactly.
-        near = np.abs(sums - 1) <= cpt.table.shape[-1] * np.finfo(np.float64).eps
-        sums = np.where(near, 1.0, sums)
-        return CPT(cpt.states, cpt.table / sums[..., None], cpt.parents)
+        return CPT(cpt.states, with_sums_of_one(cpt.table), cpt.parents)
 
     def _row(self, node: Any, cpt: CPT, at: tuple[int, ...]) -> str:
         values = [

@@ -6,7 +6,7 @@ format's ``default`` rows are taken, and whole tables, in which the node's own s
 last parent fastest.
 
 The decimals of a file are rounded, so its rows sum to 1 only nearly. A row is accepted if rounding explains its sum,
-and is then divided by it. An exact 0 stays an exact 0.
+and is then divided by it, but never by a sum that is 0.05 or more away from 1. An exact 0 stays an exact 0.
 """
 
 import math
@@ -24,6 +24,10 @@ from pufferfish.models.bif_syntax import Block, Syntax, Token
 __all__ = ["parse_bif"]
 
 _NUMBER = re.compile(r"(\d{1,400}\.?\d{0,400}|\.\d{1,400})([eE][-+]?\d{1,4})?", re.ASCII)
+_DUST = Decimal(TOLERANCE)
+_MOST_OFF = Decimal("0.05")
+"""Rows that are farther from 1 are refused: so few digits do not say what the probabilities are."""
+
 _MOST_ENTRIES = 5_000_000
 _MOST_PARENTS = 31  # numpy has had room for 32 axes
 
@@ -100,11 +104,12 @@ def _law(syntax: Syntax, tokens: Sequence[Token], states: Sequence[str], what: s
         if number and not float(number):
             syntax.fail(f"{what} gives {state!r} {token}, less than any double: write 0 if impossible", token.line)
         row.append(number)
-    off, slack = abs(sum(row) - 1), _slack(row)
-    if off > slack:
+    off, slack = abs(sum(row) - 1), min(_slack(row), _MOST_OFF)
+    # What is off by exactly the slack would need every number to have been half-way between two printed ones.
+    if off >= slack and off > _DUST:
         syntax.fail(
             f"{what} sums to {float(sum(row)):.12g}, expected 1: rounding to the digits printed explains a difference "
-            f"of {slack:.2g}. Rows run over {', '.join(states)}; correct a digit, or write more of them.",
+            f"below {slack:.2g}. Rows run over {', '.join(states)}; correct a digit, or write more of them.",
             tokens[0].line,
         )
     total = math.fsum(map(float, row))
@@ -123,4 +128,4 @@ def _slack(row: Sequence[Decimal]) -> Decimal:
     digits = max(2, *(len(number.as_tuple().digits) for number in row))
     fixed = len(given) * Decimal(5).scaleb(-decimals - 1)
     significant = sum(Decimal(5).scaleb(min(number.adjusted(), -1) - digits) for number in given)
-    return max(fixed, Decimal(significant), Decimal(TOLERANCE))
+    return max(fixed, Decimal(significant))

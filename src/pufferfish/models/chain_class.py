@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from pufferfish.core.read_only import ReadOnly
 from pufferfish.errors import ModelError
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.markov_chain import MarkovChain
@@ -16,7 +17,7 @@ _ALONE = "lists have members of one kind, and a class such as IntervalChain is p
 
 
 @dataclass(frozen=True, slots=True)
-class ChainClass:
+class ChainClass(ReadOnly):
     """A finite class Θ of Markov chains over the same states.
 
     Parameters
@@ -41,6 +42,7 @@ class ChainClass:
     stands_for_more: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "chains", tuple(self.chains))
         if not self.chains:
             raise ModelError("theta is empty: give at least one MarkovChain")
         first = self.chains[0]

@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pufferfish.core.numbers import real_array, real_number
+from pufferfish.core.read_only import ReadOnly, read_only
 from pufferfish.errors import ModelError
 from pufferfish.models.chain_class import STATED
 from pufferfish.models.markov_chain import MarkovChain
@@ -43,7 +45,7 @@ class _Continuum:
 
 
 @dataclass(frozen=True)
-class BinaryChainInterval(_Continuum):
+class BinaryChainInterval(ReadOnly, _Continuum):
     """Every two-state Markov chain whose probabilities of staying, p0 and p1, lie in [low, high].
 
     Parameters
@@ -108,7 +110,7 @@ class BinaryChainInterval(_Continuum):
 
 
 @dataclass(frozen=True, eq=False)
-class IntervalChain(_Continuum):
+class IntervalChain(ReadOnly, _Continuum):
     """Every sequence of transition matrices whose entries lie between two bounds; every initial law.
 
     Time-varying adversaries are included: the matrix of each step is any one between the bounds. So a confidence set
@@ -151,8 +153,7 @@ class IntervalChain(_Continuum):
         object.__setattr__(self, "origin", origin)
         lo, hi = _tightened(lo, hi, self.states)
         for name, value in (("lower", lo), ("upper", hi)):
-            value.setflags(write=False)
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, read_only(value))
 
     @property
     def in_words(self) -> str:
@@ -190,20 +191,17 @@ class IntervalChain(_Continuum):
 
 
 def _probability(name: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{name} is {value!r}, expected a probability such as 0.3") from None
-    if isinstance(value, bool) or not 0 <= number <= 1:
+    number = real_number(value)
+    if number is None or not 0 <= number <= 1:
         raise ModelError(f"{name} is {value!r}, expected a probability such as 0.3")
     return number
 
 
 def _matrix(name: str, given: ArrayLike) -> NDArray[np.float64]:
     try:
-        matrix = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ModelError(f"{name} is not an array of numbers") from None
+        matrix = real_array(given)
+    except TypeError as error:
+        raise ModelError(f"{name} {error}; expected an array of probabilities") from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] < 2:
         raise ModelError(f"{name} has shape {matrix.shape}, expected (k, k) with at least 2 states")
     wrong = np.argwhere(~((matrix >= 0) & (matrix <= 1)))

@@ -6,9 +6,11 @@ closed form, whatever its size.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
+from pufferfish.core.read_only import ReadOnly
 from pufferfish.errors import ModelError
 from pufferfish.models.masses import exact_law, exact_number
 from pufferfish.models.states import state_label
@@ -16,8 +18,9 @@ from pufferfish.models.states import state_label
 __all__ = ["Cliques"]
 
 
-class Cliques:
-    """Independent exchangeable cliques of people who have something or not.
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Cliques(ReadOnly):
+    """Independent exchangeable cliques of people who have something or not; read-only.
 
     Parameters
     ----------
@@ -44,7 +47,9 @@ class Cliques:
     (4, 4, 2)
     """
 
-    kind = "cliques"
+    kind: ClassVar[str] = "cliques"
+    laws: tuple[tuple[Fraction, ...], ...]
+    states: tuple[str, ...]
 
     def __init__(self, laws: Sequence[Any], *, states: Sequence[Any] = ("0", "1")) -> None:
         given = list(laws)
@@ -52,13 +57,12 @@ class Cliques:
             given = [given]
         if not given:
             raise ModelError("laws is empty: give P(N = j), j = 0 … n, of at least one clique")
-        self.laws: tuple[tuple[Fraction, ...], ...] = tuple(
-            exact_law(list(law), f"laws[{c}]") for c, law in enumerate(given)
-        )
+        laws = tuple(exact_law(list(law), f"laws[{c}]") for c, law in enumerate(given))
+        object.__setattr__(self, "laws", laws)
         for c, law in enumerate(self.laws):
             if len(law) < 2:
                 raise ModelError(f"laws[{c}] has {len(law)} entries, expected P(N = 0), …, P(N = n) with n at least 1")
-        self.states: tuple[str, ...] = tuple(state_label(s) for s in states)
+        object.__setattr__(self, "states", tuple(state_label(s) for s in states))
         if len(self.states) != 2 or self.states[0] == self.states[1]:
             raise ModelError(f"states is {tuple(states)!r}, expected two names: not having it, and having it")
 

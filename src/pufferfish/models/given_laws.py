@@ -1,16 +1,20 @@
 """A θ of which only what matters is known: the law of the query given each secret, from a function of the user's."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
+from numbers import Integral
+from typing import Any, ClassVar
 
+from pufferfish.core.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import ModelError
 from pufferfish.models.states import state_label
 
 __all__ = ["GivenLaws"]
 
 
-class GivenLaws:
+@dataclass(frozen=True, eq=False, init=False)
+class GivenLaws(ReadOnly):
     """Laws of a query given secrets, computed by the user: for models that this package does not have.
 
     Parameters
@@ -37,7 +41,12 @@ class GivenLaws:
     2.0
     """
 
-    kind = "laws of your own"
+    kind: ClassVar[str] = "laws of your own"
+    laws: Callable[[Any], Mapping[Any, Mapping[Any, Any]]] | Mapping[Any, Mapping[Any, Any]] = field(repr=False)
+    records: int
+    states: tuple[str, ...]
+    pairs: tuple[tuple[Any, Any], ...] | None
+    query: Any
 
     def __init__(
         self,
@@ -52,17 +61,21 @@ class GivenLaws:
             raise ModelError(f"laws is {laws!r}, expected a function of the query, or a dict from secrets to laws")
         if isinstance(laws, Mapping) and query is None:
             raise ModelError("query is missing: a dict of laws is for one query, say which")
-        if records < 1:
-            raise ModelError(f"records is {records}, expected at least 1")
-        self._laws: Any = laws
-        self._records, self._query = int(records), query
-        self._pairs = None if pairs is None else tuple((a, b) for a, b in pairs)
-        self.states: tuple[str, ...] = tuple(state_label(s) for s in states)
+        if isinstance(records, bool) or not isinstance(records, Integral) or records < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ModelError(f"records is {records!r}, expected a whole number of at least 1")
+        if isinstance(laws, Mapping):
+            given: Mapping[Any, Any] = laws  # pyright: ignore[reportUnknownVariableType]
+            laws = FrozenDict({secret: _frozen(law) for secret, law in given.items()})
+        object.__setattr__(self, "laws", laws)
+        object.__setattr__(self, "records", int(records))
+        object.__setattr__(self, "query", query)
+        object.__setattr__(self, "pairs", None if pairs is None else tuple((a, b) for a, b in pairs))
+        object.__setattr__(self, "states", tuple(state_label(s) for s in states))
 
     @property
     def groups(self) -> tuple[int, ...]:
         """Numbers of records that may depend on each other: all of them."""
-        return (self._records,)
+        return (self.records,)
 
     def laws_of(self, query: Any) -> Mapping[Any, Mapping[Any, Any]]:
         """Return the law of a query's value given each secret.
@@ -72,9 +85,9 @@ class GivenLaws:
         ModelError
             If the function returns anything but a dict of dicts.
         """
-        if self._query is not None and query != self._query:
-            raise ModelError(f"the laws are those of {self._query}, not of {query}: give a function of the query")
-        found: Any = self._laws(query) if callable(self._laws) else self._laws
+        if self.query is not None and query != self.query:
+            raise ModelError(f"the laws are those of {self.query}, not of {query}: give a function of the query")
+        found: Any = self.laws(query) if callable(self.laws) else self.laws
         laws: list[Any] = [*found.values()] if isinstance(found, Mapping) else []  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         if not laws or not all(isinstance(law, Mapping) and len(law) for law in laws):  # pyright: ignore[reportUnknownArgumentType]
             raise ModelError("laws gives no dict from secrets to dicts from values to probabilities")
@@ -89,8 +102,13 @@ class GivenLaws:
             If a pair names a secret without a law.
         """
         known = list(secrets)
-        for pair in self._pairs or ():
+        for pair in self.pairs or ():
             for secret in pair:
                 if secret not in known:
                     raise ModelError(f"pairs names the secret {secret!r}, and laws gives no law for it")
-        return tuple(combinations(known, 2)) if self._pairs is None else self._pairs
+        return tuple(combinations(known, 2)) if self.pairs is None else self.pairs
+
+
+def _frozen(law: Any) -> Any:
+    """Return a read-only copy of a law; what is none is refused where it is used."""
+    return FrozenDict(law) if isinstance(law, Mapping) else law  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]

@@ -5,10 +5,12 @@ and of the law of any query, is exact too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
+from pufferfish.core.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.models.masses import exact_law
 from pufferfish.models.secrets import RecordIs, Secret, check_states
@@ -17,8 +19,9 @@ from pufferfish.models.states import state_label
 __all__ = ["JointDistribution"]
 
 
-class JointDistribution:
-    """An explicit finite law of the records X_1 … X_n.
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class JointDistribution(ReadOnly):
+    """An explicit finite law of the records X_1 … X_n; read-only.
 
     Parameters
     ----------
@@ -43,7 +46,11 @@ class JointDistribution:
     Fraction(7, 10)
     """
 
-    kind = "joint distributions"
+    kind: ClassVar[str] = "joint distributions"
+    values: tuple[tuple[str, ...], ...]
+    probabilities: tuple[Fraction, ...]
+    variables: tuple[Any, ...]
+    states: tuple[str, ...]
 
     def __init__(
         self,
@@ -70,15 +77,16 @@ class JointDistribution:
         for row, mass in zip(rows, masses, strict=True):
             if mass:
                 merged[row] = merged.get(row, Fraction(0)) + mass
-        self.rows: tuple[tuple[str, ...], ...] = tuple(merged)
-        self.probabilities: tuple[Fraction, ...] = tuple(merged.values())
-        self.variables: tuple[Any, ...] = tuple(range(len(rows[0])) if variables is None else variables)
+        object.__setattr__(self, "values", tuple(merged))
+        object.__setattr__(self, "probabilities", tuple(merged.values()))
+        object.__setattr__(self, "variables", tuple(range(len(rows[0])) if variables is None else variables))
         if len(self.variables) != len(rows[0]) or len(set(self.variables)) != len(self.variables):
             raise ModelError(
                 f"variables has {len(self.variables)} names for {len(rows[0])} records: one each, distinct"
             )
         seen = tuple(dict.fromkeys(state for row in rows for state in row))
-        self.states: tuple[str, ...] = seen if states is None else tuple(state_label(s) for s in states)
+        named = seen if states is None else tuple(state_label(s) for s in states)
+        object.__setattr__(self, "states", named)
         if len(set(self.states)) < len(self.states):
             raise ModelError("states repeats a name; names are distinct")
         for state in seen:
@@ -89,6 +97,11 @@ class JointDistribution:
         return f"JointDistribution(<{len(self.rows)} databases of {len(self.variables)} records>)"
 
     @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The databases that are possible, each once: the state of every record."""
+        return self.values
+
+    @property
     def groups(self) -> tuple[int, ...]:
         """Numbers of records that may depend on each other: all of them."""
         return (len(self.variables),)
@@ -96,7 +109,7 @@ class JointDistribution:
     @cached_property
     def databases(self) -> tuple[Mapping[Any, str], ...]:
         """Every database as a dict from the records' names to their states."""
-        return tuple(dict(zip(self.variables, row, strict=True)) for row in self.rows)
+        return tuple(FrozenDict(zip(self.variables, row, strict=True)) for row in self.rows)
 
     def rows_where(self, secret: Secret) -> tuple[int, ...]:
         """Return the indices of the rows in which a secret holds.

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any
 
+from pufferfish.core.read_only import ReadOnly
 from pufferfish.errors import ParameterError
 
 __all__ = ["ChainLength", "as_lengths"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class ChainLength:
+class ChainLength(ReadOnly):
     """Length of one chain: the steps it spans and the records observed in it.
 
     Parameters

@@ -12,6 +12,7 @@ References: Song, Wang, Chaudhuri (2017), Section 4.4; Levin, Peres, Wilmer, *Ma
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -25,6 +26,8 @@ from pufferfish.core.markov import (
     stationary_log_error,
     strong_components,
 )
+from pufferfish.core.numbers import real_array, with_sums_of_one
+from pufferfish.core.read_only import ReadOnly, read_only
 from pufferfish.core.rounding import UNIT
 from pufferfish.errors import ModelError
 from pufferfish.models.states import state_names
@@ -35,8 +38,9 @@ TOLERANCE = 1e-9
 """How far a row may be from summing to 1; rows are then divided by their sum."""
 
 
-class MarkovChain:
-    """A Markov chain over k named states.
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class MarkovChain(ReadOnly):
+    """A Markov chain over k named states; read-only.
 
     Parameters
     ----------
@@ -63,6 +67,11 @@ class MarkovChain:
     (0.2, 0.75, True)
     """
 
+    transition_matrix: NDArray[np.float64]
+    initial_distribution: NDArray[np.float64] | Literal["stationary", "any"]
+    states: tuple[str, ...]
+    k: int = field(init=False)
+
     def __init__(
         self,
         transition_matrix: ArrayLike,
@@ -70,24 +79,25 @@ class MarkovChain:
         *,
         states: Sequence[Any] | None = None,
     ) -> None:
-        self.transition_matrix: NDArray[np.float64] = _stochastic_matrix(transition_matrix)
-        self.k: int = self.transition_matrix.shape[0]
-        self.states: tuple[str, ...] = state_names(states, self.k)
-        self.initial_distribution: NDArray[np.float64] | Literal["stationary", "any"]
+        matrix = _stochastic_matrix(transition_matrix)
+        object.__setattr__(self, "transition_matrix", matrix)
+        object.__setattr__(self, "k", matrix.shape[0])
+        object.__setattr__(self, "states", state_names(states, self.k))
         if isinstance(initial_distribution, str):
             if initial_distribution not in ("stationary", "any"):
                 raise ModelError(
                     f"initial_distribution is {initial_distribution!r}, expected an array of {self.k} "
                     'probabilities, "stationary" or "any"'
                 )
-            self.initial_distribution = initial_distribution
+            object.__setattr__(self, "initial_distribution", initial_distribution)
             if initial_distribution == "stationary" and not self.is_irreducible:
                 raise ModelError(
                     'initial_distribution="stationary" needs a unique stationary distribution with every state '
                     f'in it: {self._reducible_reason()}; give an array or "any", or leave those states out'
                 )
         else:
-            self.initial_distribution = _distribution(initial_distribution, self.k, "initial_distribution")
+            law = _distribution(initial_distribution, self.k, "initial_distribution")
+            object.__setattr__(self, "initial_distribution", law)
 
     def __repr__(self) -> str:
         q = self.initial_distribution
@@ -127,9 +137,7 @@ class MarkovChain:
             If the chain is reducible.
         """
         self._require_irreducible("stationary_distribution")
-        pi = stationary_law(self.transition_matrix)
-        pi.setflags(write=False)
-        return pi
+        return read_only(stationary_law(self.transition_matrix))
 
     @property
     def pi_min(self) -> float:
@@ -214,16 +222,14 @@ def _stochastic_matrix(given: Any) -> NDArray[np.float64]:
     if matrix.shape[0] < 2:
         raise ModelError("transition_matrix has one state: a record that is always the same has nothing to hide")
     rows = [_distribution(row, matrix.shape[0], f"transition_matrix[{x}]", row=True) for x, row in enumerate(matrix)]
-    matrix = np.array(rows)
-    matrix.setflags(write=False)
-    return matrix
+    return read_only(np.array(rows))
 
 
 def _as_floats(given: Any, name: str) -> NDArray[np.float64]:
     try:
-        return np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ModelError(f"{name} is not an array of numbers (rows of equal length)") from None
+        return real_array(given)
+    except TypeError as error:
+        raise ModelError(f"{name} {error}; expected an array of probabilities") from None
 
 
 def _distribution(given: Any, k: int, name: str, *, row: bool = False) -> NDArray[np.float64]:
@@ -241,6 +247,4 @@ def _distribution(given: Any, k: int, name: str, *, row: bool = False) -> NDArra
             else "It is the law of the first record; divide counts by their sum."
         )
         raise ModelError(f"{name} sums to {total:.12g}, expected 1 (tolerance {TOLERANCE:g}). {hint}")
-    law = law / total
-    law.setflags(write=False)
-    return law
+    return read_only(with_sums_of_one(law))

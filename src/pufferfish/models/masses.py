@@ -6,6 +6,8 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any
 
+import numpy as np
+
 from pufferfish.errors import ModelError
 
 __all__ = ["exact_law", "exact_number"]
@@ -21,6 +23,8 @@ def exact_number(value: Any) -> Fraction | None:
     >>> exact_number(0.1) + exact_number(0.2) == exact_number(0.3)
     True
     """
+    if isinstance(value, bool | np.bool_):  # a slip, though Python takes it for 0 or 1
+        return None
     try:
         if isinstance(value, Rational):
             return Fraction(int(value.numerator), int(value.denominator))

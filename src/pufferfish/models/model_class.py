@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from pufferfish.core.read_only import ReadOnly
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.models.bayesian_network import BayesianNetwork, connected
 from pufferfish.models.chain_class import STATED, ChainClass, as_chain_class
@@ -22,10 +23,13 @@ __all__ = ["Member", "ModelClass", "Theta", "as_theta", "lengths_of", "rows_of"]
 class Member(Protocol):
     """A distribution of a known number of records: a joint distribution, cliques, a network."""
 
-    kind: str
+    kind: ClassVar[str]
     """Word for several such models."""
 
-    states: tuple[str, ...]
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of the k states."""
+        ...
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -34,7 +38,7 @@ class Member(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelClass:
+class ModelClass(ReadOnly):
     """A finite class Θ of models other than chains; chains have :class:`ChainClass`.
 
     Parameters

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from pufferfish.core.read_only import ReadOnly
 from pufferfish.core.separation import members
 from pufferfish.errors import ModelError
 from pufferfish.models.bayesian_network import BayesianNetwork
@@ -12,7 +13,7 @@ __all__ = ["Quilt"]
 
 
 @dataclass(frozen=True, slots=True)
-class Quilt:
+class Quilt(ReadOnly):
     """A Markov quilt of a node: the quilt d-separates the node from the remote nodes.
 
     Made by hand it is checked when it is used, against the network; :meth:`of` finds the largest remote set.
@@ -39,6 +40,10 @@ class Quilt:
     nearby: tuple[Any, ...]
     quilt: tuple[Any, ...]
     remote: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("nearby", "quilt", "remote"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
 
     @classmethod
     def of(cls, network: BayesianNetwork, node: Any, quilt: Iterable[Any]) -> "Quilt":

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+from pufferfish.core.read_only import ReadOnly
 from pufferfish.errors import ParameterError
 from pufferfish.models.states import state_label
 
@@ -48,7 +49,7 @@ def _labels(states: Any) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class RecordIs(Secret):
+class RecordIs(ReadOnly, Secret):
     """One record has a value, or one of several.
 
     Parameters
@@ -69,7 +70,7 @@ class RecordIs(Secret):
     states: tuple[str, ...]
 
     def __init__(self, record: Any, states: Any) -> None:
-        object.__setattr__(self, "record", record)
+        object.__setattr__(self, "record", tuple(record) if isinstance(record, list) else record)  # pyright: ignore[reportUnknownArgumentType]
         object.__setattr__(self, "states", _labels(states))
 
     @property
@@ -86,7 +87,7 @@ class RecordIs(Secret):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class CountIs(Secret):
+class CountIs(ReadOnly, Secret):
     """The number of records in some states lies in a range.
 
     Parameters
@@ -110,11 +111,11 @@ class CountIs(Secret):
         if at_least is None and at_most is None:
             raise ParameterError("CountIs gives no range: say at_least, at_most, or both")
         for name, bound in (("at_least", at_least), ("at_most", at_most)):
-            if bound is not None and (not isinstance(bound, Integral)):
+            if bound is not None and (isinstance(bound, bool) or not isinstance(bound, Integral)):
                 raise ParameterError(f"{name} is {bound!r}, expected a whole number of records")
         object.__setattr__(self, "states", _labels(states))
-        object.__setattr__(self, "at_least", at_least)
-        object.__setattr__(self, "at_most", at_most)
+        object.__setattr__(self, "at_least", None if at_least is None else int(at_least))
+        object.__setattr__(self, "at_most", None if at_most is None else int(at_most))
 
     @property
     def conditions(self) -> "tuple[CountIs, ...]":
@@ -140,7 +141,7 @@ class CountIs(Secret):
 
 
 @dataclass(frozen=True, slots=True)
-class Fact(Secret):
+class Fact(ReadOnly, Secret):
     """Any fact, as a function of a database; for models that list their databases.
 
     Parameters
@@ -179,7 +180,7 @@ class Fact(Secret):
 
 
 @dataclass(frozen=True, slots=True)
-class _Joined(Secret):
+class _Joined(ReadOnly, Secret):
     parts: tuple[RecordIs | CountIs | Fact, ...]
 
     @property

@@ -22,6 +22,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.core.read_only import ReadOnly, read_only
+
 __all__ = ["BoundQuery", "FunctionQuery", "Line", "LinearQuery", "Query", "Variables"]
 
 Variables = Mapping[Any, tuple[str, ...]]
@@ -29,7 +31,7 @@ Variables = Mapping[Any, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class Line(ReadOnly):
     """A vector query that is determined by one whole number: its outputs are a constant plus ``direction · number``.
 
     Parameters
@@ -43,9 +45,12 @@ class Line:
     values: NDArray[np.int64]
     norm: int
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", read_only(self.values))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LinearQuery:
+class LinearQuery(ReadOnly):
     """A query bound to the states of a model and a number of records: ``unit · weights @ counts``.
 
     Parameters
@@ -74,6 +79,13 @@ class LinearQuery:
     factors: NDArray[np.int64] | None = None
     domains: tuple[NDArray[np.intp], ...] | None = None
     blocks: tuple[tuple[tuple[int, ...], int], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", read_only(self.weights))
+        if self.factors is not None:
+            object.__setattr__(self, "factors", read_only(self.factors))
+        if self.domains is not None:
+            object.__setattr__(self, "domains", tuple(map(read_only, self.domains)))
 
     @property
     def unit_distance(self) -> NDArray[np.float64]:
@@ -160,7 +172,7 @@ class LinearQuery:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FunctionQuery:
+class FunctionQuery(ReadOnly):
     """A query that is any function of the whole database, with whole-number outputs.
 
     Parameters

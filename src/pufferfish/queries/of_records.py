@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pufferfish.core.read_only import ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.models.masses import exact_number
 from pufferfish.queries.linear import FunctionQuery, LinearQuery, Query, Variables
@@ -34,8 +35,19 @@ def inner_query(query: Any, states: Sequence[str], records: int, name: str) -> L
     return found
 
 
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def _whole(number: Any) -> int:
+    """Return a whole number; a truth value is none."""
+    if isinstance(number, bool):
+        raise TypeError
+    return index(number)
+
+
 @dataclass(frozen=True)
-class Restricted(Query):
+class Restricted(ReadOnly, Query):
     """A query on some records only, which is of the same kind as that on all of them.
 
     Parameters
@@ -82,7 +94,7 @@ class Window(Restricted):
     def __post_init__(self) -> None:
         for name in ("start", "stop"):
             try:
-                object.__setattr__(self, name, index(getattr(self, name)))
+                object.__setattr__(self, name, _whole(getattr(self, name)))
             except TypeError:
                 raise QueryError(
                     f"{name} is {getattr(self, name)!r}, expected a whole number: records from 0"
@@ -104,7 +116,7 @@ class Window(Restricted):
 
 
 @dataclass(frozen=True, init=False)
-class Weighted(Query):
+class Weighted(ReadOnly, Query):
     """A query in which every record counts with a whole-number factor of its own.
 
     Parameters
@@ -127,7 +139,7 @@ class Weighted(Query):
 
     def __init__(self, query: Query, factors: Sequence[int]) -> None:
         try:
-            whole = tuple(index(c) for c in factors)
+            whole = tuple(_whole(c) for c in factors)
         except TypeError:
             raise QueryError(f"factors is {factors!r}, expected whole numbers: one per record") from None
         if not any(whole) or max(abs(c) for c in whole) > 2**31:
@@ -153,7 +165,7 @@ class Weighted(Query):
 
 
 @dataclass(frozen=True, init=False)
-class Function(Query):
+class Function(ReadOnly, Query):
     """Any function of the whole database, for models that list their databases.
 
     Parameters
@@ -207,7 +219,7 @@ class Function(Query):
             raise QueryError(f"the function returned {len(outputs)} numbers for {len(self.labels)} labels")
         whole: list[int] = []
         for output in outputs:
-            number = exact_number(output)
+            number = exact_number(int(output) if _is_truth(output) else output)
             if number is None or (number / self.unit).denominator != 1:
                 raise QueryError(
                     f"the function returned {output!r}, which is no multiple of the unit {float(self.unit):g}: noise "

@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.core.numbers import real_number
+from pufferfish.core.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.models.states import state_label
 from pufferfish.queries.linear import LinearQuery, Query, Variables
@@ -17,7 +19,7 @@ __all__ = ["Count", "Frequency", "Histogram", "Mean", "Sum"]
 
 
 @dataclass(frozen=True)
-class _OfStates(Query):
+class _OfStates(ReadOnly, Query):
     """A query about the records in some states: their number, or their share."""
 
     relative: ClassVar[bool]
@@ -93,7 +95,7 @@ class Frequency(_OfStates):
 
 
 @dataclass(frozen=True)
-class Histogram(Query):
+class Histogram(ReadOnly, Query):
     """Records in every state: one output per state.
 
     Parameters
@@ -132,7 +134,7 @@ class Histogram(Query):
 
 
 @dataclass(frozen=True)
-class _OfValues(Query):
+class _OfValues(ReadOnly, Query):
     """A query that gives every state a number: their sum, or their mean."""
 
     relative: ClassVar[bool]
@@ -141,7 +143,7 @@ class _OfValues(Query):
     def __init__(self, values: Any) -> None:
         if isinstance(values, Mapping):
             given: Mapping[Any, Any] = values  # pyright: ignore[reportUnknownVariableType]
-            chosen: Any = {state_label(s): _number(v, self.kind, s) for s, v in given.items()}
+            chosen: Any = FrozenDict({state_label(s): _number(v, self.kind, s) for s, v in given.items()})
         else:
             chosen = tuple(_number(v, self.kind, i) for i, v in enumerate(values))
         object.__setattr__(self, "values", chosen)
@@ -240,11 +242,8 @@ _LARGEST_VALUE = 1e150
 
 
 def _number(value: Any, kind: str, where: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = float("nan")
-    if not (number == 0 or 1 / _LARGEST_VALUE <= abs(number) <= _LARGEST_VALUE):
+    number = real_number(value)
+    if number is None or not (number == 0 or 1 / _LARGEST_VALUE <= abs(number) <= _LARGEST_VALUE):
         raise QueryError(
             f"{kind} value of state {where} is {value!r}, expected a number within ±{_LARGEST_VALUE:g}, and not nearer "
             f"to 0 than {1 / _LARGEST_VALUE:g}"

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pufferfish.core.read_only import ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.models.states import state_label
 from pufferfish.queries.linear import LinearQuery, Query, Variables
@@ -78,7 +79,7 @@ class Subset(Restricted):
 
 
 @dataclass(frozen=True, init=False)
-class Marginals(Query):
+class Marginals(ReadOnly, Query):
     """The histogram of every variable by itself: one output per node and state of a network.
 
     Parameters

@@ -14,6 +14,7 @@ from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.errors import RecordError
 from pufferfish.files import read_record, write_whole
+from pufferfish.frozen_record import FrozenRecord
 from pufferfish.model_file import ThetaRecord
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ FORMAT = "pufferfish-release"
 VERSION = 1
 
 
-class QueryRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class QueryRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     """What was asked: kind, words, and the names of the outputs."""
 
     kind: str
@@ -43,7 +44,7 @@ class QueryRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lipschitz: float | None
 
 
-class NoiseRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NoiseRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     """The noise on each output: ``unit`` times a discrete Laplace variable of scale ``scale / unit``."""
 
     law: str
@@ -52,7 +53,7 @@ class NoiseRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     noise_multiplier: float | None
 
 
-class MechanismRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class MechanismRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     """The mechanism that proves the promise, the secret that decided the noise, and which secrets there are.
 
     ``secrets`` are the pairs in words that shall not be told apart; None stands for any two values of any record.
@@ -65,7 +66,7 @@ class MechanismRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     secrets: list[tuple[str, str]] | None = None
 
 
-class DataRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DataRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     """Public facts of the data: how the table was read, and the lengths that are published.
 
     For a table of independent rows, ``rows`` says how it was read, ``subjects`` and ``chains`` are their number,
@@ -82,7 +83,7 @@ class DataRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     observed: dict[str, int] | None = None
 
 
-class LedgerRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     """The place of a release in a ledger: what all releases up to it leak together at most, and by which bound."""
 
     entry: int
@@ -92,7 +93,7 @@ class LedgerRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     theta_origin: str
 
 
-class AccuracyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AccuracyRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     """Errors exceeded with probability at most ``alpha``: by one output, and by any of them."""
 
     alpha: float
@@ -100,7 +101,7 @@ class AccuracyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     joint: float
 
 
-class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Release(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A private value and the record of what was promised; made by :func:`release`.
 
     Parameters

@@ -81,7 +81,7 @@ def test_losses_are_held_as_stretches() -> None:
         ([(5, [0.1, 0.2])], "a loss of shape"),
         ([5], "no profile"),
         ([("x", 0.1)], "no profile"),
-        ([(5, "x")], "not an array of numbers"),
+        ([(5, "x")], "the loss of a stretch holds text"),
     ],
 )
 def test_bad_profiles(stretches: Any, message: str) -> None:

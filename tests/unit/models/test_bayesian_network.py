@@ -102,7 +102,7 @@ def test_what_is_given_stays_as_it_is() -> None:
         ([1, "1"], [0.5, 0.5], (), "states[1] repeats the name '1'; names are distinct"),
         (["a", "b"], np.full((2, 2, 2), 0.5), ["u", "u"], "parents[1] repeats the name 'u'; names are distinct"),
         (["a", "b"], [[0.5, 0.5], [1.0]], ["u"], "table is not an array of numbers (rows of equal length)"),
-        (["a", "b"], ["x", "y"], (), "table is not an array of numbers"),
+        (["a", "b"], ["x", "y"], (), "table holds text; expected an array of probabilities"),
         (["a", "b"], [0.5, 0.5], ["u"], "table has shape (2,), expected (number of states of u, 2): one axis"),
         (["a", "b"], [0.2, 0.3, 0.5], (), "table has shape (3,), expected (2): one axis for every parent and the"),
     ],

@@ -145,8 +145,8 @@ def coin(numbers: str) -> BayesianNetwork:
         "9.999e-05, 9.999e-01",
         "0.333333, 0.666667, 1.23457e-07",  # six significant digits
         "0.12, 0.88, 0.001",  # 0.1195 and 0.8795
-        "1.00, 0.001, 0",
         "0, 1, 0.0",
+        ", ".join(["0.08"] * 12),
     ],
 )
 def test_rows_that_rounding_explains_are_divided_by_their_sums(numbers: str) -> None:
@@ -172,6 +172,12 @@ def test_rows_that_rounding_explains_are_divided_by_their_sums(numbers: str) -> 
         "0.333333, 0.666667, 1.3e-05",
         "0.9999, 0.00000001",
         "0.3333333, 0.33, 0.33",
+        ", ".join(["0.01"] * 200),  # would be halved
+        ", ".join(["0.01"] * 199),
+        ", ".join(["0.03"] * 30),
+        "0.51, 0.5",
+        "0.49, 0.5",
+        "1.00, 0.001, 0",
     ],
 )
 def test_rows_that_rounding_does_not_explain_are_refused(numbers: str) -> None:

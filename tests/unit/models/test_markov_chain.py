@@ -95,7 +95,7 @@ BAD_MATRICES: list[tuple[Any, str]] = [
     ([[0.9, 0.1], [math.inf, 0.6]], r"transition_matrix\[1\]\[0\] is inf"),
     ([[0.9, 0.1, 0.0], [0.4, 0.6, 0.0]], r"shape \(2, 3\), expected a square matrix"),
     ([[0.9, 0.1], [0.4]], "is not an array of numbers"),
-    ([["a", "b"], ["c", "d"]], "is not an array of numbers"),
+    ([["a", "b"], ["c", "d"]], "transition_matrix holds text; expected an array of probabilities"),
     ([[1.0]], "has one state"),
     ([0.5, 0.5], r"shape \(2,\), expected a square matrix"),
     ([], r"shape \(0,\)"),
@@ -120,7 +120,7 @@ def test_bad_matrices(matrix: Any, message: str) -> None:
         ([1.0], r"initial_distribution has shape \(1,\), expected \(2,\)"),
         ([[0.5, 0.5]], r"shape \(1, 2\)"),
         ("uniform", "initial_distribution is 'uniform', expected an array of 2"),
-        (["a", "b"], "initial_distribution is not an array of numbers"),
+        (["a", "b"], "initial_distribution holds text; expected an array of probabilities"),
     ],
 )
 def test_bad_initial_distributions(initial: Any, message: str) -> None:

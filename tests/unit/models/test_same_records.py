@@ -41,7 +41,10 @@ def test_what_is_no_class() -> None:
     more = pf.BayesianNetwork({"a": COIN, "b": COIN, "c": COIN, "d": COIN})
     others = pf.BayesianNetwork({"a": COIN, "b": COIN, "c": pf.CPT(["no", "maybe"], [0.5, 0.5])})
     for network, words in (
-        (fewer, "theta[1] has the nodes a, b and theta[0] a, b, c: all members of a class are about the same records; "),
+        (
+            fewer,
+            "theta[1] has the nodes a, b and theta[0] a, b, c: all members of a class are about the same records; ",
+        ),
         (fewer, "it lacks the node 'c'"),
         (more, "the node 'd' is only there"),
         (others, "node 'c' has the states no, maybe in theta[1] and no, yes in theta[0]"),
@@ -52,7 +55,9 @@ def test_what_is_no_class() -> None:
 
 
 def test_cliques_are_of_the_same_people() -> None:
-    with pytest.raises(ModelError, match=r"theta\[1\] is about groups of 2, 2 records and theta\[0\] of 4: all members"):
+    with pytest.raises(
+        ModelError, match=r"theta\[1\] is about groups of 2, 2 records and theta\[0\] of 4: all members"
+    ):
         as_theta([pf.Cliques([0.2] * 5), pf.Cliques([[0.5, 0.25, 0.25]] * 2)])
 
 
@@ -66,7 +71,9 @@ def test_tables_releases_ledgers_and_comparisons(tmp_path: Path) -> None:
     calibration = bound.calibrate(query, 1.0)
     released = pf.release(rows, query, calibration, ledger=ledger)
     assert released.epsilon == 1.0
-    assert pf.release({"a": "no", "b": "yes", "c": "no"}, pf.Count("yes"), pf.GroupDP(CLASS).calibrate(pf.Count("yes"), 1))
+    assert pf.release(
+        {"a": "no", "b": "yes", "c": "no"}, pf.Count("yes"), pf.GroupDP(CLASS).calibrate(pf.Count("yes"), 1)
+    )
     named = {row.mechanism: row.scale for row in pf.compare(CLASS, pf.Count("yes"), 1.0, secrets=["b"]) if row.scale}
     assert set(named) == {"group-dp", "markov-quilt", "propagation", "wasserstein", "exact-laplace"}
     ledger.save(tmp_path / "book.json")
@@ -108,5 +115,7 @@ def test_quilts_of_ones_own() -> None:
     """Names are a quilt under every graph; a Quilt is checked under each, and the message says which it is none of."""
     bound = pf.MarkovQuilt(CLASS, {"a": [["b"]]})
     assert bound.calibrate(pf.Count("yes"), 1.0).scale > 0
-    with pytest.raises(ModelError, match=r"under theta\[1\]: the quilt \{\} does not separate node 'a' from the remote"):
+    with pytest.raises(
+        ModelError, match=r"under theta\[1\]: the quilt \{\} does not separate node 'a' from the remote"
+    ):
         pf.MarkovQuilt(CLASS, {"a": [pf.Quilt.of(APART, "a", [])]})
