@@ -8,12 +8,13 @@ not meant, so all of them are refused.
 import math
 from decimal import Decimal
 from numbers import Real
+from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["real_array", "real_number", "whole_array", "why_no_number", "with_sums_of_one"]
+__all__ = ["real_array", "real_number", "whole_array", "whole_number", "why_no_number", "with_sums_of_one"]
 
 
 def why_no_number(value: Any) -> str | None:
@@ -30,6 +31,8 @@ def why_no_number(value: Any) -> str | None:
         return "text"
     if value is np.ma.masked:
         return "a masked entry"
+    if isinstance(value, np.timedelta64):  # numpy counts it among the whole numbers
+        return "a time"
     if isinstance(value, Real | Decimal):
         return None
     if isinstance(value, complex | np.complexfloating):
@@ -55,6 +58,19 @@ def real_number(value: Any) -> float | None:
         return math.inf if value > 0 else -math.inf
     except ValueError:  # a signalling NaN of decimal
         return math.nan
+
+
+def whole_number(value: Any) -> int:
+    """Return a whole number as an int.
+
+    Raises
+    ------
+    TypeError
+        If it is none; a truth value is none either.
+    """
+    if why_no_number(value) is not None:
+        raise TypeError
+    return index(value)
 
 
 def real_array(given: Any) -> NDArray[np.float64]:

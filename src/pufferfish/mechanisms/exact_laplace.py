@@ -22,6 +22,7 @@ from pufferfish.core.inversion import bracket
 from pufferfish.core.laplace_loss import laplace_loss
 from pufferfish.core.law import Law, VectorLaw
 from pufferfish.core.mixtures import LawFamily, mixture_loss
+from pufferfish.core.numbers import real_number
 from pufferfish.core.rounding import down, or_infinite, up
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.laws import LawPair
@@ -91,13 +92,14 @@ class ExactLaplace(LawMechanism):
         QueryError, NotApplicableError
             As :meth:`calibrate`.
         """
-        if not scale > 0:
+        noise = real_number(scale)
+        if noise is None or not noise > 0:
             raise ParameterError(f"scale is {scale!r}, expected a positive number")
         unit = float(self.bind(query).unit)
-        if scale == math.inf:
+        if noise == math.inf:
             return 0.0
         with self._lock:
-            return self._leaks(query, scale / unit).value
+            return self._leaks(query, noise / unit).value
 
     def _least(self, query: Query, epsilon: float) -> Decisive:
         interval = self._interval

@@ -7,13 +7,12 @@ query does not read costs 0.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers import real_array
+from pufferfish.core.numbers import real_array, whole_number
 from pufferfish.core.read_only import ReadOnly, read_only
 from pufferfish.errors import ParameterError
 from pufferfish.models.lengths import ChainLength
@@ -47,7 +46,7 @@ class Profile(ReadOnly):
 
     def __post_init__(self) -> None:
         try:
-            kept = tuple((index(steps), _kept(loss)) for steps, loss in self.stretches)
+            kept = tuple((whole_number(steps), _kept(loss)) for steps, loss in self.stretches)
         except (TypeError, ValueError) as error:
             if isinstance(error, ParameterError):
                 raise

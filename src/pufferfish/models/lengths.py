@@ -9,9 +9,11 @@ first; group privacy, which charges every observed record in full, needs the sec
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from operator import index
 from typing import Any
 
+import numpy as np
+
+from pufferfish.core.numbers import whole_number
 from pufferfish.core.read_only import ReadOnly
 from pufferfish.errors import ParameterError
 
@@ -63,7 +65,7 @@ def as_lengths(length: Any) -> tuple[ChainLength, ...]:
     """
     if isinstance(length, ChainLength):
         return (length,)
-    if isinstance(length, Iterable) and not isinstance(length, str | bytes):
+    if isinstance(length, Iterable) and not isinstance(length, str | bytes) and length is not np.ma.masked:
         entries: list[Any] = list(length)  # pyright: ignore[reportUnknownArgumentType]
         lengths = tuple(_one(entry, f"length[{i}]") for i, entry in enumerate(entries))
         if not lengths:
@@ -83,9 +85,7 @@ def _one(entry: Any, name: str) -> ChainLength:
 
 def _whole(number: Any, name: str) -> int:
     try:
-        if isinstance(number, bool):
-            raise TypeError
-        return index(number)
+        return whole_number(number)
     except TypeError:
         raise ParameterError(
             f"{name} is {number!r}, expected a positive integer: the number of records in the chain"

@@ -23,7 +23,7 @@ def exact_number(value: Any) -> Fraction | None:
     >>> exact_number(0.1) + exact_number(0.2) == exact_number(0.3)
     True
     """
-    if isinstance(value, bool | np.bool_):  # a slip, though Python takes it for 0 or 1
+    if isinstance(value, bool | np.bool_ | np.timedelta64):  # a slip, though Python takes it for 0 or 1
         return None
     try:
         if isinstance(value, Rational):

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
 
+from pufferfish.core.numbers import whole_number
 from pufferfish.core.read_only import ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.models.masses import exact_number
@@ -37,13 +37,6 @@ def inner_query(query: Any, states: Sequence[str], records: int, name: str) -> L
 
 def _is_truth(value: Any) -> bool:
     return isinstance(value, bool | np.bool_)
-
-
-def _whole(number: Any) -> int:
-    """Return a whole number; a truth value is none."""
-    if isinstance(number, bool):
-        raise TypeError
-    return index(number)
 
 
 @dataclass(frozen=True)
@@ -94,7 +87,7 @@ class Window(Restricted):
     def __post_init__(self) -> None:
         for name in ("start", "stop"):
             try:
-                object.__setattr__(self, name, _whole(getattr(self, name)))
+                object.__setattr__(self, name, whole_number(getattr(self, name)))
             except TypeError:
                 raise QueryError(
                     f"{name} is {getattr(self, name)!r}, expected a whole number: records from 0"
@@ -139,7 +132,7 @@ class Weighted(ReadOnly, Query):
 
     def __init__(self, query: Query, factors: Sequence[int]) -> None:
         try:
-            whole = tuple(_whole(c) for c in factors)
+            whole = tuple(whole_number(c) for c in factors)
         except TypeError:
             raise QueryError(f"factors is {factors!r}, expected whole numbers: one per record") from None
         if not any(whole) or max(abs(c) for c in whole) > 2**31:
