@@ -15,7 +15,7 @@ LAYERS = [
     {"calibration"},
     {"laws"},
     {"mechanisms"},
-    {"files", "noise"},
+    {"files", "frozen_record", "noise"},
     {"wasserstein_inf", "model_file", "comparison", "robustness"},
     {"data"},
     {"fit", "report", "ledger"},
