@@ -17,7 +17,7 @@ covers the rest of the run: the cost does not depend on T.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import numpy as np
@@ -27,6 +27,7 @@ from pufferfish.core.cone import close
 from pufferfish.core.fixed_point import Settled
 from pufferfish.core.interval_sides import PastBetween, sides_between
 from pufferfish.core.inversion import bracket
+from pufferfish.core.markov import closure
 from pufferfish.core.rounding import UNIT, up
 from pufferfish.core.sides import Side, future_of, past_of
 
@@ -56,6 +57,10 @@ class Run:
 
     steps: int
     loss: Matrix
+
+    def divided(self, divisor: float) -> Self:
+        """Return the run with its loss divided, rounded up."""
+        return replace(self, loss=np.where(self.loss > 0, np.nextafter(self.loss / divisor, np.inf), 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,21 +108,28 @@ class ChainPropagation:
     """
 
     def __init__(self, transition_matrix: Matrix, initial: Vector | Literal["stationary", "any"]) -> None:
-        self._future: Side = future_of(transition_matrix, initial)
-        every_law = isinstance(initial, str) and initial == "any"
         p = transition_matrix
+        self._states: NDArray[np.intp] = np.arange(p.shape[0])
+        if not isinstance(initial, str):  # a state that no record can have is none
+            self._states = np.flatnonzero(closure(initial > 0, p > 0))
+            p, initial = p[np.ix_(self._states, self._states)], initial[self._states]
+        self._future: Side = future_of(p, initial)
+        every_law = isinstance(initial, str) and initial == "any"
         self._past: Side = PastBetween(p, p) if every_law else past_of(p, initial)
 
     @classmethod
     def between(cls, lower: Matrix, upper: Matrix) -> Self:
         """Return the search under every initial law and every sequence of matrices between two bounds."""
         found = cls.__new__(cls)
+        found._states = np.arange(len(lower))
         found._future, found._past = sides_between(lower, upper)
         return found
 
     def leakage(self, runs: Sequence[Run]) -> Attained:
         """Bound the leakage of a profile, its runs from the first record to the last."""
-        closed = [Run(run.steps, close(run.loss)) for run in runs]
+        if self._states.size == 1:
+            return Attained(0.0)
+        closed = [Run(run.steps, close(run.loss)[np.ix_(self._states, self._states)]) for run in runs]
         length = sum(run.steps for run in closed)
         future = [
             _Segment(length + 1 - s.last, length + 1 - s.first, s.message)
@@ -132,7 +144,7 @@ class ChainPropagation:
         """
 
         def leakage(divisor: float) -> float:
-            return self.leakage([Run(run.steps, run.loss / divisor) for run in runs]).total
+            return self.leakage([run.divided(divisor) for run in runs]).total
 
         return bracket(leakage, epsilon, start, tolerance=tolerance, from_above=False).enough
 
@@ -147,7 +159,8 @@ class ChainPropagation:
             x, x_ = (int(v) for v in np.unravel_index(int(np.argmax(total)), total.shape))
             if worst.node == 0 or total[x, x_] > worst.total:
                 parts = (float(part[x, x_]) for part in (own, before, after))
-                worst = Attained(up(float(total[x, x_])), (first + last) // 2, (x, x_), *parts)
+                pair = int(self._states[x]), int(self._states[x_])
+                worst = Attained(up(float(total[x, x_])), (first + last) // 2, pair, *parts)
         return worst
 
 
@@ -165,6 +178,8 @@ def _sweep(side: Side, runs: Sequence[Run]) -> list[_Segment]:
             spent = place >= exact
             if still or spent:
                 found = _covering(side, place, a, run, heaviest if spent else None, room)
+                if still and found is not None and a is not None:
+                    found = min(found, _drifting(side, place, left, a, run.loss) or found, key=_largest)
                 if found is not None:
                     segments.append(_Segment(place + 1, place + left, found.message))
                     place, a = place + left, found.bound
@@ -206,6 +221,30 @@ def _covering(
         lambda: side.at_worst(roomier, room),
     )
     return next((bound for bound in (find() for find in wider) if covers(bound)), None)
+
+
+def _drifting(side: Side, place: int, steps: int, a: Matrix, loss: Matrix) -> Settled | None:
+    """Return a bound that covers so many places after this one: what a step adds now, no later one exceeds.
+
+    Let one Φ serve all these places, and d + Φ(A) ≤ A + μ off the diagonal, A closed. As Φ(A + μ) ≤ Φ(A) + μ, n steps
+    add at most nμ (proof: docs/propagation.md). The fixed point may be far above, in a chain that all but stands still.
+    """
+    phi = side.onwards(place)
+    if phi is None:
+        return None
+    a, other = close(a), ~np.eye(len(a), dtype=np.bool_)
+    message = phi(a)
+    defined = np.isfinite(message) & other
+    if not np.array_equal(np.isfinite(a) & other, defined):
+        return None
+    added = up(float(np.max(np.nextafter(loss + message, np.inf)[defined] - a[defined], initial=0.0)))
+    later = up(added * (steps - 1))
+    message = np.where(other & (message + later > message), np.nextafter(message + later, np.inf), message)
+    return Settled(np.where(other, np.nextafter(loss + message, np.inf), 0.0), message)
+
+
+def _largest(found: Settled) -> float:
+    return float(np.max(found.message, where=np.isfinite(found.message), initial=0.0))
 
 
 def _exact_steps(side: Side, runs: Sequence[Run], k: int) -> int:

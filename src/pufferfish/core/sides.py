@@ -61,6 +61,10 @@ class Side(ABC):
     def at_worst(self, loss: Matrix, room: float) -> Settled | None:
         """Return such a bound for all places; larger where :meth:`settled` has to wait."""
 
+    def onwards(self, place: int) -> Callable[[Matrix], Matrix] | None:
+        """Return one Φ, an upper bound on that of every place after this one, or None where there is none."""
+        return None
+
     @abstractmethod
     def secrets(self, first: int, last: int) -> Mask:
         """Return pairs of different states that hold all pairs which the places first to last can have."""
@@ -90,6 +94,10 @@ class Homogeneous(Side):
     def at_worst(self, loss: Matrix, room: float) -> Settled | None:
         """Return a bound for all places."""
         return self._fixed(loss, room)
+
+    def onwards(self, place: int) -> Callable[[Matrix], Matrix]:
+        """Return the Φ of every place."""
+        return self._phi
 
     def secrets(self, first: int, last: int) -> Mask:
         """Return pairs of states that the places can have."""
@@ -171,6 +179,10 @@ class _GivenPast(Side):
 
     def at_worst(self, loss: Matrix, room: float) -> Settled | None:
         return self._always(loss, room)
+
+    def onwards(self, place: int) -> Callable[[Matrix], Matrix] | None:
+        later = self._later
+        return None if later is None or place < later[0] else later[1].onwards(place)
 
     def secrets(self, first: int, last: int) -> Mask:
         if first == last <= len(self._marginals):

@@ -11,8 +11,9 @@ Laplace scale, vector queries and composition (losses of several releases add be
 alone. Both directions round towards privacy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.mechanisms.continuum import Continuum
 from pufferfish.mechanisms.losses import Losses, Profile, as_losses
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
-from pufferfish.mechanisms.node_losses import NodeLosses, as_node_losses
+from pufferfish.mechanisms.node_losses import NO_NOISE, NodeLosses, as_node_losses
 from pufferfish.queries import LinearQuery, Query
 
 __all__ = ["InfluenceBound"]
@@ -163,6 +164,8 @@ class InfluenceBound(Mechanism):
             If the query does not fit the model's states.
         ModelError
             If no record has two possible states under any θ: there is no secret to protect.
+        NotApplicableError
+            If no finite noise is enough, or none is needed: what the query reads is certain under every θ, say.
         """
         epsilon = as_epsilon(epsilon)
         linear = self.bind(query)
@@ -171,26 +174,50 @@ class InfluenceBound(Mechanism):
                 f"{self.title} does not apply: it bounds what single records move, which is not known of a function"
             )
         losses = self._losses_of(linear)
+        if isinstance(losses, NodeLosses) and not losses.largest.any():
+            raise QueryError("no node that the query reads can change its answer, which is public: ask another")
         with self._lock:
-            if isinstance(losses, NodeLosses):
-                if not losses.largest.any():
-                    raise QueryError("no node that the query reads can change its answer, which is public: ask another")
-                scale, witness = self._network_divisor(losses, epsilon)
-            elif self._continuum is not None:
-                scale, witness = self._continuum.least_divisor(losses, epsilon)
-            else:
-                scale, witness = self._least_divisor(losses, epsilon)
-        if witness is None:
-            raise ModelError(
-                "under every θ each record that is secret has one possible state only: there is no secret to protect "
-                "and no noise to calibrate; check the zeros of the model, such as those of initial_distribution and "
-                "transition_matrix"
-            )
-        if isinstance(losses, NodeLosses) and scale < float(losses.largest.max()) / _LITTLE_NOISE:
-            leaks = self._prove(losses.divided(losses.no_noise))[0]
-            if leaks <= epsilon:
-                raise NotApplicableError(
-                    f"no noise is needed: even without it the answer leaks at most {leaks:.6g} of what is secret, and "
-                    f"epsilon is {epsilon:g}; choose an epsilon below that, if it shall be protected further"
+            noises = self._noises(losses, epsilon)
+            scale, witness = next(noises)
+            if witness is None:
+                raise ModelError(
+                    "under every θ each record that is secret has one possible state only: there is no secret to "
+                    "protect and no noise to calibrate; check the zeros of the model, such as those of "
+                    "initial_distribution and transition_matrix"
                 )
-        return self._proven(query, linear, epsilon, scale, witness)
+            self._check_needed(losses, scale, epsilon)
+            others = ((scale, found) for scale, found in noises if found is not None)
+            return self._proven(query, linear, epsilon, chain([(scale, witness)], others))
+
+    def _check_needed(self, losses: tuple[Losses, ...] | NodeLosses, scale: float, epsilon: float) -> None:
+        """Refuse to calibrate noise where the exact answer leaks no more than epsilon."""
+        if isinstance(losses, NodeLosses):
+            if scale >= float(losses.largest.max()) / _LITTLE_NOISE:
+                return
+            exact = losses.divided(losses.no_noise)
+        else:
+            if scale > 0:  # what a query reads of a chain is secret itself, so it is all or nothing
+                return
+            largest = max(float(one.largest.max()) for one in losses)
+            exact = tuple(one.divided(largest * NO_NOISE) for one in losses)
+        leaks = self._prove(exact)[0]
+        if leaks <= epsilon:
+            why = (
+                "under every θ what the query reads is certain, or has only values that give the same answer"
+                if leaks == 0
+                else f"epsilon is {epsilon:g}; choose an epsilon below that, if it shall be protected further"
+            )
+            raise NotApplicableError(
+                f"no noise is needed: even without it the answer leaks at most {leaks:.6g} of what is secret, and {why}"
+            )
+
+    def _noises(
+        self, losses: tuple[Losses, ...] | NodeLosses, epsilon: float
+    ) -> Iterator[tuple[float, Witness | None]]:
+        """Yield noises that leak at most epsilon, the least first; another one only where that cannot be verified."""
+        if isinstance(losses, NodeLosses):
+            yield self._network_divisor(losses, epsilon)
+        elif self._continuum is not None:
+            yield from self._continuum.divisors(losses, epsilon)
+        else:
+            yield self._least_divisor(losses, epsilon)

@@ -70,6 +70,10 @@ class _Certified(ABC):
         """Bound the leakage of the losses of chains, and say where it is attained."""
         return self._worst(losses, 0.0, enough)
 
+    def divisors(self, losses: Sequence[Losses], epsilon: float) -> list[tuple[float, Witness | None]]:
+        """Return the least number that divides the losses so that they leak at most epsilon."""
+        return [self.least_divisor(losses, epsilon)]
+
     def least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
         """Return a number that divides the losses so that they leak at most epsilon, the least but for the gap."""
         divisor, witness = self._worst(losses, epsilon)

@@ -21,6 +21,7 @@ from pufferfish.core.rounding import up
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.losses import Losses, decisive
+from pufferfish.mechanisms.possible_losses import member_places, members_of, possible_losses
 from pufferfish.models.lengths import ChainLength
 
 _SAMPLE = 64
@@ -33,7 +34,8 @@ Vector = NDArray[np.float64]
 class Weights:
     """Sums of the record-level losses of runs of records, exact or rounded up.
 
-    One loss for all records is the loss of the *observed* ones: a run of steps holds at most all of them.
+    Losses of *observed* records count as often as there are such: a run of steps holds at most all of them, and those
+    with the largest losses at worst.
 
     A profile is held as whole multiples of a power of two, each loss rounded up by less than 2^-40 of the largest, so
     that cumulative sums are exact integers however long the chain.
@@ -50,20 +52,21 @@ class Weights:
             self._quantum = math.ldexp(1.0, exponent)
             whole = np.maximum(np.ceil(np.ldexp(each, -exponent)), each > 0).astype(np.int64)
             self._sums = np.concatenate([[0], np.cumsum(whole)])
+            self._heaviest = int(np.sum(np.sort(whole)[::-1][: self._most]))
 
     def __call__(self, first: int, last: int) -> float:
         """Sum of the losses of records first..last (1-based), rounded up."""
         if self.uniform:
             records = min(last - first + 1, self._most)
             return up(self._each * records) if records > 1 else self._each
-        return up(int(self._sums[last] - self._sums[first - 1]) * self._quantum)
+        return up(min(int(self._sums[last] - self._sums[first - 1]), self._heaviest) * self._quantum)
 
     def many(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> Vector:
         """Return the sums of many runs."""
         if self.uniform:
             records = np.minimum(last - first + 1, self._most).astype(np.float64)
             return self._each * records * np.where(records > 1, 1 + 2.0**-50, 1.0)
-        sums = (self._sums[last] - self._sums[first - 1]).astype(np.float64) * self._quantum
+        sums = np.minimum(self._sums[last] - self._sums[first - 1], self._heaviest).astype(np.float64) * self._quantum
         return sums * (1 + 2.0**-50)
 
 
@@ -148,6 +151,14 @@ class ChainQuiltBound(InfluenceBound):
         yield from islice(self._groups(length), _SAMPLE - 1, None, _SAMPLE)
         yield from self._groups(length)
 
+    def _weights(self, losses: Losses) -> list[Weights]:
+        """Return what runs of records weigh under every member of Θ."""
+        return [Weights(of_member) for of_member in self._possible(losses)]
+
+    def _possible(self, losses: Losses) -> list[Losses]:
+        """Return the losses that count under every member: those between states that its records can have."""
+        return [possible_losses(losses, member_places(m, losses.length.steps)) for m in members_of(self.theta)]
+
     def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
         return self._worst(losses, LeakThrough())
 
@@ -160,11 +171,12 @@ class ChainQuiltBound(InfluenceBound):
         The record is 1-based. A search stops once it found ``enough``. A lower bound on what all records need.
         """
         worst: float | None = None
-        weights, steps = Weights(chain), chain.length.steps
+        steps = chain.length.steps
+        weights = self._weights(chain)
         longest = steps if self.max_quilt_length is None else self.max_quilt_length
         for nodes in self._groups(steps):
             if nodes.first <= node <= nodes.last:
-                problem = _Problem(nodes, weights, steps, longest)
+                problem = _Problem(nodes, weights[nodes.theta], steps, longest)
                 found = best_quilt(problem, objective, node, enough=enough).value
                 worst = found if worst is None else max(worst, found)
                 if len(self.theta.chains) <= 1:
@@ -175,13 +187,14 @@ class ChainQuiltBound(InfluenceBound):
         worst: Quilt | None = None
         witness: Witness | None = None
         for each in decisive(losses):
-            chain, weights = each.length, Weights(each)
+            chain, weights = each.length, self._weights(each)
             steps = chain.steps
             longest = steps if self.max_quilt_length is None else self.max_quilt_length
             for nodes in self._visits(steps):
                 report_progress("searching quilts", nodes.last / steps)
-                problem = _Problem(nodes, weights, steps, longest)
-                found = worst_node(problem, objective, nodes.first, nodes.last, uniform=weights.uniform, floor=worst)
+                problem = _Problem(nodes, weights[nodes.theta], steps, longest)
+                uniform = problem.losses.uniform
+                found = worst_node(problem, objective, nodes.first, nodes.last, uniform=uniform, floor=worst)
                 if found is not None:
                     worst, witness = found, _witness(found, nodes, chain, self.theta.states)
         return (0.0, None) if worst is None else (worst.value, witness)

@@ -19,8 +19,8 @@ class Continuum(Protocol):
         """
         ...
 
-    def least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
-        """Return a number that divides the losses so that they leak at most epsilon, the least that is known."""
+    def divisors(self, losses: Sequence[Losses], epsilon: float) -> list[tuple[float, Witness | None]]:
+        """Return numbers that divide the losses so that they leak at most epsilon, the least first."""
         ...
 
 
@@ -34,9 +34,9 @@ class LeastOf:
         """Bound the leakage of the losses of chains, and say where it is attained."""
         return min((bound.leakage(losses, enough) for bound in self._bounds), key=_value)
 
-    def least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
-        """Return the least number that divides the losses so that they leak at most epsilon."""
-        return min((bound.least_divisor(losses, epsilon) for bound in self._bounds), key=_value)
+    def divisors(self, losses: Sequence[Losses], epsilon: float) -> list[tuple[float, Witness | None]]:
+        """Return the numbers of all bounds, the least first."""
+        return sorted((found for bound in self._bounds for found in bound.divisors(losses, epsilon)), key=_value)
 
 
 def _value(found: tuple[float, Witness | None]) -> float:

@@ -1,7 +1,8 @@
 """Differential privacy of single records (Section 2.3): sound only where records are independent.
 
-If no record tells anything about another, the record's own loss is all there is. On correlated records this
-noise protects nobody, so any Θ with any dependence is refused.
+If no record tells anything about another, the record's own loss is all there is: the most that the query changes when
+the record goes from one state that it can have under some θ to another. On correlated records this noise protects
+nobody, so any Θ with any dependence is refused.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,8 @@ import numpy as np
 
 from pufferfish.calibration import Witness
 from pufferfish.mechanisms.base import InfluenceBound
-from pufferfish.mechanisms.losses import Losses
+from pufferfish.mechanisms.losses import Losses, decisive
+from pufferfish.mechanisms.possible_losses import any_secret, member_places, members_of, possible_losses
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
@@ -26,7 +28,8 @@ class EntryDP(InfluenceBound):
     Parameters
     ----------
     theta : MarkovChain, sequence of MarkovChain, ChainClass or BinaryChainInterval
-        The class Θ; under each member all rows of the transition matrix must be equal.
+        The class Θ; under each member all rows of the transition matrix must be equal, those of states that a record
+        can have beside each other.
     length : int, ChainLength, or sequence of these
         Lengths of the independent chains.
 
@@ -59,30 +62,33 @@ class EntryDP(InfluenceBound):
         if isinstance(theta, IntervalChain):
             return _room_for_dependence(theta)
         for i, chain in enumerate(theta.chains):
-            rows = chain.transition_matrix
-            unequal = np.flatnonzero(np.any(rows != rows[0], axis=1))
-            if unequal.size:
-                x = int(unequal[0])
+            apart = _rows_apart(chain)
+            if apart is not None:
+                x, x_ = (chain.states[state] for state in apart)
                 return (
-                    f"records are correlated under theta[{i}] (its rows {chain.states[0]!r} and {chain.states[x]!r} "
-                    "differ), and noise for single records would leak their neighbours"
+                    f"records are correlated under theta[{i}] (its rows {x!r} and {x_!r} differ), and noise for single "
+                    "records would leak their neighbours"
                 )
         return None
 
     def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
-        worst = max(losses, key=lambda chain: float(np.max(chain.largest)))
-        if self.theta.chains and not any(_has_secret(chain) for chain in self.theta.chains):
-            return 0.0, None
-        witness = Witness(
-            theta=0,
-            length=worst.length.steps,
-            node=None,
-            secret_pair=None,
-            active_quilt=None,
-            nearby=1,
-            influence=0.0,
-        )
-        return float(np.max(worst.largest)), witness
+        worst: tuple[float, Witness | None] = 0.0, None
+        for theta, member in enumerate(members_of(self.theta)):
+            for chain in decisive(losses):
+                places = member_places(member, chain.length.steps)
+                total = float(possible_losses(chain, places).values.max())
+                if any_secret(places) and (worst[1] is None or total > worst[0]):
+                    witness = Witness(
+                        theta=theta,
+                        length=chain.length.steps,
+                        node=None,
+                        secret_pair=None,
+                        active_quilt=None,
+                        nearby=1,
+                        influence=0.0,
+                    )
+                    worst = total, witness
+        return worst
 
     def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
         total, witness = self._leakage(losses)
@@ -106,9 +112,16 @@ def _room_for_dependence(theta: IntervalChain) -> str | None:
     )
 
 
-def _has_secret(chain: MarkovChain) -> bool:
-    """Whether some record has more than one possible value."""
-    start = chain.initial_distribution
-    if isinstance(start, str):
-        return True
-    return bool(np.count_nonzero(start) > 1 or np.count_nonzero(chain.transition_matrix[0]) > 1)
+def _rows_apart(chain: MarkovChain) -> tuple[int, int] | None:
+    """Return two states that one record can have, and that another law follows; None where records are independent."""
+    start, rows = chain.initial_distribution, chain.transition_matrix
+    now = np.ones(chain.k, dtype=np.bool_) if isinstance(start, str) else start > 0
+    seen: set[bytes] = set()
+    while now.tobytes() not in seen:
+        seen.add(now.tobytes())
+        states = np.flatnonzero(now)
+        unequal = np.flatnonzero(np.any(rows[states] != rows[states[0]], axis=1))
+        if unequal.size:
+            return int(states[0]), int(states[unequal[0]])
+        now = rows[states[0]] > 0
+    return None

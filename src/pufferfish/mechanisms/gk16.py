@@ -20,6 +20,7 @@ from pufferfish.core.rounding import up
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.losses import Losses, decisive
+from pufferfish.mechanisms.possible_losses import member_places, possible_losses
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
@@ -83,6 +84,7 @@ class GK16(InfluenceBound):
         if ends not in (None, "definition", "paper"):
             raise ParameterError(f'ends is {ends!r}, expected "definition" or "paper", or None for the better of both')
         self._ends: Literal["definition", "paper"] | None = ends
+        self._members = _members(self.theta)
         self._sums: dict[tuple[int, int, int], tuple[float, int] | None] = {}
         longest = max(chain.steps for chain in self.length)
         self._readings: list[list[Influences]] = []
@@ -148,9 +150,11 @@ class GK16(InfluenceBound):
         return up(total / epsilon), witness
 
     def _of_chain(self, t: int, losses: Losses) -> tuple[float, Witness | None]:
-        steps, each = losses.length.steps, losses.largest
+        steps = losses.length.steps
+        losses = possible_losses(losses, member_places(self._members[t], steps))
+        each = losses.largest
         largest = float(each.max())
-        if losses.of_observed:
+        if losses.of_observed and (len(each) == 1 or losses.length.records < steps):
             found = self._sum_of(t, steps, losses.length.records)
         else:
             shares = np.minimum(each / largest * (1 + 2.0**-51), 1.0) if largest else each
@@ -177,10 +181,19 @@ def _least(found: Iterable[tuple[float, int] | None]) -> tuple[float, int] | Non
 
 def _influences(theta: Theta) -> list[Influences]:
     """Return the influences of the members, or of what is at least as bad as any of them."""
+    return [
+        interval_influences(member.lower, member.upper, _alphabets(member))
+        if isinstance(member, IntervalChain)
+        else _of_chain(member)
+        for member in _members(theta)
+    ]
+
+
+def _members(theta: Theta) -> Sequence[MarkovChain | IntervalChain]:
+    """Return the members of Θ, or those that are at least as bad as any of them; bounds are one member."""
     if isinstance(theta, IntervalChain):
-        return [interval_influences(theta.lower, theta.upper, _alphabets(theta))]
-    chains = _worst_of(theta) if isinstance(theta, BinaryChainInterval) else theta.chains
-    return [_of_chain(chain) for chain in chains]
+        return (theta,)
+    return _worst_of(theta) if isinstance(theta, BinaryChainInterval) else theta.chains
 
 
 def _worst_of(theta: BinaryChainInterval) -> list[MarkovChain]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish.calibration import Witness
+from pufferfish.calibration import Calibration, Witness
 from pufferfish.core.progress import report_progress
 from pufferfish.core.propagation import Attained, ChainPropagation, Run
 from pufferfish.core.quilts import LeakThrough, Objective, Score
@@ -19,6 +19,7 @@ from pufferfish.mechanisms.continuum import Continuum, LeastOf
 from pufferfish.mechanisms.entry_dp import EntryDP
 from pufferfish.mechanisms.losses import Losses, decisive
 from pufferfish.mechanisms.markov_quilt import MarkovQuilt
+from pufferfish.mechanisms.mechanism import ROUNDING
 from pufferfish.mechanisms.mqm_exact import MQMExact
 from pufferfish.mechanisms.node_losses import NodeLosses
 from pufferfish.mechanisms.tree_leakage import TreeLeakage, why_not
@@ -27,6 +28,7 @@ from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
 from pufferfish.models.model_class import ModelClass, Theta, as_theta
 from pufferfish.models.secrets import SecretPair
+from pufferfish.queries import LinearQuery
 
 __all__ = ["LeakagePropagation"]
 
@@ -160,6 +162,40 @@ class LeakagePropagation(InfluenceBound):
         assert self._trees is not None
         return self._trees.least_divisor(losses, epsilon)
 
+    def _noises(
+        self, losses: tuple[Losses, ...] | NodeLosses, epsilon: float
+    ) -> Iterator[tuple[float, Witness | None]]:
+        """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
+        yield from super()._noises(losses, epsilon)
+        if isinstance(losses, NodeLosses):
+            yield self._quilts._network_divisor(losses, epsilon)  # pyright: ignore[reportPrivateUsage]
+        elif self._continuum is None:
+            bounds = [member.alone or member.quilts for member in self._members]
+            found = [bound._least_divisor(losses, epsilon) for bound in bounds]  # pyright: ignore[reportPrivateUsage]
+            yield max((one for one in found if one[1] is not None), key=_value)
+
+    def verify(self, calibration: Calibration) -> tuple[float, Witness | None]:
+        """Prove anew what a release with this noise leaks at most, in nats, and say where.
+
+        What proves a noise is what was found on the way to it. A search that starts at this noise may, on a chain that
+        hardly moves, end at less of a proof; then the way is gone again, and a proof for less noise is one for this.
+        """
+        found = super().verify(calibration)
+        losses, epsilon = self._losses_of_chains(calibration), calibration.epsilon
+        if losses is None or found[0] <= epsilon * (1 + ROUNDING):
+            return found
+        with self._lock:
+            divisor, witness = self._least_divisor(losses, epsilon)
+        return (epsilon, witness) if 0 < divisor <= calibration.unit_scale else found
+
+    def _losses_of_chains(self, calibration: Calibration) -> tuple[Losses, ...] | None:
+        """Return the losses with noise of scale 1; None for networks and for a continuum."""
+        linear = self.bind(calibration.query)
+        if self.networks or self._continuum is not None or not isinstance(linear, LinearQuery):
+            return None
+        losses = self._losses_of(linear)
+        return None if isinstance(losses, NodeLosses) else losses
+
     def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
         key = tuple(chain.key for chain in losses)
         if key not in self._known:
@@ -204,34 +240,41 @@ class LeakagePropagation(InfluenceBound):
         return _of(theta, by_quilts, witness)
 
     def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
-        least, witness = 0.0, None
+        least: tuple[float, Witness | None] = 0.0, None
         for theta, propagation, chain in self._each(losses):
-            if least > 0 and self._one(theta, propagation, chain.divided(least))[0] <= epsilon:
+            if least[0] > 0 and self._one(theta, propagation, chain.divided(least[0]))[0] <= epsilon:
                 continue
-            divisor = self._one_divisor(theta, propagation, chain, epsilon)
-            if divisor > 0:
-                witness = self._one(theta, propagation, chain.divided(divisor))[1] or witness
-            least = max(least, divisor)
-        return least, witness
+            divisor, witness = self._one_divisor(theta, propagation, chain, epsilon)
+            if witness is not None and (least[1] is None or divisor > least[0]):
+                least = divisor, _of(theta, divisor, witness)[1]
+        return least
 
-    def _one_divisor(self, theta: int, propagation: ChainPropagation | None, chain: Losses, epsilon: float) -> float:
-        """Least divisor of one chain under one θ; 0 where there is no secret."""
+    def _one_divisor(
+        self, theta: int, propagation: ChainPropagation | None, chain: Losses, epsilon: float
+    ) -> tuple[float, Witness | None]:
+        """Least divisor of one chain under one θ, and a witness; none where there is no secret."""
         member, score = self._members[theta], Score(epsilon)
         if member.alone is not None:
-            largest, witness = member.alone._leakage([chain])  # pyright: ignore[reportPrivateUsage]
-            return 0.0 if witness is None else largest / epsilon
-        divisor = math.inf if member.every_law is None else member.every_law.least_divisor([chain], epsilon)[0]
+            return member.alone._least_divisor([chain], epsilon)  # pyright: ignore[reportPrivateUsage]
+        best: tuple[float, Witness | None] = math.inf, None
+        if member.every_law is not None:
+            best = member.every_law.least_divisor([chain], epsilon)
         if propagation is not None:
-            guess = member.quilts.best_at(chain, _middle_of_the_heaviest(chain), score)
-            if guess is not None and 0 < guess < math.inf:
-                runs = as_runs(chain, self.theta.k)
-                divisor = min(divisor, propagation.least_divisor(runs, epsilon, guess / _USUAL_GAIN))
+            runs = as_runs(chain, self.theta.k)
+            guess = member.quilts.best_at(chain, _middle_of_the_heaviest(chain), score) or math.inf
+            start = guess if guess < math.inf else _USUAL_GAIN * float(chain.largest.max()) / epsilon
+            if start > 0:
+                divisor = propagation.least_divisor(runs, epsilon, start / _USUAL_GAIN)
                 if divisor < math.inf:
-                    node = propagation.leakage([Run(run.steps, run.loss / divisor) for run in runs]).node
-                    if _quilts_prove_no_less(member.quilts, chain, node, score, divisor):
-                        return divisor
-        by_quilts, witness = member.quilts._least_divisor([chain], epsilon)  # pyright: ignore[reportPrivateUsage]
-        return 0.0 if witness is None else min(divisor, by_quilts)
+                    found = propagation.leakage([run.divided(divisor) for run in runs])
+                    if found.node == 0:
+                        return 0.0, None
+                    if divisor < best[0]:
+                        best = divisor, self._witness(found, theta, chain)
+                    if _quilts_prove_no_less(member.quilts, chain, found.node, score, best[0]):
+                        return best
+        by_quilts = member.quilts._least_divisor([chain], epsilon)  # pyright: ignore[reportPrivateUsage]
+        return by_quilts if by_quilts[1] is None else min(best, by_quilts, key=_value)
 
     def _each(self, losses: Sequence[Losses]) -> Iterator[tuple[int, ChainPropagation | None, Losses]]:
         """Yield every member of Θ with every chain that can decide; the chains of a member share one new search."""
@@ -264,6 +307,10 @@ def _middle_of_the_heaviest(chain: Losses) -> int:
     """Return a record, 1-based, in the middle of the stretch with the largest loss."""
     heaviest = int(np.argmax(chain.largest))
     return int(chain.steps[:heaviest].sum() + (chain.steps[heaviest] + 1) // 2)
+
+
+def _value(found: tuple[float, Witness | None]) -> float:
+    return found[0]
 
 
 def _of(theta: int, leakage: float, witness: Witness | None) -> tuple[float, Witness | None]:

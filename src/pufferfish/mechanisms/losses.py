@@ -67,7 +67,7 @@ class Losses:
     values : (n,) or (n, k, k) ndarray
         Loss of each record of a stretch.
     of_observed : bool
-        Whether it is one loss for every observed record, wherever those are in the chain.
+        Whether they are losses of observed records only, which may be anywhere in the chain: as many as it has count.
     """
 
     length: ChainLength

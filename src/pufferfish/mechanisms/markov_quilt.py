@@ -204,8 +204,16 @@ class MarkovQuilt(InfluenceBound):
     @cached_property
     def secret_pairs(self) -> tuple[tuple[NDArray[np.bool_], ...], ...]:
         """For every θ and every node which pairs of its values, both possible, are secret; each of shape (k, k)."""
+        return self._pairs_of(self._secrets)
+
+    @cached_property
+    def _possible_pairs(self) -> tuple[tuple[NDArray[np.bool_], ...], ...]:
+        """The same for all pairs of values that are both possible: a node has no loss between others."""
+        return self._pairs_of(NodeSecrets(None, self.networks[0]))
+
+    def _pairs_of(self, secrets: NodeSecrets) -> tuple[tuple[NDArray[np.bool_], ...], ...]:
         try:
-            return tuple(tuple(map(read_only, self._secrets.of(network))) for network in self.networks)
+            return tuple(tuple(map(read_only, secrets.of(network))) for network in self.networks)
         except ModelError as error:
             raise NotApplicableError(f"{self.title} does not apply: {error}") from error
 
@@ -216,7 +224,7 @@ class MarkovQuilt(InfluenceBound):
         """
         few = max(_FEWEST, _LOOKS_IN_ALL // len(losses.values))
         most = few if self.max_quilts is None else min(few, self.max_quilts)
-        search = QuiltSearch(self.networks[theta].inference, NodeWeights(losses.largest), objective, most)
+        search = self._search(theta, losses, objective, most)
         pairs = self.secret_pairs[theta][node]
         enough = float(np.nextafter(value, -np.inf))
         return self._best(search, node, pairs, enough=enough, than=value).value < value
@@ -288,9 +296,9 @@ class MarkovQuilt(InfluenceBound):
     def _secret_nodes(self, theta: int) -> list[int]:
         return [node for node, pairs in enumerate(self.secret_pairs[theta]) if pairs.any()]
 
-    def _search(self, theta: int, losses: NodeLosses, objective: Objective) -> QuiltSearch:
-        weights = NodeWeights(losses.largest)
-        return QuiltSearch(self.networks[theta].inference, weights, objective, self.max_quilts)
+    def _search(self, theta: int, losses: NodeLosses, objective: Objective, most: int | None = None) -> QuiltSearch:
+        weights = NodeWeights(losses.largest_among(self._possible_pairs[theta]))
+        return QuiltSearch(self.networks[theta].inference, weights, objective, most or self.max_quilts)
 
     def _best(self, search: QuiltSearch, node: int, pairs: NDArray[np.bool_], **known: Any) -> NetworkQuilt:
         if node not in self._given:

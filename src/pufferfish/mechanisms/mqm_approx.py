@@ -19,6 +19,8 @@ from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.chain_quilts import ChainQuiltBound, NodesAlike
 from pufferfish.mechanisms.continuum import Continuum
+from pufferfish.mechanisms.losses import Losses
+from pufferfish.mechanisms.possible_losses import any_secret, member_places, members_of
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
@@ -125,9 +127,14 @@ class MQMApprox(ChainQuiltBound):
             return None
         return BinaryQuilts(self.theta, "mixing", self.max_quilt_length)
 
+    def _possible(self, losses: Losses) -> list[Losses]:
+        return [losses] if self.theta.stands_for_more else super()._possible(losses)
+
     def _groups(self, length: int) -> Iterator[NodesAlike]:
+        members = members_of(self.theta)
         for t, (pi_min, eigengap) in enumerate(self._numbers):
-            yield _nodes_alike(t, length, pi_min, eigengap)
+            if self.theta.stands_for_more or any_secret(member_places(members[t], length)):
+                yield _nodes_alike(t, length, pi_min, eigengap)
 
 
 def _nodes_alike(theta: int, length: int, pi_min: float, eigengap: float) -> NodesAlike:

@@ -13,6 +13,7 @@ from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.chain_quilts import ChainQuiltBound, NodesAlike
 from pufferfish.mechanisms.continuum import Continuum
+from pufferfish.mechanisms.losses import Losses
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.model_class import Theta
@@ -34,9 +35,9 @@ class MQMExact(ChainQuiltBound):
     max_quilt_length : int, optional
         Search quilts with at most this many nearby records; by default all.
     support : {"definition", "paper"}, default "definition"
-        Which values of a record left of the node count in the maximum: those with positive probability, as
-        Definition 4.1 says, or all, as the equation in Section 4.4 prints it. Both are private; the definition is
-        tighter.
+        Which values count in the maximum of a record left of the node, and in the largest change of the query: those
+        with positive probability, as Definition 4.1 says, or all, as the equation in Section 4.4 prints it. Both are
+        private; the definition is tighter.
 
     Examples
     --------
@@ -92,6 +93,9 @@ class MQMExact(ChainQuiltBound):
     def supports(cls, theta: Theta) -> str | None:
         """Every class of Markov chains is covered; where quilts do not help, the trivial quilt is GroupDP."""
         return None
+
+    def _possible(self, losses: Losses) -> list[Losses]:
+        return super()._possible(losses) if self.support == "definition" else [losses] * len(self._influence or [0])
 
     def _groups(self, length: int) -> Iterator[NodesAlike]:
         if self._between is not None:

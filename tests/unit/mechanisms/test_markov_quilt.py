@@ -312,7 +312,10 @@ class TestActiveQuilts:
         nodes = [node for node in range(network.size) if network.secrets(node).any()]
         assert [quilt.node for quilt in active] == [f"v{node}" for node in nodes]
         assert max(quilt.leakage for quilt in active) == pytest.approx(calibration.prove_leakage(), rel=1e-12)
-        distances = [calibration.linear.distance_of(j).max() / calibration.unit_scale for j in range(network.size)]
+        changes = [
+            calibration.linear.distance_of(j).max(initial=0, where=network.secrets(j)) for j in range(network.size)
+        ]
+        distances = [change / calibration.unit_scale for change in changes]  # between values that a node can have
         for node, quilt in zip(nodes, active, strict=True):
             places = [int(str(name)[1:]) for name in quilt.quilt.quilt]
             assert {int(str(name)[1:]) for name in quilt.quilt.nearby} == network.nearby(node, places)

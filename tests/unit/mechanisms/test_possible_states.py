@@ -1,0 +1,132 @@
+"""Values that cannot occur are no loss, and records that are certain are none, for every mechanism."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pufferfish as pf
+from pufferfish.core.places import places_of
+from pufferfish.errors import ModelError, NotApplicableError
+
+IMPOSSIBLE = pf.MarkovChain([[0.5, 0.5, 0.0]] * 3, [0.5, 0.5, 0.0])
+READ = (pf.EntryDP, pf.GK16, pf.MQMExact, pf.LeakagePropagation)
+"""Mechanisms that read from Θ what can occur."""
+
+
+@pytest.mark.parametrize("make", READ, ids=lambda make: make.name)
+def test_a_state_that_cannot_occur_is_no_change(make: Any) -> None:
+    scale = make(IMPOSSIBLE, 10).calibrate(pf.Sum([0, 1, 100]), 1.0).scale
+    assert scale == pytest.approx(2.0 if make is pf.GK16 else 1.0, rel=1e-9)
+
+
+def test_differential_privacy_of_groups_asks_no_model_what_can_occur() -> None:
+    for bound in (pf.GroupDP(IMPOSSIBLE, 10), pf.ParticipantDP([10], theta=IMPOSSIBLE)):
+        assert bound.calibrate(pf.Sum([0, 1, 100]), 1.0).scale == pytest.approx(1000)
+
+
+@pytest.mark.parametrize("make", [pf.MQMExact, pf.LeakagePropagation], ids=lambda make: make.name)
+def test_a_state_of_the_first_record_alone_counts_there_alone(make: Any) -> None:
+    """Sum over ten records that keep their state but the first, which may be far away: 100 + 9, not 1000."""
+    p = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]
+    chain = pf.MarkovChain(p, [0.25, 0.25, 0.5])
+    assert make(chain, 10).calibrate(pf.Sum([0, 1, 100]), 1.0).scale <= 109 * (1 + 1e-9)
+    wide = pf.IntervalChain(np.array(p) * 0.9, np.minimum(np.array(p) * 1.1, 1))
+    assert pf.MQMExact(wide, 10).calibrate(pf.Sum([0, 1, 100]), 1.0).scale <= 109 * (1 + 1e-9)
+
+
+def test_a_value_that_some_member_makes_possible_counts() -> None:
+    other = pf.MarkovChain([[0.0, 0.5, 0.5]] * 3, [0.0, 0.5, 0.5])
+    for make in READ:
+        scale = make([IMPOSSIBLE, other], 10).calibrate(pf.Sum([0, 1, 100]), 1.0).scale
+        assert scale == pytest.approx(198.0 if make is pf.GK16 else 99.0, rel=1e-9)  # no member has both 0 and 100
+
+
+@pytest.mark.parametrize("start", ["any", "stationary"])
+def test_under_every_start_the_first_record_can_be_anything(start: Any) -> None:
+    p = [[0.5, 0.5, 0.0]] * 3 if start == "any" else [[0.5, 0.25, 0.25]] * 3
+    for make in READ:
+        assert make(pf.MarkovChain(p, start), 10).calibrate(pf.Sum([0, 1, 100]), 1.0).scale >= 100
+
+
+def test_entry_dp_asks_only_rows_that_follow_a_record() -> None:
+    p = [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
+    assert pf.EntryDP(pf.MarkovChain(p, [0.5, 0.5, 0]), 5).calibrate(pf.Sum([0, 1, 100]), 1.0).scale < 1.1
+    in_turns = [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]  # certain, free, certain, …
+    assert pf.EntryDP(pf.MarkovChain(in_turns, [1, 0, 0]), 5).calibrate(pf.Count(1), 1.0).scale < 1.1
+    for start in ([0.5, 0.5, 0.0], "stationary"):
+        with pytest.raises(NotApplicableError, match="correlated under theta"):
+            pf.EntryDP(pf.MarkovChain(in_turns, start), 5)
+
+
+# the first record is certain, the second free, and the others are certain again
+THEN = [0.0, 0.0, 0.0, 1.0]
+ONCE = pf.MarkovChain([[0.0, 0.5, 0.5, 0.0], THEN, THEN, THEN], [1, 0, 0, 0])
+
+
+@pytest.mark.parametrize("make", READ, ids=lambda make: make.name)
+def test_no_noise_is_needed_for_records_that_are_certain(make: Any) -> None:
+    bound = make(ONCE, 6)
+    assert bound.calibrate(pf.Count(1), 1.0).scale > 0
+    for first, last in ((0, 1), (2, 6)):
+        with pytest.raises(NotApplicableError, match="no noise is needed: even without it the answer leaks at most 0"):
+            bound.calibrate(pf.Window(pf.Count(3), first, last), 1.0)
+    losses = np.ones(6)
+    losses[1] = 0
+    assert bound.leakage(losses) == 0
+
+
+@pytest.mark.parametrize("make", READ, ids=lambda make: make.name)
+def test_no_noise_is_needed_for_values_that_give_one_answer(make: Any) -> None:
+    with pytest.raises(NotApplicableError, match="no noise is needed"):
+        make(IMPOSSIBLE, 10).calibrate(pf.Count(2), 1.0)
+
+
+@pytest.mark.parametrize("make", [*READ, pf.MQMApprox], ids=lambda make: make.name)
+def test_where_all_is_certain_there_is_no_secret(make: Any) -> None:
+    certain = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], [1, 0])
+    with pytest.raises(ModelError, match="no secret to protect"):
+        make(certain, 1).calibrate(pf.Count(1), 1.0)
+    assert make(certain, 1).leakage(1.0) == 0
+    assert make(certain, 2).calibrate(pf.Count(1), 1.0).scale >= 1
+
+
+def test_a_networks_impossible_states_are_no_change() -> None:
+    values = ["low", "high", "never"]
+    network = pf.BayesianNetwork(
+        {
+            "a": pf.CPT(values, [0.5, 0.5, 0.0]),
+            "b": pf.CPT(values, [[0.5, 0.5, 0.0]] * 3, ["a"]),
+            "c": pf.CPT(values, [1.0, 0.0, 0.0]),
+        }
+    )
+    for bound in (pf.MarkovQuilt(network), pf.LeakagePropagation(network)):
+        scale = bound.calibrate(pf.Sum([0, 1, 100]), 1.0).scale
+        assert scale == pytest.approx(1, rel=1e-5)
+        with pytest.raises(NotApplicableError, match="no noise is needed"):
+            bound.calibrate(pf.Count("never"), 1.0)
+        with pytest.raises(NotApplicableError, match="no noise is needed"):
+            bound.calibrate(pf.Subset(pf.Count("low"), ["c"]), 1.0)
+
+
+def test_places_are_the_supports_of_the_marginals() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        k, steps = int(rng.integers(1, 5)), int(rng.integers(1, 12))
+        possible = rng.random((k, k)) < 0.4
+        possible[np.arange(k), rng.integers(k, size=k)] = True
+        now = rng.random(k) < 0.5
+        now[rng.integers(k)] = True
+        places = [states for n, states in places_of(now, possible, steps) for _ in range(n)]
+        assert len(places) == steps
+        for states in places:
+            assert np.array_equal(states, now)
+            now = possible[now].any(axis=0)
+
+
+def test_records_far_from_the_start_have_every_state_that_can_come() -> None:
+    round_and_round = np.roll(np.eye(3, dtype=bool), 1, axis=1)
+    places = places_of(np.array([True, False, False]), round_and_round, 10**6)
+    assert sum(n for n, _ in places) == 10**6
+    assert len(places) < 5000
+    assert places[-1][1].all()
