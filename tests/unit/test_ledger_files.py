@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import pufferfish as pf
-from ledgers import CHAIN, COIN, COUNT, RELEASE, TENTHS, THETA1, in_file, ledger_of, read, spends_nothing
+from ledgers import CHAIN, COIN, COUNT, RELEASE, TENTHS, THETA1, in_file, ledger_of, put, read, spends_nothing
 from pufferfish.errors import BudgetExceeded, PufferfishError, RecordError
 from pufferfish.ledger import Ledger
 
@@ -146,7 +146,7 @@ def test_another_base_put_into_an_open_file_is_refused(tmp_path: Path) -> None:
     ledger = in_file(path, base=read([[60, 40]]).base)
     book = json.loads(path.read_text())
     book["base"]["source"] = "other.csv"
-    path.write_text(json.dumps(book))
+    put(path, book)
     with pytest.raises(RecordError, match="changed by hand or replaced"):
         ledger.spend(0.01)
 
@@ -217,7 +217,7 @@ def test_a_file_edited_by_hand_is_refused_when_it_is_opened(tmp_path: Path, edit
     ledger.spend(0.03, window=(0, 50))
     book = json.loads(path.read_text())
     EDITS[edit](book)
-    path.write_text(json.dumps(book))
+    put(path, book)
     with pytest.raises(RecordError) as caught:
         Ledger.open(path)
     assert "\n" not in str(caught.value)
@@ -231,7 +231,7 @@ def test_an_entry_edited_into_an_open_ledger_is_one_clear_error(tmp_path: Path, 
     other.spend(0.02)
     book = json.loads(path.read_text())
     book["entries"][-1]["scale"] = scale
-    path.write_text(json.dumps(book))
+    put(path, book)
     for act in (lambda: ledger.spent, lambda: ledger.spend(0.01)):
         with pytest.raises(PufferfishError):
             act()
@@ -282,7 +282,7 @@ def test_a_failure_after_the_book_is_in_place_is_spent_and_not_released(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("pufferfish.files._flush_folder", fail)
+        patch.setattr("pufferfish.files.writing._flush_folder", fail)
         with pytest.raises(KeyboardInterrupt):
             pf.release(data, COUNT, ledger.bound.calibrate(COUNT, 0.3), ledger=ledger)
     assert len(ledger.entries) == 1

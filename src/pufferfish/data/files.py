@@ -125,6 +125,10 @@ def _from_file(path: Path, needed: Needed) -> Source:
         raise DataError(f"{path} is a folder, expected a file ({_KINDS})")
     if not path.exists():
         raise DataError(f"file {path} not found")
+    if not path.is_file():
+        raise DataError(f"{path} is a device or a pipe, and only regular files are read")
+    if not path.name.isprintable():  # it is written into releases and ledgers, as text
+        raise DataError(f"the file name {path.name!r} has characters that do not print: rename the file")
     name = path.name.lower()
     separator = next((value for suffix, value in _CSV.items() if name.endswith(suffix)), None)
     parquet = name.endswith((".parquet", ".pq"))

@@ -35,6 +35,11 @@ class RowsBase:
     missing : {"refuse", "unobserved"}
         What a missing cell is.
 
+    Raises
+    ------
+    ParameterError
+        If ``missing`` has no such choice.
+
     Examples
     --------
     >>> RowsBase(source="patients.csv", columns={"smoker": "smoker"}, subject="patient").assumptions[0]
@@ -46,6 +51,10 @@ class RowsBase:
     subject: str | None = None
     where: str | None = None
     missing: str = "refuse"
+
+    def __post_init__(self) -> None:
+        if self.missing not in ("refuse", "unobserved"):
+            raise ParameterError(f"missing is {self.missing!r}, expected one of refuse, unobserved")
 
     @property
     def assumptions(self) -> tuple[str, ...]:
