@@ -50,6 +50,10 @@ def _numbers(found: "Release") -> list[tuple[bool, str]]:
         (0 < labels == len(found.values) == len(found.noisy_values), "there is one value per label"),
         (0 < found.epsilon < math.inf, "epsilon is positive and finite"),
         (0 <= found.delta < 1, "delta is a probability below 1"),
+        (
+            (found.delta > 0) == (found.mechanism.name == ApproximateWasserstein.name),
+            "delta is above 0 for the one mechanism that has it",
+        ),
         (0 <= found.mechanism.leakage <= found.epsilon, "the leakage is at most epsilon"),
         (positive, "scale and unit are positive"),
         (positive and fits(unit_scale), "scale over unit is that of noise which fits 64-bit integers"),
@@ -82,6 +86,10 @@ def _places(found: "Release") -> list[tuple[bool, str]]:
             (cells.keys() == data.rows.columns.keys(), "the observed columns are those that were read"),
             (all(0 <= n <= data.subjects for n in cells.values()), "no column has more observed cells than rows"),
             (sum(cells.values()) == data.records, "records are the observed cells"),
+            (
+                all(cells.keys() <= member.get("nodes", {}).keys() for member in found.theta.members),
+                "the columns that were read are nodes of theta",
+            ),
         ]
     if booked is not None:
         rules += [
@@ -97,7 +105,7 @@ def _values(found: "Release") -> list[tuple[bool, str]]:
     noise, said = found.noise, found.accuracy_95
     done = found.postprocessing
     values = found.noisy_values if done is None else done.of(found.noisy_values)
-    size = max(map(abs, (*found.noisy_values, *values)), default=0.0)
+    size = max(map(abs, values), default=0.0)
     again = [found.accuracy(said.alpha, joint=joint) for joint in (False, True)] if said.alpha == 0.05 else []
     return [
         (
@@ -110,7 +118,7 @@ def _values(found: "Release") -> list[tuple[bool, str]]:
         (
             len(again) == 2
             and all(
-                abs(a - b) <= noise.unit * (1 + _SAME) + _SAME * a
+                _on_grid(b / noise.unit) and abs(a - b) <= noise.unit * (1 + _SAME) + _SAME * a
                 for a, b in zip(again, (said.each, said.joint), strict=True)
             ),
             "accuracy_95 is that of the noise",
@@ -121,7 +129,9 @@ def _values(found: "Release") -> list[tuple[bool, str]]:
 def _witness(found: "Release") -> list[tuple[bool, str]]:
     seen: Witness = found.mechanism.witness
     members = max(1, len(found.theta.chains) + len(found.theta.members))
-    nats = (seen.influence, seen.distance, seen.own, seen.past, seen.future, seen.gap)
+    told = (seen.influence, seen.own, seen.past, seen.future)
+    others = (seen.distance, seen.gap)
+    pair = seen.secret_pair or ()
     law, matrix = seen.initial_distribution, seen.transition_matrix
     k = len(found.theta.states)
     return [
@@ -130,7 +140,15 @@ def _witness(found: "Release") -> list[tuple[bool, str]]:
         (not isinstance(seen.node, int) or seen.node >= 0, "the witness has a node from 0 on"),
         (seen.secret_pair is None or seen.secret_pair[0] != seen.secret_pair[1], "the secret pair is of two secrets"),
         (seen.nearby is None or seen.nearby >= 0, "the number of nearby records is none below 0"),
-        (all(v is None or 0 <= v < math.inf for v in nats), "what the witness tells is not negative"),
+        (
+            all(v is None or 0 <= v <= found.epsilon * (1 + _SAME) for v in told),
+            "the witness tells nothing negative, and nothing above epsilon",
+        ),
+        (all(v is None or 0 <= v < math.inf for v in others), "distance and gap are not negative"),
+        (
+            found.mechanism.name not in _BOUNDS or all(state in found.theta.states for state in pair),
+            "the secret pair is of states of theta",
+        ),
         (matrix is None or (len(matrix) == k and all(_is_law(row, k) for row in matrix)), "the witness has a matrix"),
         (
             law is None or (law in ("any", "stationary") if isinstance(law, str) else _is_law(law, k)),
