@@ -79,7 +79,6 @@ class Model:
             if given is not None:
                 raise ParameterError(f"{name} is {given!r}, and belongs to Markov chains: leave it out for networks")
 
-
     def _check_reading(self, theta: Theta) -> None:
         """Check how tables are read, as where they are read."""
         if self.step is not None:

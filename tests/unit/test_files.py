@@ -14,7 +14,6 @@ from pufferfish.files import Kind
 from pufferfish.files import check_writable as check_kind
 from pufferfish.files import write_whole as write_kind
 
-
 ANY = Kind("file", lambda _: True, "name another file")
 
 

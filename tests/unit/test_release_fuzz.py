@@ -128,13 +128,11 @@ def _is_open(place: tuple[Any, ...], name: str) -> bool:
 
 
 def reads(path: Path, reader: Callable[[Path], Any]) -> bool:
-    """Whether a file is read; if not, by one clear line."""
+    """Whether a file is read, or is refused by anything but one clear line."""
     try:
         reader(path)
     except RecordError as error:
-        assert "\n" not in str(error)
-        assert str(path) in str(error)
-        return False
+        return "\n" in str(error) or str(path) not in str(error)
     return True
 
 
@@ -146,7 +144,8 @@ def test_releases_of_every_kind_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", ["histogram, made valid", "count, made valid, in a ledger", "marginals, made valid", "interval", "joint law"]
+    "case",
+    ["histogram, made valid", "count, made valid, in a ledger", "marginals, made valid", "interval", "joint law"],
 )
 def test_a_release_with_one_thing_changed(case: str, tmp_path: Path) -> None:
     path = tmp_path / "release.json"
@@ -253,7 +252,15 @@ def test_a_model_with_one_thing_changed(tmp_path: Path) -> None:
                 path.write_text(changed(record, place, change))
                 took = reads(path, pf.read_model)
                 same = json.loads(path.read_text()) == record
-                other = "origin" in place or place[0] in ("bins", "step", "fitted_on", "kind", "chains", "members", "states")
+                other = "origin" in place or place[0] in (
+                    "bins",
+                    "step",
+                    "fitted_on",
+                    "kind",
+                    "chains",
+                    "members",
+                    "states",
+                )
                 assert not took or same or other, (place, name)
 
 

@@ -24,7 +24,7 @@ __all__ = ["fit_command"]
 
 
 @click.command("fit")
-@click.argument("table", type=click.Path(path_type=Path))
+@click.argument("table", type=Path)
 @table_options(networks=False)
 @click.option("--states", metavar="A,B,…", help="The states, in order [default: those in the table, sorted].")
 @click.option(

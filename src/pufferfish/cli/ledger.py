@@ -39,7 +39,7 @@ def ledger_group() -> None:
 @click.argument("ledger_path", metavar="FILE")
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
 @click.option("--budget", required=True, type=float, help="The most that all releases may leak together, above 0.")
-@click.option("--table", required=True, type=click.Path(path_type=Path), help="The table whose releases are charged.")
+@click.option("--table", required=True, type=Path, help="The table whose releases are charged.")
 @table_options()
 @click.option(
     "--mechanism",

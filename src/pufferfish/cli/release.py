@@ -31,7 +31,7 @@ __all__ = ["release_command"]
 
 
 @click.command("release")
-@click.argument("table", type=click.Path(path_type=Path))
+@click.argument("table", type=Path)
 @table_options()
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
 @click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
@@ -82,9 +82,7 @@ def release_command(
     if epsilon is not None:
         as_epsilon(epsilon)
     inputs = (table, model_path, *([ledger_path, lock_of(ledger_path)] if ledger_path else []))
-    check_targets(
-        [("--output", output, RELEASE), ("--plot", plot_path, PICTURE)], inputs=inputs, overwrite=overwrite
-    )
+    check_targets([("--output", output, RELEASE), ("--plot", plot_path, PICTURE)], inputs=inputs, overwrite=overwrite)
     model = read_model(model_path)
     mechanism = mechanism_named(mechanism_name, model.theta)
     settings = secret_settings(secrets, mechanism, model.theta)

@@ -90,7 +90,9 @@ class ReleaseFiles:
         if found.ledger is not None:
             spent += f", and the ledger's budget for it is spent (entry {found.ledger.entry})"
         why = error if isinstance(error, RecordError) else f"interrupted before {self._names[0]} was written"
-        click.echo(f"error: {printable(str(why))}; {spent}: keep its record, which follows on standard output", err=True)
+        click.echo(
+            f"error: {printable(str(why))}; {spent}: keep its record, which follows on standard output", err=True
+        )
         click.echo(content, nl=False)
         if not isinstance(error, RecordError):
             raise error

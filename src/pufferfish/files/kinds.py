@@ -66,13 +66,14 @@ def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: 
         raise RecordError("cannot write to standard output: name a file")
     with failing("cannot write", path):
         target = Path(path).resolve()
-        if not os.path.lexists(target):
-            if not target.parent.is_dir():
-                raise RecordError(
-                    f"cannot write {shown(path)}: there is no folder {shown(Path(path).parent)}; make it first"
-                )
+        if not target.parent.is_dir():
+            raise RecordError(
+                f"cannot write {shown(path)}: there is no folder {shown(Path(path).parent)}; make it first"
+            )
+        try:
+            mode = target.stat().st_mode  # a name that is too long for the disk is noticed here
+        except FileNotFoundError:
             return target
-        mode = target.stat().st_mode
         if stat.S_ISDIR(mode):
             raise RecordError(f"cannot write {shown(path)}: it is a folder; name a file")
         if not stat.S_ISREG(mode):

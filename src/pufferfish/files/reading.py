@@ -85,32 +85,15 @@ def read_record(
     format_: str,
     version: int,
     complete: bool = False,
-    check: Callable[[bytes], None] | None = None,
 ) -> T:
-    """Read a JSON record of this package, validated.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    kind : type
-        What it holds.
-    format_, version : str, int
-        What stands at its top.
-    complete : bool, default False
-        Whether every key has to be there, as this package writes it; by default those with a default may be left out.
-    check : callable, optional
-        Takes the content once its format and version are known; raises ``ValueError`` where it is damaged.
+    """Read a JSON record of this package, validated; parameters as for :func:`decode_record`.
 
     Raises
     ------
     RecordError
         If the file cannot be read, is not JSON, is of another format or version, or lacks a field.
     """
-    content = read_file(path)
-    return decode_record(
-        content, shown(path), kind, format_=format_, version=version, complete=complete, check=check
-    )
+    return decode_record(read_file(path), shown(path), kind, format_=format_, version=version, complete=complete)
 
 
 def decode_record(
@@ -123,7 +106,26 @@ def decode_record(
     complete: bool = False,
     check: Callable[[bytes], None] | None = None,
 ) -> T:
-    """Return the record that the content of a file holds; parameters as for :func:`read_record`."""
+    """Return the record that the content of a file holds.
+
+    Parameters
+    ----------
+    content, source : bytes, str
+        The file, and its name in messages.
+    kind : type
+        What it holds.
+    format_, version : str, int
+        What stands at its top.
+    complete : bool, default False
+        Whether every key has to be there, as this package writes it; by default those with a default may be left out.
+    check : callable, optional
+        Takes the content once its format and version are known; raises ``ValueError`` where it is damaged.
+
+    Raises
+    ------
+    RecordError
+        If it is not JSON, is of another format or version, or lacks a field.
+    """
     try:
         # some editors leave a byte order mark
         head: Any = msgspec.json.decode(content.removeprefix(_BYTE_ORDER_MARK))

@@ -102,7 +102,9 @@ class Output:
                 left = left[os.write(self._handle, left) :]
             os.ftruncate(self._handle, len(content))  # what was reserved and not needed
             os.fsync(self._handle)
-            if check_output(self._given, self._kind, overwrite=self._overwrite) != self.path:  # another program was here
+            if (
+                check_output(self._given, self._kind, overwrite=self._overwrite) != self.path
+            ):  # another program was here
                 raise OSError(0, "it has become a link to another place meanwhile")
             os.chmod(self._hidden, _mode_for(self.path))
             self._take_the_name()

@@ -14,14 +14,14 @@ import msgspec
 from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.errors import RecordError
-from pufferfish.files import check_writable, read_record, record_kind, write_whole
+from pufferfish.files import check_writable, decode_record, read_file, record_kind, write_whole
 from pufferfish.files.reading import failing, shown
 from pufferfish.mechanisms import InfluenceBound, bound_of
 from pufferfish.model_file import ThetaRecord
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import Theta
 
-__all__ = ["LEDGER", "AnyBase", "Book", "BookFile", "Entry", "lock_of", "sealed"]
+__all__ = ["LEDGER", "AnyBase", "Book", "BookFile", "Entry", "book_of", "lock_of", "sealed"]
 
 FORMAT = "pufferfish-ledger"
 VERSION = 1
@@ -134,9 +134,20 @@ def sealed(content: bytes) -> bytes:
 def _check_digest(content: bytes) -> None:
     if sealed(content) != content:
         raise ValueError(
-            "it was changed since it was written, by hand or by a fault of the disk (its digest does not fit). Undo the "
-            "change; if that cannot be done, take the whole budget as spent"
+            "it was changed since it was written, by hand or by a fault of the disk (its digest does not fit). Undo "
+            "the change; if that cannot be done, take the whole budget as spent"
         )
+
+
+def book_of(content: bytes, source: str) -> Book:
+    """Return the book that the content of a file holds, validated.
+
+    Raises
+    ------
+    RecordError
+        If it is none, or was changed since it was written; ``source`` is its name in messages.
+    """
+    return decode_record(content, source, Book, format_=FORMAT, version=VERSION, complete=True, check=_check_digest)
 
 
 def lock_of(path: str | os.PathLike[str]) -> str:
@@ -210,7 +221,7 @@ class BookFile:
             raise RecordError(
                 f"the ledger {shown(self._given)} has {names} names (hard links), which would become two books"
             )
-        return read_record(self.path, Book, format_=FORMAT, version=VERSION, complete=True, check=_check_digest)
+        return book_of(read_file(self.path), shown(self.path))
 
     def write(self, book: Book, *, new: bool = False) -> None:
         """Write the book in one step; when this returns, it is on the disk.

@@ -212,7 +212,10 @@ def test_what_is_not_a_number_reads_the_same_after_an_interruption(tmp_path: Pat
     endless = replace(
         counting.experiment,
         parts=lambda settings: [
-            Part("one", lambda: [{"mechanism": "none", "key": "k", "draw": 1.0, "a": math.inf, "b": -math.inf, "c": math.nan}])
+            Part(
+                "one",
+                lambda: [{"mechanism": "none", "key": "k", "draw": 1.0, "a": math.inf, "b": -math.inf, "c": math.nan}],
+            )
         ],
     )
     folder = folder_of(endless, tmp_path)
