@@ -1,6 +1,7 @@
 """Ledgers, data and chains that several tests of the ledger use."""
 
 import importlib
+import json
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +15,7 @@ from pufferfish.core.rounding import float_up
 from pufferfish.data import Base
 from pufferfish.errors import PufferfishError
 from pufferfish.ledger import Ledger
+from pufferfish.ledger.book import sealed
 
 COUNT = pf.Count("active")
 COIN = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=["rest", "active"])
@@ -50,6 +52,11 @@ def in_file(path: Path, *args: Any, **options: Any) -> Ledger:
     ledger = ledger_of(*args, **options)
     ledger.save(path)
     return ledger
+
+
+def put(path: Path, book: dict[str, Any]) -> None:
+    """Write a ledger's file as a program would that does not know what a ledger holds: with a digest that fits."""
+    path.write_bytes(sealed(json.dumps(book).encode()))
 
 
 def read(

@@ -1,29 +1,39 @@
 """Model files: a class Θ of chains or networks as JSON, with where it came from; a BIF file is such a class too."""
 
 import os
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from pufferfish.core.read_only import ReadOnly
+from pufferfish.data.bins import bin_labels, parse_bins
+from pufferfish.data.durations import parse_duration
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError
-from pufferfish.files import read_record, write_whole
+from pufferfish.files import read_record, record_kind, write_whole
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.models.bayesian_network import CPT, BayesianNetwork
 from pufferfish.models.chain_class import STATED, ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.cliques import Cliques
+from pufferfish.models.given_laws import GivenLaws
 from pufferfish.models.joint_distribution import JointDistribution
 from pufferfish.models.markov_chain import MarkovChain
 from pufferfish.models.model_class import ModelClass, Theta, as_theta
 from pufferfish.models.states import state_label
 
-__all__ = ["ChainRecord", "Model", "ThetaRecord", "chains_of", "check_names", "read_model", "write_model"]
+__all__ = ["MODEL", "ChainRecord", "Model", "ThetaRecord", "chains_of", "check_names", "read_model", "write_model"]
 
 FORMAT = "pufferfish-model"
 VERSION = 1
+
+MODEL = record_kind("model", FORMAT, "releases may have been made under it; name another file, or give --overwrite")
+
+_BIF = (".bif", ".bif.gz")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +56,7 @@ class Model(ReadOnly):
     ModelError
         If Θ is made of other models.
     ParameterError
-        If networks come with bins or a step.
+        If bins, step or fitted_on are none, bins make other states, or networks come with bins or a step.
     """
 
     theta: Theta
@@ -58,7 +68,10 @@ class Model(ReadOnly):
         theta = as_theta(self.theta)
         object.__setattr__(self, "theta", theta)
         object.__setattr__(self, "bins", None if self.bins is None else tuple(self.bins))
+        if self.fitted_on is not None and re.fullmatch(r"[0-9a-f]{64}", str(self.fitted_on)) is None:
+            raise ParameterError(f"fitted_on is {self.fitted_on!r}, expected a SHA-256: 64 digits from 0 to f")
         if theta.of_chains:
+            self._check_reading(theta)
             return
         if not isinstance(theta.members[0], BayesianNetwork):
             raise ModelError(
@@ -68,6 +81,21 @@ class Model(ReadOnly):
         for name, given in (("bins", self.bins), ("step", self.step)):
             if given is not None:
                 raise ParameterError(f"{name} is {given!r}, and belongs to Markov chains: leave it out for networks")
+
+    def _check_reading(self, theta: Theta) -> None:
+        """Check how tables are read, as where they are read."""
+        if self.step is not None:
+            parse_duration(self.step, "step")
+        if self.bins is not None:
+            object.__setattr__(self, "bins", parse_bins(self.bins))
+            if bin_labels(self.bins) != theta.states:
+                raise ParameterError(
+                    f"bins make the states {_few(bin_labels(self.bins))}, and those of theta are {_few(theta.states)}"
+                )
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
 
 
 class ChainRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
@@ -103,6 +131,11 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         members = [_plain(other) for other in others]
         return cls(theta.origin, list(theta.states), chains, theta.kind, members)
 
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in a file."""
+        return len(msgspec.json.format(msgspec.json.encode(self), indent=1))
+
     def theta(self) -> Theta:
         """Return the class, every member checked as if it were made by hand.
 
@@ -124,6 +157,25 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
                 raise ModelError(f'initial_distribution of chain {i} is {start!r}, expected "stationary" or "any"')
             chains.append(MarkovChain(chain.transition_matrix, start, states=self.states))  # pyright: ignore[reportArgumentType]
         return ChainClass(tuple(chains), self.origin)
+
+    def check(self) -> None:
+        """Refuse a class that is none, also of models that are described and not read back.
+
+        Raises
+        ------
+        ModelError
+            If a member is none of its kind.
+        """
+        if self.kind not in (Cliques.kind, JointDistribution.kind, GivenLaws.kind):
+            self.theta()
+            return
+        if self.chains or not self.members:
+            raise ModelError(f"theta is a class of {self.kind}: expected that it has members, and no chains")
+        for i, member in enumerate(self.members):
+            try:
+                _check_described(self.kind, member, self.states)
+            except (msgspec.ValidationError, ModelError, ValueError) as error:
+                raise ModelError(f"theta[{i}]: {error}") from error
 
     def _intervals(self) -> BinaryChainInterval | IntervalChain:
         if self.chains or len(self.members) != 1:
@@ -175,6 +227,37 @@ class _NetworkRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nodes: dict[str, _NodeRecord]
 
 
+class _CliquesRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    laws: list[list[str]]
+
+
+class _JointRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    variables: list[str]
+    rows: list[list[str]]
+    probabilities: list[str]
+
+
+def _check_described(kind: str, member: dict[str, Any], states: list[str]) -> None:
+    """Refuse a description that :func:`_plain` gives of no model."""
+    if kind == Cliques.kind:
+        Cliques([[_exact(p) for p in law] for law in msgspec.convert(member, _CliquesRecord).laws], states=states)
+    elif kind == JointDistribution.kind:
+        joint = msgspec.convert(member, _JointRecord)
+        masses = [_exact(p) for p in joint.probabilities]
+        JointDistribution(joint.rows, masses, variables=joint.variables, states=states)
+    elif member != _OF_THE_USER:
+        raise ModelError(f"{kind} are described as {_OF_THE_USER!r}")
+
+
+def _exact(text: str) -> Fraction:
+    if re.fullmatch(r"[0-9]{1,4000}(/[0-9]{0,3999}[1-9][0-9]{0,3999})?", text) is None:
+        raise ModelError(f"a probability is {text[:40]!r}, expected a fraction")
+    return Fraction(text)
+
+
+_OF_THE_USER = {"laws": "computed by a function of the user's"}
+
+
 def _plain(member: Any) -> dict[str, Any]:
     """Return a model other than a chain, or bounds, as plain values; fractions as text, which is exact."""
     if isinstance(member, IntervalChain):
@@ -200,7 +283,7 @@ def _plain(member: Any) -> dict[str, Any]:
                 for name, cpt in member.cpts.items()
             }
         }
-    return {"laws": "computed by a function of the user's"}
+    return dict(_OF_THE_USER)
 
 
 class _ModelRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -234,7 +317,7 @@ def check_names(theta: Theta, path: str | os.PathLike[str]) -> None:
 
 
 def write_model(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a model file.
+    """Write a model file; of what is there already only an earlier model is replaced.
 
     Raises
     ------
@@ -246,6 +329,8 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(model, Model):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ParameterError(f"model is {type(model).__name__}, expected Model(theta=…)")
+    if Path(path).name.lower().endswith(_BIF):
+        raise RecordError(f"cannot write {path}: a model is written as JSON, and this name says BIF; use .json")
     check_names(model.theta, path)
     theta = ThetaRecord.of(model.theta)
     record = _ModelRecord(
@@ -260,7 +345,7 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
         step=model.step,
         fitted_on=model.fitted_on,
     )
-    write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+    write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n", MODEL, overwrite=True)
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
@@ -274,7 +359,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
         If the file cannot be read, is cut short, of another version, or describes no valid chain or network.
     """
     name = Path(path).name
-    if name.lower().endswith((".bif", ".bif.gz")):
+    if name.lower().endswith(_BIF):
         return Model(theta=ModelClass((BayesianNetwork.from_bif(path),), f"{STATED}: {name}"))
     record = read_record(path, _ModelRecord, format_=FORMAT, version=VERSION)
     try:

@@ -12,11 +12,16 @@ from typing import Any
 
 from pufferfish.errors import ReleaseRefused
 
-__all__ = ["discrete_laplace_noise"]
+__all__ = ["discrete_laplace_noise", "fits"]
 
 _LARGEST = 2**62
 _MANY_SCALES = 200
 """P(|Z| > 200 b) is below 1e-86: no draw gets there."""
+
+
+def fits(scale: float) -> bool:
+    """Whether noise of a scale, in units, can be drawn: it is positive, and no draw leaves 64-bit integers."""
+    return 0 < scale < math.inf and 2 * _MANY_SCALES * scale < _LARGEST
 
 
 def discrete_laplace_noise(exact: Sequence[int], scale: float, *, lipschitz: int) -> Callable[[], list[int]]:
@@ -40,7 +45,7 @@ def discrete_laplace_noise(exact: Sequence[int], scale: float, *, lipschitz: int
     """
     if not 0 < scale < math.inf:
         raise ReleaseRefused(f"noise of scale {scale} is no protection: expected a positive finite scale")
-    if 2 * _MANY_SCALES * scale >= _LARGEST:
+    if not fits(scale):
         raise ReleaseRefused(f"noise of scale {scale:.3g} does not fit 64-bit integers; ask for a larger epsilon")
     if 2 * max((abs(v) for v in exact), default=0) >= _LARGEST:  # queries are refused before, whatever the data
         raise ReleaseRefused("the answer does not fit 64-bit integers: give a larger unit")

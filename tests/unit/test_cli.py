@@ -255,7 +255,7 @@ def test_a_periodic_chain_is_refused_where_the_mechanism_needs_otherwise(
 def test_fit_refuses_what_it_cannot_count(tmp_path: Path) -> None:
     table, output = tmp_path / "t.csv", tmp_path / "m.json"
     table.write_text("state\na\nb\nc\n")
-    fit = ["fit", table, "--state", "state", "--output", output]
+    fit = ["fit", table, "--state", "state", "--overwrite", "--output", output]
     refused(*fit, says=["no transition out of state 'c'", "smoothing"])
     assert not output.exists()
     assert run(*fit, "--smoothing", 1).exit_code == 0
@@ -357,7 +357,7 @@ def test_a_table_with_another_step_than_the_models_is_refused(tmp_path: Path, pr
 def test_fit_names_transitions_that_it_takes_as_impossible(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("state\na\nb\nc\na\na\n")
-    fit = ["fit", table, "--state", "state", "--output", tmp_path / "m.json"]
+    fit = ["fit", table, "--state", "state", "--overwrite", "--output", tmp_path / "m.json"]
     assert "5 of 9 transitions were never seen" in run(*fit).stdout
     assert "never seen" not in run(*fit, "--smoothing", 1).stdout
 
@@ -411,11 +411,12 @@ def test_no_command_replaces_a_release_unasked(tmp_path: Path, private: Path, pu
     kept = first.read_bytes()
     picture = tmp_path / "first.svg"
     picture.write_bytes(kept)
-    refused(*release, "--output", second, "--plot", picture, says=["earlier release"])
-    refused("fit", public, *READING, "--output", first, says=["earlier release"])
+    refused(*release, "--output", second, "--plot", picture, says=["holds a pufferfish-release"])
+    refused("fit", public, *READING, "--overwrite", "--output", first, says=["holds a pufferfish-release"])
     assert first.read_bytes() == picture.read_bytes() == kept
     assert not second.exists()
-    assert run("fit", public, *READING, "--output", model).exit_code == 0  # a model is made anew
+    refused("fit", public, *READING, "--output", model, says=["exists", "--overwrite"])
+    assert run("fit", public, *READING, "--output", model, "--overwrite").exit_code == 0  # a model is made anew
 
 
 @pytest.mark.parametrize("text", ['count:"active', "count:active\nrest", 'mean:"a"b=1'])

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import pufferfish as pf
+from ledgers import put
 from pufferfish.cli import main
 from pufferfish.ledger import Ledger
 
@@ -268,11 +269,11 @@ def test_showing_a_ledger_that_was_edited(tmp_path: Path, table: Path, model: Pa
     assert run(*base, "--epsilon", 0.3, "--output", tmp_path / "release.json").exit_code == 0
     record = json.loads(book.read_text())
     record["entries"][0]["scale"] = "1/0"
-    book.write_text(json.dumps(record))
+    put(book, record)
     refused(tmp_path, "ledger", "show", book, says=["no valid ledger"])
     refused(tmp_path, *base, "--epsilon", 0.3, "--output", tmp_path / "other.json", says=["no valid ledger"])
     record["entries"][0].update(scale="1", spent=0.0)
-    book.write_text(json.dumps(record))
+    put(book, record)
     refused(tmp_path, "ledger", "show", book, says=["no valid ledger"])
 
 

@@ -10,7 +10,19 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.errors import RecordError
-from pufferfish.files import check_writable, write_whole
+from pufferfish.files import Kind
+from pufferfish.files import check_writable as check_kind
+from pufferfish.files import write_whole as write_kind
+
+ANY = Kind("file", lambda _: True, "name another file")
+
+
+def check_writable(path: Path) -> Path:
+    return check_kind(path, ANY, overwrite=True)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    write_kind(path, content, ANY, overwrite=True)
 
 
 def model() -> pf.Model:

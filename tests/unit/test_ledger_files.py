@@ -6,16 +6,18 @@ import os
 import pickle
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import pufferfish as pf
-from ledgers import CHAIN, COIN, COUNT, RELEASE, TENTHS, THETA1, in_file, ledger_of, read, spends_nothing
+from ledgers import CHAIN, COIN, COUNT, RELEASE, TENTHS, THETA1, in_file, ledger_of, put, read, spends_nothing
 from pufferfish.errors import BudgetExceeded, PufferfishError, RecordError
 from pufferfish.ledger import Ledger
+from pufferfish.ledger.book import book_of
 
 # On disk
 
@@ -146,7 +148,7 @@ def test_another_base_put_into_an_open_file_is_refused(tmp_path: Path) -> None:
     ledger = in_file(path, base=read([[60, 40]]).base)
     book = json.loads(path.read_text())
     book["base"]["source"] = "other.csv"
-    path.write_text(json.dumps(book))
+    put(path, book)
     with pytest.raises(RecordError, match="changed by hand or replaced"):
         ledger.spend(0.01)
 
@@ -217,7 +219,7 @@ def test_a_file_edited_by_hand_is_refused_when_it_is_opened(tmp_path: Path, edit
     ledger.spend(0.03, window=(0, 50))
     book = json.loads(path.read_text())
     EDITS[edit](book)
-    path.write_text(json.dumps(book))
+    put(path, book)
     with pytest.raises(RecordError) as caught:
         Ledger.open(path)
     assert "\n" not in str(caught.value)
@@ -231,7 +233,7 @@ def test_an_entry_edited_into_an_open_ledger_is_one_clear_error(tmp_path: Path, 
     other.spend(0.02)
     book = json.loads(path.read_text())
     book["entries"][-1]["scale"] = scale
-    path.write_text(json.dumps(book))
+    put(path, book)
     for act in (lambda: ledger.spent, lambda: ledger.spend(0.01)):
         with pytest.raises(PufferfishError):
             act()
@@ -282,7 +284,7 @@ def test_a_failure_after_the_book_is_in_place_is_spent_and_not_released(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("pufferfish.files._flush_folder", fail)
+        patch.setattr("pufferfish.files.writing._flush_folder", fail)
         with pytest.raises(KeyboardInterrupt):
             pf.release(data, COUNT, ledger.bound.calibrate(COUNT, 0.3), ledger=ledger)
     assert len(ledger.entries) == 1
@@ -393,3 +395,85 @@ def test_a_book_with_windows_of_a_long_chain_opens_again(tmp_path: Path) -> None
     ledger.spend(0.012833780745375624, window=(0, 4447))
     ledger.spend([[0, 0.0078784], [0.0515997, 0]], window=(4447, 5000))
     assert Ledger.open(tmp_path / "book.json").spent == ledger.spent
+
+
+# Damage
+
+
+def test_every_bit_counts(tmp_path: Path) -> None:
+    """A ledger whose file differs in one bit is refused; so is one that was only written in another way."""
+    rows = pf.read_rows(
+        pl.DataFrame({"a": ["no", "yes"] * 5}), pf.BayesianNetwork({"a": pf.CPT(["no", "yes"], [0.8, 0.2])})
+    )
+    network = Ledger(pf.GroupDP(pf.BayesianNetwork({"a": pf.CPT(["no", "yes"], [0.8, 0.2])}), 10), 2.0, base=rows.base)
+    chains = ledger_of(COIN, bound=pf.EntryDP, budget=2.0, base=read([[60, 40]]).base)
+    for name, ledger in (("chains.json", chains), ("rows.json", network)):
+        path = tmp_path / name
+        ledger.spend(0.5)
+        ledger.save(path)
+        content = path.read_bytes()
+        assert book_of(content, "book").budget == 2.0
+        for at in range(len(content)):
+            for bit in range(8):
+                flipped = content[:at] + bytes([content[at] ^ 1 << bit]) + content[at + 1 :]
+                with pytest.raises(RecordError) as caught:
+                    book_of(flipped, "book")
+                assert "\n" not in str(caught.value)
+        for other in (
+            b" " + content,
+            content + b"\n",
+            b"\xef\xbb\xbf" + content,
+            content[:-1],
+            content.replace(b" ", b""),
+        ):
+            path.write_bytes(other)
+            with pytest.raises(RecordError, match=r"changed since it was written.* take the whole budget as spent"):
+                Ledger.open(path)
+
+
+def test_a_ledger_without_a_digest_is_refused(tmp_path: Path) -> None:
+    in_file(tmp_path / "book.json")
+    book = json.loads((tmp_path / "book.json").read_text())
+    del book["digest"]
+    (tmp_path / "book.json").write_text(json.dumps(book))
+    with pytest.raises(RecordError, match="it has no digest"):
+        Ledger.open(tmp_path / "book.json")
+
+
+def test_keys_of_a_ledger_are_strict_however_deep(tmp_path: Path) -> None:
+    """Whoever writes a digest that fits still cannot lose how the table was read by a misspelt key."""
+    path = tmp_path / "book.json"
+    in_file(path, base=read([[60, 40]], where="awake").base).spend(0.1)
+    book = json.loads(path.read_text())
+
+    def inside(record: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        for key, value in record.items() if isinstance(record, dict) else enumerate(record):
+            if isinstance(record, dict):
+                yield (*where, key)
+            if isinstance(value, dict | list):
+                yield from inside(value, (*where, key))
+
+    for *where, last in inside(book):
+        for name in (None, f"{last}z"):
+            again = copy.deepcopy(book)
+            place = again
+            for key in where:
+                place = place[key]
+            value = place.pop(last)
+            if name is not None:
+                place[name] = value
+            if last == "digest":
+                continue
+            put(path, again)
+            with pytest.raises(RecordError):
+                Ledger.open(path)
+
+
+def test_the_lock_is_no_file_of_somebody_else(tmp_path: Path) -> None:
+    ledger = in_file(tmp_path / "book.json")
+    lock = tmp_path / "book.json.lock"
+    lock.write_text("my data\n" * 100)
+    spends_nothing(ledger, lambda: ledger.spend(0.01), RecordError, match="is no lock, but another file")
+    lock.unlink()
+    os.mkfifo(lock)
+    spends_nothing(ledger, lambda: ledger.spend(0.01), RecordError, match="is no lock, but another file")

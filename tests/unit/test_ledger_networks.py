@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from ledgers import TENTHS, spends_nothing
+from ledgers import TENTHS, put, spends_nothing
 from network_ledgers import APART, BOUNDS, COLLIDER, LINE, STEP, YES_NO, in_file, ledger_of, quilts, rows_of
 from pufferfish.errors import BudgetExceeded, ReleaseRefused
 from pufferfish.ledger import Ledger
@@ -161,7 +161,7 @@ def test_what_tells_nothing_of_a_secret_is_free_and_stays_in_the_book(tmp_path: 
     assert Ledger.open(path).spend({"b": 700.0}).spent == 0.25
     book = json.loads(path.read_text())
     book["entries"][1]["spent"] = 0.0
-    path.write_text(json.dumps(book))
+    put(path, book)
     with pytest.raises(pf.PufferfishError, match="entry 2 says 0 are spent"):
         Ledger.open(path)
 

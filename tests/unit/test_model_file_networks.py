@@ -122,7 +122,7 @@ def test_a_bad_model_file_is_refused(tmp_path: Path, change: Callable[[dict[str,
 
 def test_a_file_of_chains_from_before_networks_is_read(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
-    chain = pf.MarkovChain([[0.9, 0.1], [1 / 3, 2 / 3]])
+    chain = pf.MarkovChain([[0.9, 0.1], [1 / 3, 2 / 3]], states=["<2", ">=2"])
     pf.write_model(pf.Model(theta=chain, bins=(1.0, 2.0, 3.0), step="1min"), path)
     record = json.loads(path.read_text())
     assert record.pop("members") == []

@@ -170,7 +170,7 @@ def test_post_processing_makes_a_valid_histogram_and_says_so(sequences_of: Make,
         found = released(sequences_of, two_states, postprocess="valid")
         assert found.value.min() >= 0
         assert math.isclose(found.value.sum(), 1, abs_tol=1e-12)
-        assert "non-negative" in (found.postprocessing or "")
+        assert "non-negative" in str(found.postprocessing)
         np.testing.assert_allclose(found.value, project_to_simplex(np.array(found.noisy_values)), atol=1e-12)
         count = released(sequences_of, two_states, pf.Count("active"), postprocess="valid")
         assert 0 <= count.value[0] <= 150

@@ -4,6 +4,10 @@ Every command prints what it did to standard output, progress and warnings to st
 exit code 2 on bad input, before anything is written or spent.
 """
 
+import errno
+import os
+import sys
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -24,10 +28,27 @@ class _Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            found = super().invoke(ctx)
+            sys.stdout.flush()
+            return found
         except PufferfishError as error:
             click.echo(f"error: {printable(str(error))}", err=True)
             ctx.exit(2)
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # whoever read the output has gone, such as head
+                raise
+            _forget_output()
+            where = "standard output" if error.filename is None else str(error.filename)
+            click.echo(printable(f"error: cannot write to {where}: {error.strerror or error}"), err=True)
+            ctx.exit(1)
+
+
+def _forget_output() -> None:
+    """Let what could not be printed go, so that Python does not try again when it ends."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -9,18 +9,17 @@ from rich.table import Table
 from pufferfish.cli.options import QUERY_HELP, node_names, parse_lengths, parse_query, table_options
 from pufferfish.cli.printing import number, print_table, progress
 from pufferfish.cli.tables import read_under
-from pufferfish.cli.targets import check_picture
+from pufferfish.cli.targets import check_targets
 from pufferfish.comparison import Comparison, compare
 from pufferfish.data import Rows
 from pufferfish.errors import ParameterError, printable
-from pufferfish.files import check_writable
 from pufferfish.mechanisms import MarkovQuilt
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.models.model_class import Theta
 from pufferfish.queries import Query
 from pufferfish.report.network_plot import draw_network
-from pufferfish.report.plot import draw_noise, save_figure
+from pufferfish.report.plot import PICTURE, draw_noise, save_figure
 
 __all__ = ["compare_command"]
 
@@ -37,7 +36,7 @@ _FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
     metavar="N",
     help="Records of one chain; repeat, or N1,N2,…. For a network the rows of its table [default: 1].",
 )
-@click.option("--table", type=click.Path(path_type=Path), help="Take the (public) lengths from a table instead.")
+@click.option("--table", type=Path, help="Take the (public) lengths from a table instead.")
 @table_options()
 @click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
 @click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
@@ -63,10 +62,8 @@ def compare_command(
       pufferfish compare asia.bif --columns lung,bronc --query marginal-counts --epsilon 1
     """
     epsilon = as_epsilon(epsilon)
-    for option, path in (("--plot", plot_path), ("--draw", draw_path)):
-        if path is not None:
-            check_picture(path, option)
-            check_writable(path)
+    inputs = (model_path, *([table] if table is not None else []))
+    check_targets([("--plot", plot_path, PICTURE), ("--draw", draw_path, PICTURE)], inputs=inputs, overwrite=False)
     model = read_model(model_path)
     theta = model.theta
     secret, nodes = node_names(secrets, theta), node_names(reading["columns"], theta)
@@ -91,7 +88,7 @@ def compare_command(
         with progress("comparing at other ε"):
             others = {e: compare(theta, query, e, length, secrets=secret) for e in (epsilon * f for f in _FACTORS)}
         save_figure(draw_noise({epsilon: rows} | others), plot_path)
-        click.echo(f"written: {plot_path}")
+        click.echo(printable(f"written: {plot_path}"))
     if draw_path is not None:
         _draw(theta, query, epsilon, length, secret, draw_path)
 
@@ -100,7 +97,7 @@ def _draw(theta: Theta, query: Query, epsilon: float, length: int, secrets: list
     with progress("drawing the network"):
         found = MarkovQuilt(theta, length=length, secrets=secrets).calibrate(query, epsilon)
     save_figure(draw_network(theta.networks[found.witness.theta], found), path)
-    click.echo(f"written: {path}")
+    click.echo(printable(f"written: {path}"))
 
 
 def _rows(lengths: tuple[str, ...]) -> int:

@@ -13,9 +13,9 @@ from pufferfish.cli.printing import progress
 from pufferfish.cli.tables import fingerprint
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import read_sequences
-from pufferfish.errors import ParameterError
+from pufferfish.errors import ParameterError, printable
 from pufferfish.fit import fit_chain, fit_interval
-from pufferfish.model_file import Model, write_model
+from pufferfish.model_file import MODEL, Model, write_model
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
@@ -24,7 +24,7 @@ __all__ = ["fit_command"]
 
 
 @click.command("fit")
-@click.argument("table", type=click.Path(path_type=Path))
+@click.argument("table", type=Path)
 @table_options(networks=False)
 @click.option("--states", metavar="A,B,…", help="The states, in order [default: those in the table, sorted].")
 @click.option(
@@ -42,6 +42,7 @@ __all__ = ["fit_command"]
     help="Instead of one chain, bounds that hold all transition probabilities with this confidence, such as 0.95.",
 )
 @click.option("--output", required=True, metavar="FILE", help="Where the model is written, as JSON.")
+@click.option("--overwrite", is_flag=True, help="Replace an earlier model.")
 @click.pass_context
 def fit_command(
     context: click.Context,
@@ -51,6 +52,7 @@ def fit_command(
     smoothing: float,
     confidence: float | None,
     output: str,
+    overwrite: bool,
     **reading: Any,
 ) -> None:
     """Fit a Markov chain, or bounds on one, to PUBLIC data and write it as a model file.
@@ -65,7 +67,7 @@ def fit_command(
     """
     if confidence is not None:
         _check_confidence(context, confidence, initial)
-    check_targets(output, None, inputs=(table,), keep=None, overwrite=False)
+    check_targets([("--output", output, MODEL)], inputs=(table,), overwrite=overwrite)
     names = None if states is None else split_list(states)
     with progress("reading the table"):
         reading["missing"] = reading["missing"] or "unobserved"
@@ -90,7 +92,7 @@ def fit_command(
     lines = _of_bounds(theta, counted) if isinstance(theta, IntervalChain) else _of_chain(theta.chains[0], counted)
     write_model(model, output)
     for line in [*lines, f"written: {output}"]:
-        click.echo(line)
+        click.echo(printable(line))
     click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
 
 

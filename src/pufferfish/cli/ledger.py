@@ -10,11 +10,12 @@ from rich.text import Text
 from pufferfish.cli.options import DEFAULT_MECHANISM, bound_named, secret_settings, table_options
 from pufferfish.cli.printing import number, print_table
 from pufferfish.cli.tables import read_under
+from pufferfish.cli.targets import check_targets
 from pufferfish.data import Rows, RowsBase, Sequences
 from pufferfish.data.sequences import Base
-from pufferfish.errors import ParameterError, RecordError, printable
-from pufferfish.files import check_writable
-from pufferfish.ledger import Ledger
+from pufferfish.errors import ParameterError, printable
+from pufferfish.files import same_file
+from pufferfish.ledger import LEDGER, Ledger, lock_of
 from pufferfish.mechanisms import BOUNDS
 from pufferfish.model_file import read_model
 
@@ -38,7 +39,7 @@ def ledger_group() -> None:
 @click.argument("ledger_path", metavar="FILE")
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
 @click.option("--budget", required=True, type=float, help="The most that all releases may leak together, above 0.")
-@click.option("--table", required=True, type=click.Path(path_type=Path), help="The table whose releases are charged.")
+@click.option("--table", required=True, type=Path, help="The table whose releases are charged.")
 @table_options()
 @click.option(
     "--mechanism",
@@ -66,10 +67,10 @@ def ledger_create_command(
     Example, a table with one row per subject and one column per node of a network:
       pufferfish ledger create book.json --model asia.bif --budget 2 --table patients.csv
     """
-    if check_writable(ledger_path).exists():
-        if any(Path(source).exists() and Path(ledger_path).samefile(source) for source in (table, model_path)):
-            raise ParameterError(f"{ledger_path} is the file to be read: it would be lost; name another")
-        raise RecordError(f"{ledger_path} exists, and a ledger is never replaced: name another file")
+    inputs = (table, model_path)
+    if any(same_file(lock_of(ledger_path), source) for source in inputs):
+        raise ParameterError(f"{lock_of(ledger_path)} is the file to be read, and would be the lock; name another")
+    check_targets([("FILE", ledger_path, LEDGER)], inputs=inputs, overwrite=False)
     model = read_model(model_path)
     mechanism = bound_named(mechanism_name, model.theta)
     settings = secret_settings(secrets, mechanism, model.theta)
@@ -77,7 +78,7 @@ def ledger_create_command(
     ledger = Ledger(mechanism.of(model.theta, data.length, **settings), budget, base=data.base)
     ledger.save(ledger_path)
     click.echo(f"ledger for {_size(data)}, budget {budget:g}")
-    click.echo(f"written: {ledger_path}")
+    click.echo(printable(f"written: {ledger_path}"))
 
 
 @ledger_group.command("show")

@@ -17,20 +17,21 @@ from pufferfish.cli.options import (
 )
 from pufferfish.cli.printing import number, print_table, progress, rounded
 from pufferfish.cli.tables import fingerprint, read_under
-from pufferfish.cli.targets import check_targets
+from pufferfish.cli.targets import check_targets, release_files
 from pufferfish.data import Rows
 from pufferfish.errors import ParameterError, printable
-from pufferfish.ledger import Ledger
+from pufferfish.ledger import Ledger, lock_of
 from pufferfish.mechanisms import BOUNDS, MECHANISMS
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import Model, read_model
-from pufferfish.release import Release, release
+from pufferfish.release import RELEASE, Release, release
+from pufferfish.report.plot import PICTURE
 
 __all__ = ["release_command"]
 
 
 @click.command("release")
-@click.argument("table", type=click.Path(path_type=Path))
+@click.argument("table", type=Path)
 @table_options()
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
 @click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
@@ -80,8 +81,8 @@ def release_command(
         raise ParameterError("--up-to needs --ledger, whose mechanism calibrates: leave out --mechanism and --secrets")
     if epsilon is not None:
         as_epsilon(epsilon)
-    inputs = (table, model_path, *([ledger_path, f"{ledger_path}.lock"] if ledger_path else []))
-    check_targets(output, plot_path, inputs=inputs, keep="--output", overwrite=overwrite)
+    inputs = (table, model_path, *([ledger_path, lock_of(ledger_path)] if ledger_path else []))
+    check_targets([("--output", output, RELEASE), ("--plot", plot_path, PICTURE)], inputs=inputs, overwrite=overwrite)
     model = read_model(model_path)
     mechanism = mechanism_named(mechanism_name, model.theta)
     settings = secret_settings(secrets, mechanism, model.theta)
@@ -102,16 +103,16 @@ def release_command(
             calibration = ledger.calibrate(query, up_to=up_to, length=data.length)
     warnings = _warnings(table, model)
     postprocess = "valid" if valid else None
-    with progress("releasing"):
-        found = release(data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
-    found.to_json(output)
-    if plot_path is not None:
-        found.plot(plot_path)
+    with release_files(output, plot_path, overwrite=overwrite) as files:
+        files.reserve(model.theta)
+        with progress("releasing"):
+            found = release(data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
+        files.write(found)
     _print_release(found)
     for text in found.warnings:
         click.echo(f"warning: {text}", err=True)
     written = [output] + ([plot_path] if plot_path else [])
-    click.echo(f"written: {', '.join(written)}")
+    click.echo(printable(f"written: {', '.join(written)}"))
 
 
 def _warnings(table: Path, model: Model) -> tuple[str, ...]:

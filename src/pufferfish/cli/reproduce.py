@@ -37,7 +37,7 @@ _MOST_TRIALS = 1_000_000
 @click.option(
     "--data",
     "data_path",
-    type=click.Path(path_type=Path),
+    type=Path,
     help="Folder with the data sets, or one table of your own (docs/results.md says which columns).",
 )
 @click.option("--trials", type=int, metavar="N", help="Releases simulated per cell [default: as many as the paper].")
@@ -45,7 +45,7 @@ _MOST_TRIALS = 1_000_000
 @click.option(
     "--output",
     "folder",
-    type=click.Path(path_type=Path),
+    type=Path,
     default=Path("results"),
     show_default=True,
     metavar="FOLDER",

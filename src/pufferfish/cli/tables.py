@@ -9,6 +9,7 @@ from pufferfish.cli.printing import progress
 from pufferfish.data import Rows, Sequences, read_rows, read_sequences
 from pufferfish.data.durations import parse_duration
 from pufferfish.errors import DataError, ParameterError
+from pufferfish.files.reading import failing
 from pufferfish.model_file import Model
 
 __all__ = ["fingerprint", "read_under", "step_length"]
@@ -65,5 +66,5 @@ def step_length(step: str) -> float:
 
 def fingerprint(table: Path) -> str:
     """Return a hash of the file, by which a model knows the table it was fitted to."""
-    with table.open("rb") as file:
+    with failing("cannot read", table), table.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

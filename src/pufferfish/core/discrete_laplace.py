@@ -11,6 +11,15 @@ from pufferfish.errors import ParameterError
 
 __all__ = ["accuracy", "mean_modulus", "variance_of_modulus"]
 
+_TOLD_APART = 2.0**33
+"""At scales below this the tails at t and t + 1 differ by much more than their rounding, for every alpha there is."""
+
+_ROUNDING = 1e-14
+"""Above it: more than the closed form can be off, as a share of itself and of the scale."""
+
+_LARGEST = 1.7e308
+_MOST_STEPS = 4
+
 
 def mean_modulus(b: float) -> float:
     """Return E|Z|.
@@ -37,10 +46,12 @@ def variance_of_modulus(b: float) -> float:
 def accuracy(b: float, alpha: float, *, together: int = 1) -> int:
     """Return the least whole t with P(|Z| > t for any of ``together`` independent Z) ≤ alpha.
 
+    At scales of 2^33 and more, where doubles no longer tell t and t + 1 apart, a t that is a little larger.
+
     Raises
     ------
     ParameterError
-        If alpha is not strictly between 0 and 1.
+        If alpha is not strictly between 0 and 1, or the scale is not positive and finite.
 
     Examples
     --------
@@ -50,12 +61,21 @@ def accuracy(b: float, alpha: float, *, together: int = 1) -> int:
     share = real_number(alpha)
     if share is None or not 0 < share < 1:
         raise ParameterError(f"alpha is {alpha!r}, expected a probability strictly between 0 and 1")
-    alpha = -math.expm1(math.log1p(-share) / together)
-    t = max(0, math.ceil(-b * (math.log(alpha / 2) + math.log1p(math.exp(-1 / b)))) - 1)
-    while _log_tail(b, t) > math.log(alpha):
-        t += 1
-    while t > 0 and _log_tail(b, t - 1) <= math.log(alpha):
-        t -= 1
+    if not 0 < b < math.inf:
+        raise ParameterError(f"the scale is {b!r}, expected a positive finite number")
+    each = -math.expm1(math.log1p(-share) / together)
+    level = math.log(each) if each > 0 else math.log(share) - math.log(together)
+    closed = b * (math.log(2) - level - math.log1p(math.exp(-1 / b)))  # P(|Z| > t) = alpha at t + 1 = closed
+    if b >= _TOLD_APART:
+        return math.ceil(min(closed + _ROUNDING * (closed + b), _LARGEST))
+    t = max(0, math.ceil(closed) - 1)
+    for _ in range(_MOST_STEPS):  # rounding: one step at most, up or down
+        if _log_tail(b, t) > level:
+            t += 1
+        elif t > 0 and _log_tail(b, t - 1) <= level:
+            t -= 1
+        else:
+            break
     return t
 
 

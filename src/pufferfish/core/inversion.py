@@ -11,6 +11,9 @@ _MOST_EVALUATIONS = 60
 _FARTHEST = 64.0
 """No step goes farther than by this factor."""
 
+_FAR_OFF = 1e40
+"""A value this far from its goal asks for the farthest step, whatever the slope; powers of more would overflow."""
+
 
 class Bracket(NamedTuple):
     """Two noises between which a level is crossed: at ``too_small`` it is exceeded, at ``enough`` it is kept.
@@ -59,7 +62,8 @@ def bracket(
             slope = math.log(last[1] / value) / math.log(at / last[0])
         last = at, value
         if 0 < value < math.inf:
-            at *= min(max((value / goal) ** (1 / min(max(slope, 0.2), 20.0)), 1 / _FARTHEST), _FARTHEST)
+            off = min(max(value / goal, 1 / _FAR_OFF), _FAR_OFF)
+            at *= min(max(off ** (1 / min(max(slope, 0.2), 20.0)), 1 / _FARTHEST), _FARTHEST)
         if not too_small < at < enough:
             at = _between(too_small, enough)
         if enough < math.inf and enough - too_small <= 0.01 * tolerance * enough:
@@ -70,4 +74,7 @@ def bracket(
 def _between(too_small: float, enough: float) -> float:
     if enough == math.inf:
         return 4 * too_small
-    return math.sqrt(too_small * enough) if too_small > 0 else enough / 4
+    if not too_small > 0:
+        return enough / 4
+    product = too_small * enough
+    return math.sqrt(product) if 0 < product < math.inf else math.sqrt(too_small) * math.sqrt(enough)

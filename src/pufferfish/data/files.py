@@ -20,6 +20,7 @@ import polars as pl
 
 from pufferfish.data.columns import Column, native_column, profile_text, text_column
 from pufferfish.errors import DataError, PufferfishError
+from pufferfish.files.reading import shown
 from pufferfish.models.states import state_label
 
 __all__ = ["ROW", "Needed", "Source", "did_you_mean", "engine_errors", "is_path", "open_source"]
@@ -114,7 +115,7 @@ def open_source(source: Any, columns: Needed) -> Source:
     """
     if is_path(source):
         path = Path(os.fsdecode(source))
-        with engine_errors(path.name):
+        with engine_errors(shown(path.name)):
             return _from_file(path, columns)
     with engine_errors(f"{type(source).__module__.partition('.')[0]} {type(source).__name__}"):
         return _from_table(source, columns)
@@ -122,14 +123,18 @@ def open_source(source: Any, columns: Needed) -> Source:
 
 def _from_file(path: Path, needed: Needed) -> Source:
     if path.is_dir():
-        raise DataError(f"{path} is a folder, expected a file ({_KINDS})")
+        raise DataError(f"{shown(path)} is a folder, expected a file ({_KINDS})")
     if not path.exists():
-        raise DataError(f"file {path} not found")
+        raise DataError(f"file {shown(path)} not found")
+    if not path.is_file():
+        raise DataError(f"{shown(path)} is a device or a pipe, and only regular files are read")
+    if not path.name.isprintable():  # it is written into releases and ledgers, as text
+        raise DataError(f"the file name {path.name!r} has characters that do not print: rename the file")
     name = path.name.lower()
     separator = next((value for suffix, value in _CSV.items() if name.endswith(suffix)), None)
     parquet = name.endswith((".parquet", ".pq"))
     if separator is None and not parquet:
-        raise DataError(f"{path.name} is not of a kind that can be read, expected {_KINDS}")
+        raise DataError(f"{shown(path.name)} is not of a kind that can be read, expected {_KINDS}")
     if path.stat().st_size == 0:
         raise DataError(f"{path.name} is empty (0 bytes)")
     if parquet:

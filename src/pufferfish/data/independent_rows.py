@@ -37,6 +37,11 @@ class RowsBase(ReadOnly):
     missing : {"refuse", "unobserved"}
         What a missing cell is.
 
+    Raises
+    ------
+    ParameterError
+        If ``missing`` has no such choice.
+
     Examples
     --------
     >>> RowsBase(source="patients.csv", columns={"smoker": "smoker"}, subject="patient").assumptions[0]
@@ -51,6 +56,8 @@ class RowsBase(ReadOnly):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", FrozenDict(self.columns))
+        if self.missing not in ("refuse", "unobserved"):
+            raise ParameterError(f"missing is {self.missing!r}, expected one of refuse, unobserved")
 
     @property
     def assumptions(self) -> tuple[str, ...]:

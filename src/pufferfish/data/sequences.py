@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from pufferfish.core.numbers import whole_array
 from pufferfish.core.read_only import ReadOnly, read_only
+from pufferfish.data.bins import parse_bins
+from pufferfish.data.durations import parse_duration
 from pufferfish.errors import ParameterError
 from pufferfish.models.lengths import ChainLength
 
@@ -44,6 +46,11 @@ class Base(ReadOnly):
     gaps : {"unobserved", "independent"}
         What a gap is.
 
+    Raises
+    ------
+    ParameterError
+        If ``max_gap`` or ``step`` is no length of time, bins are none, or ``missing`` or ``gaps`` has no such choice.
+
     Examples
     --------
     >>> Base(source="day.csv", state="activity").assumptions[0]
@@ -60,6 +67,16 @@ class Base(ReadOnly):
     where: str | None = None
     missing: str = "unobserved"
     gaps: str = "unobserved"
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("missing", ("unobserved", "split", "refuse")), ("gaps", ("unobserved", "independent"))):
+            if getattr(self, name) not in allowed:
+                raise ParameterError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(allowed)}")
+        for name in ("max_gap", "step"):
+            if getattr(self, name) is not None:
+                parse_duration(getattr(self, name), name)
+        if self.bins is not None:
+            object.__setattr__(self, "bins", parse_bins(self.bins))
 
     @property
     def assumptions(self) -> tuple[str, ...]:

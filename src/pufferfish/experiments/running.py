@@ -21,13 +21,17 @@ from pufferfish.errors import DataError, RecordError, printable
 from pufferfish.experiments.contenders import of_name
 from pufferfish.experiments.experiment import Experiment, Part, Row, Settings
 from pufferfish.experiments.table import Table, csv_of
-from pufferfish.files import check_writable, write_whole
-from pufferfish.report.plot import save_figure
+from pufferfish.files import Kind, check_writable, write_whole
+from pufferfish.files.reading import failing, shown
+from pufferfish.report.plot import PICTURE, save_figure
 
 __all__ = ["Results", "run", "workplace"]
 
 _UNFINISHED = ".unfinished"
 _LOCK = "lock"
+
+_COLUMNS = {b"mechanism", b"ledger"}
+"""The results of every experiment have one of these columns, and a table of states has not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +74,18 @@ def workplace(work: Sequence[tuple[Experiment, Settings]], folder: Path) -> Gene
     """
     kept = folder / _UNFINISHED
     lock = FileLock(kept / _LOCK, timeout=0)
-    try:
+    with failing("cannot write into", folder):
         kept.mkdir(parents=True, exist_ok=True)
-        for path in (path for experiment, _ in work for path in _targets(experiment, folder)):
-            check_writable(path)
-        lock.acquire()
-    except Timeout:
-        raise RecordError(f"another run is writing into {folder}: wait for it, or name another folder") from None
-    except OSError as error:
-        raise RecordError(f"cannot write into {folder}: {error.strerror or error}") from error
+        for experiment, _ in work:
+            kinds = (_numbers_of(experiment), _page_of(experiment), PICTURE)
+            for path, kind in zip(_targets(experiment, folder), kinds, strict=True):
+                check_writable(path, kind, overwrite=True)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise RecordError(
+                f"another run is writing into {shown(folder)}: wait for it, or name another folder"
+            ) from None
     try:
         yield
         for experiment, settings in work:
@@ -126,13 +133,32 @@ def run(
     figure = experiment.figure(rows, settings)
     numbers, page, picture = _targets(experiment, folder)
     save_figure(figure, picture)
-    write_whole(numbers, csv_of(rows))
-    write_whole(page, _page(experiment, about, tables, reasons).encode())
+    write_whole(numbers, csv_of(rows), _numbers_of(experiment), overwrite=True)
+    content = _page(experiment, about, tables, reasons).encode()
+    write_whole(page, content, _page_of(experiment), overwrite=True)
     return Results(tuple(about), tuple(tables), tuple(reasons), (numbers, page, picture))
 
 
 def _targets(experiment: Experiment, folder: Path) -> tuple[Path, Path, Path]:
     return tuple(folder / f"{experiment.name}{suffix}" for suffix in (".csv", ".md", ".png"))  # pyright: ignore[reportReturnType]
+
+
+def _numbers_of(experiment: Experiment) -> Kind:
+    """Return what a CSV file of an earlier run is: not a table of data, which may have the same name."""
+
+    def holds(content: bytes) -> bool:
+        return bool(_COLUMNS & set(content.partition(b"\n")[0].split(b",")))
+
+    return Kind(f"CSV file of an earlier run of {experiment.name}", holds, "name another folder")
+
+
+def _page_of(experiment: Experiment) -> Kind:
+    """Return what a page of an earlier run is."""
+
+    def holds(content: bytes) -> bool:
+        return content.startswith(f"# {experiment.title}\n".encode())
+
+    return Kind(f"page of an earlier run of {experiment.name}", holds, "name another folder")
 
 
 def _reasons(rows: list[Row]) -> list[str]:
@@ -166,7 +192,7 @@ def _rows_of(part: Part, path: Path) -> list[Row]:
         pass  # not done yet, or cut short
     rows = part.work()
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, msgspec.msgpack.encode(rows))  # JSON has no infinity
+    write_whole(path, msgspec.msgpack.encode(rows), None, overwrite=True)  # JSON has no infinity
     return rows
 
 

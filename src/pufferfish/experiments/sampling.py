@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration
 from pufferfish.core import discrete_laplace as discrete_laplace_law
-from pufferfish.release.values import PrivateData, exact_value, valid_value
+from pufferfish.release.values import PrivateData, exact_value, possible
 
 __all__ = ["Errors", "discrete_laplace", "l1_variance", "stream", "summary", "trial_errors"]
 
@@ -56,7 +56,7 @@ def trial_errors(calibration: Calibration, databases: Sequence[PrivateData], rng
         if id(data) not in exact:
             exact[id(data)] = exact_value(data, linear, theta)
         truth = np.array(exact[id(data)], dtype=np.int64)
-        released, _ = valid_value([float(v) * unit for v in truth + drawn], calibration, data)
+        released = possible(calibration, data).of([float(v) * unit for v in truth + drawn])
         valid.append(float(np.abs(np.array(released) - truth * unit).sum()))
     return Errors(np.abs(noise).sum(axis=1) * unit, np.array(valid))
 

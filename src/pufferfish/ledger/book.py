@@ -1,6 +1,9 @@
 """The book of a ledger: what is written, and how two programs and a crash cannot spoil it."""
 
+import hashlib
 import os
+import re
+import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,20 +14,26 @@ import msgspec
 from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.errors import RecordError
-from pufferfish.files import check_writable, read_record, write_whole
+from pufferfish.files import check_writable, decode_record, read_file, record_kind, write_whole
+from pufferfish.files.reading import failing, shown
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.mechanisms import InfluenceBound, bound_of
 from pufferfish.model_file import ThetaRecord
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import Theta
 
-__all__ = ["AnyBase", "Book", "BookFile", "Entry"]
+__all__ = ["LEDGER", "AnyBase", "Book", "BookFile", "Entry", "book_of", "lock_of", "sealed"]
 
 FORMAT = "pufferfish-ledger"
 VERSION = 1
 
+LEDGER = record_kind("ledger", FORMAT, "a ledger is never replaced; name another file")
+
 AnyBase = Base | RowsBase
 """How a table was read: for chains, or for networks."""
+
+_LARGEST_LOCK = 200
+"""Bytes: where a disk has no locks, the number of the program that holds it stands in the file."""
 
 _WAIT = 60.0
 """Seconds to wait for another program that is spending."""
@@ -70,6 +79,7 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     format: str = FORMAT
     version: int = VERSION
+    digest: str = "0" * 64
     created: str
     budget: float
     mechanism: str
@@ -109,6 +119,43 @@ def fields_of_base(base: AnyBase | None) -> dict[str, Any]:
     return {"base": None if rows else base, "rows_base": base if rows else None}
 
 
+_DIGEST = re.compile(rb'"digest": ?"([0-9a-f]{64})"')
+_NO_DIGEST = b"0" * 64
+
+
+def sealed(content: bytes) -> bytes:
+    """Return the content of a ledger's file with the digest that fits it: SHA-256 of it all, with 0 for the digest."""
+    found = _DIGEST.search(content)
+    if found is None:
+        raise ValueError("it has no digest: another program wrote it, or a part is lost")
+    head, tail = content[: found.start(1)], content[found.end(1) :]
+    return head + hashlib.sha256(head + _NO_DIGEST + tail).hexdigest().encode() + tail
+
+
+def _check_digest(content: bytes) -> None:
+    if sealed(content) != content:
+        raise ValueError(
+            "it was changed since it was written, by hand or by a fault of the disk (its digest does not fit). Undo "
+            "the change; if that cannot be done, take the whole budget as spent"
+        )
+
+
+def book_of(content: bytes, source: str) -> Book:
+    """Return the book that the content of a file holds, validated.
+
+    Raises
+    ------
+    RecordError
+        If it is none, or was changed since it was written; ``source`` is its name in messages.
+    """
+    return decode_record(content, source, Book, format_=FORMAT, version=VERSION, complete=True, check=_check_digest)
+
+
+def lock_of(path: str | os.PathLike[str]) -> str:
+    """Return the name of the lock file of a ledger."""
+    return f"{os.fspath(path)}.lock"
+
+
 class BookFile:
     """A book on disk. Whoever holds :meth:`alone` is the only program that reads and writes it.
 
@@ -116,11 +163,17 @@ class BookFile:
     ----------
     path : path-like
         The file. A lock file of the same name with ``.lock`` is kept beside it.
+
+    Raises
+    ------
+    RecordError
+        If the path leads nowhere, such as a loop of links.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._given = path
-        self.path = Path(path).resolve()  # whatever folder the program moves to
+        with failing("cannot read", path):
+            self.path = Path(path).resolve()  # whatever folder the program moves to
 
     @contextmanager
     def alone(self) -> Generator[None]:
@@ -133,14 +186,27 @@ class BookFile:
         """
         from filelock import FileLock, Timeout
 
-        check_writable(self.path)
+        check_writable(self.path, LEDGER, overwrite=True)
+        lock = Path(lock_of(self.path))
         try:
-            with FileLock(f"{self.path}.lock", timeout=_WAIT):
+            self._check_lock(lock)
+            with FileLock(lock, timeout=_WAIT):
                 yield
         except Timeout:
-            raise RecordError(f"another program has kept the ledger {self._given} for {_WAIT:g} s: try again") from None
+            raise RecordError(
+                f"another program has kept the ledger {shown(self._given)} for {_WAIT:g} s: try again"
+            ) from None
         except OSError as error:
-            raise RecordError(f"cannot lock the ledger {self._given}: {error.strerror or error}") from error
+            raise RecordError(f"cannot lock the ledger {shown(self._given)}: {error.strerror or error}") from error
+
+    def _check_lock(self, lock: Path) -> None:
+        """Refuse to take somebody's file for the lock."""
+        if os.path.lexists(lock):
+            status = lock.lstat()
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_LOCK:
+                raise RecordError(
+                    f"cannot lock the ledger {shown(self._given)}: {shown(lock)} is no lock, but another file; move it"
+                )
 
     def read(self) -> Book:
         """Read the book, validated.
@@ -150,22 +216,23 @@ class BookFile:
         RecordError
             If it is missing, damaged, of another version, or has a second name: then a write would leave two books.
         """
-        try:
+        with failing("cannot read", self._given):
             names = self.path.stat().st_nlink if self.path.is_file() else 1
-        except OSError:
-            names = 1
         if names > 1:
-            raise RecordError(f"the ledger {self._given} has {names} names (hard links), which would become two books")
-        return read_record(self.path, Book, format_=FORMAT, version=VERSION)
+            raise RecordError(
+                f"the ledger {shown(self._given)} has {names} names (hard links), which would become two books"
+            )
+        return book_of(read_file(self.path), shown(self.path))
 
-    def write(self, book: Book) -> None:
+    def write(self, book: Book, *, new: bool = False) -> None:
         """Write the book in one step; when this returns, it is on the disk.
 
         Raises
         ------
         RecordError
-            If it cannot be written, or could not be read again.
+            If it cannot be written, or could not be read again; or a new one would replace a file.
         """
+        book = msgspec.structs.replace(book, digest=_NO_DIGEST.decode())
         try:
             content = msgspec.json.format(msgspec.json.encode(book), indent=1) + b"\n"
             again = msgspec.json.decode(content, type=Book)
@@ -173,4 +240,4 @@ class BookFile:
             raise RecordError(f"the entry could not be read again, and was not written: {error}") from error
         if again != book:
             raise RecordError("the entry could not be read again as it is, and was not written")
-        write_whole(self.path, content)
+        write_whole(self.path, sealed(content), LEDGER, overwrite=not new)

@@ -145,9 +145,7 @@ class Ledger:
                 )
             file = BookFile(path)
             with file.alone():
-                if file.path.exists():
-                    raise RecordError(f"{path} exists, and a ledger is never replaced: open it, or name another file")
-                file.write(book)
+                file.write(book, new=True)
             self._file = file
 
     @property

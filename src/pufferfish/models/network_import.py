@@ -6,16 +6,17 @@ rows are distributions, so they are checked here, where a remedy in the library'
 
 import gzip
 import importlib
+import io
 import os
 import zlib
 from collections.abc import Hashable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.errors import ModelError, RecordError
+from pufferfish.errors import ModelError, PufferfishError, RecordError
+from pufferfish.files.reading import LARGEST, read_file
 from pufferfish.models.bayesian_network import CPT, TOLERANCE
 from pufferfish.models.bif import parse_bif
 from pufferfish.models.states import state_label
@@ -35,10 +36,15 @@ def bif_cpts(path: str | os.PathLike[str]) -> dict[str, CPT]:
         If it cannot be read or is no BIF.
     """
     try:
-        content = Path(path).read_bytes()
+        content = read_file(path)
         if content.startswith(b"\x1f\x8b"):
-            content = gzip.decompress(content)
+            with gzip.open(io.BytesIO(content)) as file:
+                content = file.read(LARGEST + 1)
+            if len(content) > LARGEST:
+                raise RecordError(f"{path} holds more than {LARGEST >> 20} MiB, which is too much for a network")
         text = content.decode("utf-8-sig")
+    except PufferfishError:
+        raise
     except UnicodeDecodeError:
         raise RecordError(f"{path} is no BIF file: it is not text in UTF-8") from None
     except (OSError, EOFError, ValueError, TypeError, zlib.error) as error:

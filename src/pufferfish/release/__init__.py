@@ -21,9 +21,11 @@ from pufferfish.model_file import ThetaRecord
 from pufferfish.models.states import state_label
 from pufferfish.noise import discrete_laplace_noise
 from pufferfish.queries import Query
-from pufferfish.release.checks import check_query, check_reading, check_records, prove
+from pufferfish.release.checks import check_query, check_reading, check_records, check_units, prove
+from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import (
-    FORMAT,
+    NOISE_LAW,
+    RELEASE,
     AccuracyRecord,
     DataRecord,
     LedgerRecord,
@@ -37,12 +39,11 @@ from pufferfish.release.values import (
     PrivateData,
     database_of,
     exact_value,
-    project_to_simplex,
-    valid_value,
+    possible,
 )
 from pufferfish.release.words import not_promised_of, promise_of, secrets_of, versions, warnings_of
 
-__all__ = ["FORMAT", "Release", "project_to_simplex", "release"]
+__all__ = ["RELEASE", "Release", "project_to_simplex", "release"]
 
 
 def release(
@@ -109,24 +110,26 @@ def release(
     bound, theta = check_query(records, query, calibration), calibration.theta
     check_records(records, calibration)
     check_reading(records, calibration)
+    valid = None if postprocess is None else possible(calibration, records)
     leakage, witness = prove(calibration)
     exact = exact_value(records, bound, theta)
     unit, step = bound.unit, bound.unit_lipschitz
+    check_units(calibration)
     draw = discrete_laplace_noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step)
     booked = (
         None
         if ledger is None or isinstance(records, Database)
         else _book(ledger, records, calibration, window, coarsening)
     )
+    noise = NoiseRecord(NOISE_LAW, calibration.scale, float(unit), calibration.noise_multiplier)
     drawn = draw()
     noisy = [float(v * unit) for v in drawn]
-    values, done = (noisy, None) if postprocess is None else valid_value(noisy, calibration, records)
     return Release(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         query=QueryRecord(query.kind, bound.description, list(bound.labels), bound.lipschitz),
-        values=values,
+        values=noisy if valid is None else valid.of(noisy),
         noisy_values=noisy,
-        postprocessing=done,
+        postprocessing=valid,
         epsilon=calibration.epsilon,
         delta=calibration.delta,
         promise=promise_of(calibration),
@@ -136,13 +139,8 @@ def release(
             f"The distribution of the records is {theta.in_words} ({theta.origin}).",
             *_assumptions(records, calibration),
         ],
-        noise=NoiseRecord(
-            "discrete Laplace, P(Z = z) ∝ exp(-|z| unit/scale)",
-            calibration.scale,
-            float(unit),
-            calibration.noise_multiplier,
-        ),
-        accuracy_95=AccuracyRecord(0.05, calibration.accuracy(0.05), calibration.accuracy(0.05, joint=True)),
+        noise=noise,
+        accuracy_95=AccuracyRecord(0.05, *(noise.accuracy(0.05, outputs) for outputs in (1, len(bound.labels)))),
         mechanism=MechanismRecord(calibration.mechanism, calibration.title, leakage, witness, secrets_of(calibration)),
         data=_data_record(records, calibration),
         theta=ThetaRecord.of(theta),

@@ -15,7 +15,7 @@ from pufferfish.models.secrets import RecordIs
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 from pufferfish.release.values import Database, PrivateData
 
-__all__ = ["check_query", "check_reading", "check_records", "prove"]
+__all__ = ["check_query", "check_reading", "check_records", "check_units", "prove"]
 
 
 def check_query(data: PrivateData, query: Query, calibration: Calibration) -> BoundQuery:
@@ -151,6 +151,19 @@ def prove(calibration: Calibration) -> tuple[float, Witness]:
             f"{calibration.epsilon:g}: calibrate anew"
         )
     return leakage, witness
+
+
+def check_units(calibration: Calibration) -> None:
+    """Refuse noise whose scale, or answers, are no numbers once they are multiplied by the query's unit."""
+    try:
+        sound = 0 < calibration.scale and float(calibration.linear.unit * 2**63) < math.inf
+    except OverflowError:
+        sound = False
+    if not sound:
+        raise ReleaseRefused(
+            f"the query counts in units of {float(calibration.linear.unit):.3g}, in which noise or answers are too "
+            "small or too large for a number: give its values in other units, or another epsilon"
+        )
 
 
 def check_reading(data: PrivateData, calibration: Calibration) -> None:

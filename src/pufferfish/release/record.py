@@ -1,8 +1,7 @@
 """The record of a release: everything a reader needs to judge it, and never the exact value."""
 
-import math
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
@@ -12,16 +11,18 @@ from pufferfish.calibration import Witness
 from pufferfish.core import discrete_laplace
 from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
-from pufferfish.errors import RecordError
-from pufferfish.files import read_record, write_whole
+from pufferfish.errors import PufferfishError, RecordError
+from pufferfish.files import read_record, record_kind, write_whole
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.model_file import ThetaRecord
+from pufferfish.release.consistency import contradictions
+from pufferfish.release.postprocessing import PostProcessing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "FORMAT",
+    "RELEASE",
     "AccuracyRecord",
     "DataRecord",
     "LedgerRecord",
@@ -33,6 +34,14 @@ __all__ = [
 
 FORMAT = "pufferfish-release"
 VERSION = 1
+
+NOISE_LAW = "discrete Laplace, P(Z = z) ∝ exp(-|z| unit/scale)"
+
+RELEASE = record_kind(
+    "release",
+    FORMAT,
+    "it is the record of an earlier release, which is spent; name another file, or give --overwrite",
+)
 
 
 class QueryRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
@@ -47,10 +56,14 @@ class QueryRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 class NoiseRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     """The noise on each output: ``unit`` times a discrete Laplace variable of scale ``scale / unit``."""
 
-    law: str
+    law: Literal["discrete Laplace, P(Z = z) ∝ exp(-|z| unit/scale)"]
     scale: float
     unit: float
     noise_multiplier: float | None
+
+    def accuracy(self, alpha: float, outputs: int = 1) -> float:
+        """Return the error that is exceeded with probability at most alpha by any of some outputs."""
+        return discrete_laplace.accuracy(self.scale / self.unit, alpha, together=outputs) * self.unit
 
 
 class MechanismRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
@@ -110,7 +123,7 @@ class Release(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         The released value of each output, after post-processing if there was any.
     noisy_values : list of float
         The value as the noise left it.
-    postprocessing : str or None
+    postprocessing : Projected, Clipped or None
         What was done to the noisy values; it uses nothing but them and public numbers.
     epsilon, delta : float
         Privacy parameters; ``delta`` is 0 but for (ε, δ) mechanisms.
@@ -134,7 +147,7 @@ class Release(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     query: QueryRecord
     values: list[float]
     noisy_values: list[float]
-    postprocessing: str | None
+    postprocessing: PostProcessing | None
     epsilon: float
     delta: float = 0.0
     promise: str
@@ -174,8 +187,7 @@ class Release(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         ParameterError
             If alpha is out of range.
         """
-        together = len(self.values) if joint else 1
-        return discrete_laplace.accuracy(self.noise.scale / self.noise.unit, alpha, together=together) * self.noise.unit
+        return self.noise.accuracy(alpha, len(self.values) if joint else 1)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain numbers, texts, lists and dicts."""
@@ -184,37 +196,38 @@ class Release(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the record as JSON, and write it to a file if a path is given.
 
+        Of what is there already only the record of an earlier release is replaced.
+
         Raises
         ------
         RecordError
-            If the file cannot be written; nothing is left behind.
+            If the file cannot be written, or is something else; nothing is left behind.
         """
-        content = msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+        try:
+            content = msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+        except UnicodeEncodeError as error:
+            raise RecordError(f"the record holds {error.object!r}, which is no text that UTF-8 can write") from error
         if path is not None:
-            write_whole(path, content)
+            write_whole(path, content, RELEASE, overwrite=True)
         return content.decode()
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> "Release":
-        """Read a release file, validated.
+        """Read a release file, validated: what follows from something else in it is computed again.
 
         Raises
         ------
         RecordError
             If the file is damaged, of another version, or contradicts itself.
         """
-        found = read_record(path, cls, format_=FORMAT, version=VERSION)
-        outputs = len(found.query.labels)
-        for holds, rule in (
-            (0 < len(found.values) == outputs == len(found.noisy_values), "one value per label"),
-            (0 < found.epsilon < math.inf, "epsilon is positive and finite"),
-            (0 < found.noise.scale < math.inf and found.noise.unit > 0, "scale and unit are positive"),
-            (found.mechanism.leakage <= found.epsilon, "the leakage is at most epsilon"),
-            (0 <= found.delta < 1, "delta is a probability below 1"),
-            (len(found.theta.chains) + len(found.theta.members) > 0, "theta has a member"),
-        ):
-            if not holds:
-                raise RecordError(f"{path} contradicts itself: expected that {rule}")
+        found = read_record(path, cls, format_=FORMAT, version=VERSION, complete=True)
+        try:
+            found.theta.check()
+            wrong = next(contradictions(found), None)
+        except (PufferfishError, ValueError, TypeError, OverflowError) as error:
+            raise RecordError(f"{path} contradicts itself: {error}") from error
+        if wrong is not None:
+            raise RecordError(f"{path} contradicts itself: expected that {wrong}")
         return found
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":

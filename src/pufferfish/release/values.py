@@ -16,8 +16,9 @@ from pufferfish.models.joint_distribution import JointDistribution
 from pufferfish.models.model_class import Theta
 from pufferfish.models.states import state_label
 from pufferfish.queries import FunctionQuery, LinearQuery
+from pufferfish.release.postprocessing import Clipped, PostProcessing, Projected
 
-__all__ = ["Database", "PrivateData", "database_of", "exact_value", "project_to_simplex", "valid_value"]
+__all__ = ["Database", "PrivateData", "database_of", "exact_value", "possible"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +114,8 @@ def _in_model_order(data: Sequences, states: tuple[str, ...]) -> list[int]:
     return [totals.get(name, 0) for name in states]
 
 
-def valid_value(noisy: list[float], calibration: Calibration, data: PrivateData) -> tuple[list[float], str]:
-    """Return the nearest possible value, and what was done; of the data only public numbers are used.
+def possible(calibration: Calibration, data: PrivateData) -> PostProcessing:
+    """Return what makes a noisy value the nearest possible one; of the data only public numbers are used.
 
     Raises
     ------
@@ -126,23 +127,19 @@ def valid_value(noisy: list[float], calibration: Calibration, data: PrivateData)
         raise ParameterError("which values a function can have is not known: leave postprocess out")
     times = _observed(data, calibration)
     if linear.blocks:
-        found = np.array(noisy)
-        for outputs, place in linear.blocks:
-            found[list(outputs)] = project_to_simplex(found[list(outputs)], float(int(times[place]) * linear.unit))
-        return [float(v) for v in found], "projected, column by column, to the nearest non-negative counts of its total"
+        totals = [float(int(times[place]) * linear.unit) for _, place in linear.blocks]
+        return Projected([list(outputs) for outputs, _ in linear.blocks], totals)
     if linear.factors is None:
         positive, negative = int(times.sum()), 0
     else:
         positive = sum(c * n for c, n in zip(linear.factors.tolist(), times.tolist(), strict=True) if c > 0)
         negative = sum(-c * n for c, n in zip(linear.factors.tolist(), times.tolist(), strict=True) if c < 0)
     if calibration.query.is_histogram:
-        total = float(positive * linear.unit)
-        values = project_to_simplex(np.array(noisy), total)
-        return [float(v) for v in values], f"projected to the nearest non-negative vector of total {total:g}"
+        return Projected([list(range(len(linear.labels)))], [float(positive * linear.unit)])
     least, most = int(linear.weights.min()), int(linear.weights.max())
     low = float((least * positive - most * negative) * linear.unit)
     high = float((most * positive - least * negative) * linear.unit)
-    return [min(max(v, low), high) for v in noisy], f"clipped to the possible range {low:g} to {high:g}"
+    return Clipped(low, high)
 
 
 def _observed(data: PrivateData, calibration: Calibration) -> NDArray[np.int64]:
@@ -151,29 +148,3 @@ def _observed(data: PrivateData, calibration: Calibration) -> NDArray[np.int64]:
         return np.ones(calibration.records, dtype=np.int64)
     network = calibration.theta.networks[0]
     return np.array([data.observed.get(node, 0) for node in network.nodes], dtype=np.int64)
-
-
-def project_to_simplex(values: NDArray[np.float64], total: float = 1.0) -> NDArray[np.float64]:
-    """Return the nearest vector, in Euclidean distance, that is non-negative and has the given sum.
-
-    Parameters
-    ----------
-    values : (m,) ndarray
-        Any numbers.
-    total : float, default 1
-        The sum wanted, positive.
-
-    Returns
-    -------
-    (m,) ndarray
-        ``max(values − t, 0)`` for the one t that gives the sum.
-
-    Examples
-    --------
-    >>> project_to_simplex(np.array([0.7, 0.5, -0.1]))
-    array([0.6, 0.4, 0. ])
-    """
-    falling = np.sort(values)[::-1]
-    thresholds = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
-    last = int(np.flatnonzero(falling > thresholds)[-1])
-    return np.maximum(values - thresholds[last], 0.0)

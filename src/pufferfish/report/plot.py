@@ -4,13 +4,15 @@ import io
 import os
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pufferfish.comparison import Comparison
 from pufferfish.errors import ParameterError, RecordError, printable
-from pufferfish.files import check_writable, write_whole
+from pufferfish.files import Kind, write_whole
+from pufferfish.files.reading import shown
 from pufferfish.report.palette import BLUE, INK, MARKS, PALE
 
 if TYPE_CHECKING:
@@ -18,9 +20,30 @@ if TYPE_CHECKING:
 
     from pufferfish.release import Release
 
-__all__ = ["PICTURE_KINDS", "draw_noise", "draw_release", "require_matplotlib", "save_figure", "shortened"]
+__all__ = [
+    "PICTURE",
+    "PICTURE_KINDS",
+    "draw_noise",
+    "draw_release",
+    "picture_of",
+    "require_matplotlib",
+    "save_figure",
+    "shortened",
+]
 
 PICTURE_KINDS = (".png", ".svg", ".pdf")
+
+_SIGNS = (b"\x89PNG\r\n\x1a\n", b"<?xml", b"%PDF-")
+_MARK = "pufferfish-picture"
+_MARKED = {".png": "Software", ".svg": "Creator", ".pdf": "Creator"}
+
+
+def _is_picture(content: bytes) -> bool:
+    return content.startswith(_SIGNS) and _MARK.encode() in content
+
+
+PICTURE = Kind("picture", _is_picture, "name another file")
+"""Pictures say in their metadata who drew them: only those are drawn over."""
 
 _MOST_LABELS = 26
 _LONGEST_LABEL = 24
@@ -142,18 +165,29 @@ def shortened(text: str, longest: int = _LONGEST_LABEL) -> str:
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
-    """Write a figure as PNG, SVG or PDF.
+    """Write a figure as PNG, SVG or PDF; of what is there already only pictures of this program are replaced.
 
     Raises
     ------
     RecordError
-        If the file cannot be written.
+        If the file cannot be written, or is something else.
     """
-    target = check_writable(path)
-    if target.suffix.lower() not in PICTURE_KINDS:
-        raise RecordError(f"cannot draw {target}: expected a name that ends in {', '.join(PICTURE_KINDS)}")
+    write_whole(path, picture_of(figure, path), PICTURE, overwrite=True)
+
+
+def picture_of(figure: Any, path: str | os.PathLike[str]) -> bytes:
+    """Return a figure as the content of a file with this name: PNG, SVG or PDF.
+
+    Raises
+    ------
+    RecordError
+        If the name ends otherwise.
+    """
+    kind = Path(path).suffix.lower()
+    if kind not in PICTURE_KINDS:
+        raise RecordError(f"cannot draw {shown(path)}: expected a name that ends in {', '.join(PICTURE_KINDS)}")
     picture = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box is drawn; the JSON has the name
-        figure.savefig(picture, dpi=150, format=target.suffix[1:].lower())
-    write_whole(path, picture.getvalue())
+        figure.savefig(picture, dpi=150, format=kind[1:], metadata={_MARKED[kind]: _MARK})
+    return picture.getvalue()

@@ -1,6 +1,7 @@
 """Tail and mean of the integer noise, against direct summation; and max-divergence."""
 
 import math
+from decimal import Context, Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -91,3 +92,25 @@ def test_max_log_ratio_skips_zero_over_zero() -> None:
     none = -np.inf
     rows = np.array([[0.0, none, -1.0], [-2.0, none, none], [none, none, none]])
     assert max_log_ratio(rows).tolist() == [[0, np.inf, np.inf], [-2, 0, np.inf], [none, none, none]]
+
+
+def test_accuracy_is_never_too_small_at_any_scale() -> None:
+    """Against 350 digits; the search that the closed form replaced did not end at scales of 1e22."""
+    with localcontext(Context(prec=350, Emin=-(10**9), Emax=10**9, traps=[])):
+        for b in (1e-3, 0.3, 7.5, 1e6, 2.0**33 * 0.99, 2.0**33, 1e12, 1e15, 1e22, 1e100, 1e300):
+            scale = Decimal(b)
+            for alpha in (5e-324, 1e-300, 1e-9, 0.05, 0.5, 1 - 1e-12):
+                for together in (1, 1000):
+                    t = accuracy(b, alpha, together=together)
+                    each = 1 - ((1 - Decimal(alpha)).ln() / together).exp()
+                    over = 2 / (1 + (-1 / scale).exp()) / each
+                    assert over * (-(t + 1) / scale).exp() <= 1 + Decimal("1e-12"), (b, alpha, together)
+                    less = t - 2 - int(1e-13 * (t + b)) if b >= 2.0**33 else t - 1
+                    assert less < 0 or over * (-(less + 1) / scale).exp() > 1 - Decimal("1e-9"), (b, alpha, together)
+    assert accuracy(1e-320, 1e-300) == 0
+
+
+def test_a_scale_that_is_none_is_refused() -> None:
+    for b in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(ParameterError, match="expected a positive finite number"):
+            accuracy(b, 0.05)

@@ -44,3 +44,11 @@ def test_nothing_to_pay_is_enough_at_once() -> None:
     asked: list[float] = []
     found = bracket(lambda b: asked.append(b) or 0.0, 0.8, 3.0, tolerance=1e-6, from_above=False)
     assert (found.enough, asked) == (3.0, [3.0])
+
+
+def test_levels_far_from_the_first_guess() -> None:
+    """Powers of how far a value is from its goal overflowed."""
+    for level in (1e-100, 1e-200, 1e-300, 1e100, 1e300):
+        found = bracket(lambda scale: 1 / scale, level, 1.0, tolerance=1e-6, from_above=False)
+        assert 1 / found.enough <= level
+        assert level > 1 or found.enough * level < 1 + 1e-3

@@ -54,7 +54,7 @@ class Counting:
         self.done[key] += 1
         draws = settings.stream(key).random(settings.trials).tolist()
         numbers: Row = {"tiny": 5e-324, "third": 1 / 3, "whole": 1.0, "count": 2**53 + 1, "nothing": None}
-        return [{"key": f'{key} α, "ε"\n|', "draw": draw} | numbers for draw in draws]
+        return [{"mechanism": "none", "key": f'{key} α, "ε"\n|', "draw": draw} | numbers for draw in draws]
 
     def _figure(self, rows: Sequence[Row], settings: Settings) -> object:
         figure = new_figure(2, 2)
@@ -212,7 +212,10 @@ def test_what_is_not_a_number_reads_the_same_after_an_interruption(tmp_path: Pat
     endless = replace(
         counting.experiment,
         parts=lambda settings: [
-            Part("one", lambda: [{"key": "k", "draw": 1.0, "a": math.inf, "b": -math.inf, "c": math.nan}])
+            Part(
+                "one",
+                lambda: [{"mechanism": "none", "key": "k", "draw": 1.0, "a": math.inf, "b": -math.inf, "c": math.nan}],
+            )
         ],
     )
     folder = folder_of(endless, tmp_path)

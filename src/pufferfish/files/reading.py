@@ -1,0 +1,170 @@
+"""Reading files that are small by nature: models, releases, ledgers. Regular files of a bounded size, or one error.
+
+A device may never end and a pipe may never begin, so only regular files are opened. What is read is compared with what
+this package would write for it: a misspelt or missing key, which a decoder would take for its default, is refused.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from pufferfish.errors import PufferfishError, RecordError
+
+__all__ = ["LARGEST", "decode_record", "failing", "read_file", "read_record", "shown"]
+
+T = TypeVar("T")
+
+LARGEST = 256 * 2**20
+"""Most bytes of a model, release or ledger: a chain of 2,000 states, the most there may be, has half as many."""
+
+_LONGEST_NAME = 200
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def shown(path: Any) -> str:
+    """Return a path for a message; a very long one is cut in its middle.
+
+    Examples
+    --------
+    >>> shown("model.json"), len(shown("a" * 3000))
+    ('model.json', 199)
+    """
+    text = str(path)
+    half = _LONGEST_NAME // 2 - 1
+    return text if len(text) <= _LONGEST_NAME else f"{text[:half]}…{text[-half:]}"
+
+
+@contextmanager
+def failing(what: str, path: Any) -> Generator[None]:
+    """Turn whatever the system says of a path into one line: ``what`` is "cannot read" or "cannot write"."""
+    try:
+        yield
+    except PufferfishError:
+        raise
+    except (OSError, ValueError, TypeError, RuntimeError) as error:  # RuntimeError: a loop of links
+        raise RecordError(f"{what} {shown(path)}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a regular file.
+
+    Raises
+    ------
+    RecordError
+        If it cannot be read, is no regular file, or is larger than :data:`LARGEST`.
+    """
+    with failing("cannot read", path):
+        _check_regular(os.stat(path))
+        # NONBLOCK: what became a pipe since would wait for its other end
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            _check_regular(os.fstat(file.fileno()))
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise OSError(0, f"it has more than {LARGEST >> 20} MiB, which no file of this program has")
+    return content
+
+
+def _check_regular(status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise OSError(0, "it is a folder; name a file")
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(0, "it is a device or a pipe, and only regular files are read")
+    if status.st_size > LARGEST:
+        raise OSError(0, f"it has more than {LARGEST >> 20} MiB, which no file of this program has")
+
+
+def read_record(
+    path: str | os.PathLike[str],
+    kind: type[T],
+    *,
+    format_: str,
+    version: int,
+    complete: bool = False,
+) -> T:
+    """Read a JSON record of this package, validated; parameters as for :func:`decode_record`.
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be read, is not JSON, is of another format or version, or lacks a field.
+    """
+    return decode_record(read_file(path), shown(path), kind, format_=format_, version=version, complete=complete)
+
+
+def decode_record(
+    content: bytes,
+    source: str,
+    kind: type[T],
+    *,
+    format_: str,
+    version: int,
+    complete: bool = False,
+    check: Callable[[bytes], None] | None = None,
+) -> T:
+    """Return the record that the content of a file holds.
+
+    Parameters
+    ----------
+    content, source : bytes, str
+        The file, and its name in messages.
+    kind : type
+        What it holds.
+    format_, version : str, int
+        What stands at its top.
+    complete : bool, default False
+        Whether every key has to be there, as this package writes it; by default those with a default may be left out.
+    check : callable, optional
+        Takes the content once its format and version are known; raises ``ValueError`` where it is damaged.
+
+    Raises
+    ------
+    RecordError
+        If it is not JSON, is of another format or version, or lacks a field.
+    """
+    try:
+        # some editors leave a byte order mark
+        head: Any = msgspec.json.decode(content.removeprefix(_BYTE_ORDER_MARK))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RecordError(f"{source} is damaged or cut short, it is not JSON: {error}") from error
+    if not isinstance(head, dict) or head.get("format") != format_:  # pyright: ignore[reportUnknownMemberType]
+        raise RecordError(f'{source} is no {format_} file: expected "format": "{format_}" at its top')
+    found: Any = head.get("version")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if isinstance(found, bool) or found != version:
+        raise RecordError(
+            f"{source} is version {found!r} of {format_}, this program reads version {version}: "
+            "make the file anew, or use the program that wrote it"
+        )
+    try:
+        if check is not None:
+            check(content)
+        record = msgspec.convert(head, kind)
+        if complete:
+            _same(head, msgspec.json.decode(msgspec.json.encode(record)), "$")
+    except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:
+        raise RecordError(f"{source} is not a valid {format_} file: {error}") from error
+    return record
+
+
+def _same(given: Any, again: Any, where: str) -> None:
+    """Refuse what a decoder passed over in silence: keys that are unknown or missing, however deep."""
+    if isinstance(given, dict) and isinstance(again, dict):
+        here, there = cast("dict[str, Any]", given), cast("dict[str, Any]", again)
+        for key in here.keys() - there.keys():
+            raise ValueError(f"{where} has the unknown field {key!r}")
+        for key in there.keys() - here.keys():
+            raise ValueError(f"{where} lacks the field {key!r}")
+        for key, value in here.items():
+            _same(value, there[key], f"{where}.{key}")
+    elif isinstance(given, list) and isinstance(again, list):
+        listed, anew = cast("list[Any]", given), cast("list[Any]", again)
+        if len(listed) != len(anew):
+            raise ValueError(f"{where} has {len(listed)} entries, expected {len(anew)}")
+        for i, pair in enumerate(zip(listed, anew, strict=True)):
+            _same(*pair, f"{where}[{i}]")
+    elif given != again:
+        raise ValueError(f"{where} is {given!r}, expected {again!r}")

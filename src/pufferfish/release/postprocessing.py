@@ -1,0 +1,111 @@
+"""What may be done to a noisy value: it uses nothing but that value and public numbers, so it costs no privacy.
+
+A release holds the public numbers too, so that whoever reads it can do the same again, and does.
+"""
+
+import math
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Clipped", "PostProcessing", "Projected", "project_to_simplex"]
+
+
+class Projected(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="projected"):
+    """Some outputs are numbers that are not negative and have a public total: the nearest such were taken.
+
+    Parameters
+    ----------
+    outputs : list of list of int
+        Places of the outputs that have a total together.
+    totals : list of float
+        Their totals.
+    """
+
+    outputs: list[list[int]]
+    totals: list[float]
+
+    def __str__(self) -> str:
+        if len(self.totals) == 1:
+            return f"projected to the nearest non-negative vector of total {self.totals[0]:g}"
+        return "projected, column by column, to the nearest non-negative counts of its total"
+
+    def of(self, noisy: list[float]) -> list[float]:
+        """Return the nearest possible values.
+
+        Raises
+        ------
+        ValueError
+            If the totals are not those of distinct outputs, or no numbers have them.
+        """
+        places = [place for block in self.outputs for place in block]
+        distinct = len(set(places)) == len(places) and all(0 <= place < len(noisy) for place in places)
+        if not distinct or not all(self.outputs) or len(self.outputs) != len(self.totals):
+            raise ValueError("postprocessing names outputs that are not there, or one of them twice")
+        if not all(0 <= total < math.inf for total in self.totals):
+            raise ValueError("postprocessing has a total that is negative")
+        found = np.array(noisy)
+        for block, total in zip(self.outputs, self.totals, strict=True):
+            found[block] = project_to_simplex(found[block], total)
+        return [float(v) for v in found]
+
+
+class Clipped(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="clipped"):
+    """Every output lies in a public range: what was outside went to its nearer end.
+
+    Parameters
+    ----------
+    low, high : float
+        The range.
+    """
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"clipped to the possible range {self.low:g} to {self.high:g}"
+
+    def of(self, noisy: list[float]) -> list[float]:
+        """Return the values inside the range.
+
+        Raises
+        ------
+        ValueError
+            If the range is none.
+        """
+        if not self.low <= self.high:
+            raise ValueError("postprocessing has a range whose low end is above its high end")
+        return [min(max(v, self.low), self.high) for v in noisy]
+
+
+PostProcessing = Projected | Clipped
+
+
+def project_to_simplex(values: NDArray[np.float64], total: float = 1.0) -> NDArray[np.float64]:
+    """Return the nearest vector, in Euclidean distance, that is non-negative and has the given sum.
+
+    Parameters
+    ----------
+    values : (m,) ndarray
+        Any numbers.
+    total : float, default 1
+        The sum wanted, at least 0.
+
+    Returns
+    -------
+    (m,) ndarray
+        ``max(values − t, 0)`` for the one t that gives the sum.
+
+    Examples
+    --------
+    >>> project_to_simplex(np.array([0.7, 0.5, -0.1]))
+    array([0.6, 0.4, 0. ])
+    """
+    if not total > 0:
+        return np.zeros(values.size)
+    values = values - values.max()  # the same vector is nearest, and a total is never lost beside large values
+    falling = np.sort(values)[::-1]
+    thresholds = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
+    last = int(np.flatnonzero(falling > thresholds)[-1])
+    return np.maximum(values - thresholds[last], 0.0)

@@ -1,0 +1,463 @@
+"""Files that the commands read and write: nothing of the user's is lost, nothing hangs, no traceback."""
+
+import errno
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import pufferfish as pf
+from pufferfish.cli import main
+from pufferfish.files import LARGEST, Output, sweep, writing
+from pufferfish.ledger import Ledger
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes, devices and links of Unix")
+
+READING = ["--state", "activity"]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def refused(*arguments: object, code: int = 2) -> str:
+    result = run(*arguments)
+    assert result.exit_code == code, (arguments, result.output, result.exception)
+    assert isinstance(result.exception, SystemExit), result.exception
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert len(line) < 1000
+    assert "cannot write cannot" not in line
+    return line
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A table, a model, a ledger and a release, in the folder that the commands run in."""
+    monkeypatch.chdir(tmp_path)
+    Path("table.csv").write_text("activity\n" + "rest\nrest\nactive\n" * 20)
+    chain = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=["active", "rest"])
+    pf.write_model(pf.Model(theta=chain), "model.json")
+    create = ["--model", "model.json", "--table", "table.csv", *READING, "--mechanism", "group-dp", "--budget", 9]
+    assert run("ledger", "create", "book.json", *create).exit_code == 0
+    assert run(*release("release.json"), "--plot", "release.png").exit_code == 0
+    return tmp_path
+
+
+def release(output: object, *options: object) -> list[object]:
+    given = ["--model", "model.json", "--mechanism", "group-dp", "--epsilon", 1, "--output", output]
+    return ["release", "table.csv", *READING, *given, *options]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file() and p.suffix != ".lock"}
+
+
+# What may be replaced
+
+
+def outputs() -> Iterator[tuple[str, Callable[[str], list[object]]]]:
+    """Every option that names an output, as a command for a path; with all leave to overwrite there is."""
+    compare = ["compare", "model.json", "--length", 60, "--epsilon", 1]
+    yield "release", lambda p: release(p, "--overwrite")
+    yield "release", lambda p: release(p, "--overwrite", "--ledger", "book.json")
+    yield "picture", lambda p: release("new.json", "--overwrite", "--plot", p)
+    yield "model", lambda p: ["fit", "table.csv", *READING, "--overwrite", "--output", p]
+    yield "picture", lambda p: [*compare, "--plot", p]
+    create = ["--model", "model.json", "--table", "table.csv", *READING, "--budget", 1]
+    yield "ledger", lambda p: ["ledger", "create", p, *create]
+
+
+def test_a_command_replaces_only_what_it_would_have_written(folder: Path) -> None:
+    """Every output of every command over every kind of file, by its name, a link, and a second name."""
+    Path("other.csv").write_text("a,b\n1,2\n")
+    Path("photo.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    Path("drawing.svg").write_text("<?xml version='1.0'?><svg xmlns='http://www.w3.org/2000/svg'/>")
+    Path("empty.json").touch()
+    Path("cut.json").write_bytes(Path("release.json").read_bytes()[:100])
+    kinds = {"release.json": "release", "model.json": "model", "release.png": "picture"}
+    for name in [*kinds, "book.json", "table.csv", "other.csv", "photo.png", "drawing.svg", "empty.json", "cut.json"]:
+        for kind, command in outputs():
+            if kinds.get(name) == kind:
+                continue
+            for make in (None, os.symlink, os.link):
+                path = Path(name)
+                if make is not None:
+                    path = Path(f"link{path.suffix}")
+                    make(name, path)
+                before = contents(folder)
+                line = refused(*command(path.name))
+                assert contents(folder) == before, (name, kind, line)
+                if make is not None:
+                    path.unlink()
+    assert Ledger.open("book.json").entries == ()
+
+
+def test_what_a_command_wrote_it_may_replace(folder: Path) -> None:
+    for name in ("release.json", "model.json"):
+        command = release(name) if name == "release.json" else ["fit", "table.csv", *READING, "--output", name]
+        assert "give --overwrite" in refused(*command)
+        if name == "release.json":
+            assert run(*command, "--overwrite").exit_code == 0
+    shutil.copy("model.json", "copy.json")
+    assert run("fit", "table.csv", *READING, "--output", "copy.json", "--overwrite").exit_code == 0
+    for kind in (".png", ".svg", ".pdf"):
+        for _ in range(2):  # a picture may be drawn again
+            assert run(*release("release.json", "--overwrite", "--plot", f"drawn{kind}")).exit_code == 0
+
+
+def test_functions_of_python_keep_the_same_rule(folder: Path) -> None:
+    found, model = pf.Release.from_json("release.json"), pf.read_model("model.json")
+    before = contents(folder)
+    for name in ("book.json", "table.csv", "model.json"):
+        with pytest.raises(pf.PufferfishError, match="only a release"):
+            found.to_json(name)
+    for name in ("book.json", "table.csv", "release.json"):
+        with pytest.raises(pf.PufferfishError, match="only a model"):
+            pf.write_model(model, name)
+    Path("book.png").write_bytes(before["book.json"])
+    with pytest.raises(pf.PufferfishError, match="only a picture"):
+        found.plot("book.png")
+    with pytest.raises(pf.PufferfishError, match="this name says BIF"):
+        pf.write_model(model, "net.bif")
+    assert contents(folder) == before | {"book.png": before["book.json"]}
+    found.to_json("release.json")
+    pf.write_model(model, "model.json")
+    found.plot("release.png")
+
+
+def test_two_options_that_name_one_file(folder: Path) -> None:
+    Path("inside").mkdir()
+    Path("away").symlink_to("inside")
+    Path("later.png").symlink_to("inside/r.png")
+    before = contents(folder)
+    for output, plot in (
+        ("r.png", "r.png"),
+        ("r.png", "./r.png"),
+        ("r.png", "R.PNG"),
+        ("Straße.png", "STRASSE.png"),
+        ("inside/r.png", "away/r.png"),
+        ("inside/r.png", "later.png"),
+        ("inside/r.png", folder / "inside" / "r.png"),
+    ):
+        assert "name the same file" in refused(*release(output, "--plot", plot))
+    assert "name the same file" in refused(
+        "compare", "model.json", "--length", 60, "--epsilon", 1, "--plot", "c.png", "--draw", "C.png"
+    )
+    for output in ("table.csv", "model.json", "book.json", "book.json.lock", "BOOK.json.LOCK"):
+        if Path(output).exists() or output.startswith("BOOK"):
+            line = refused(*release(output, "--overwrite", "--ledger", "book.json"))
+            assert "to be read" in line or "exists" in line
+            Path("book.json.lock").unlink(missing_ok=True)
+    create = ["--model", "model.json", "--table", "table.csv", *READING, "--budget", 1]
+    shutil.copy("model.json", "new.lock")
+    line = refused("ledger", "create", "new", *create, "--model", "new.lock")
+    assert "would be the lock" in line
+    assert contents(folder) == before
+
+
+# What is no file to read or write
+
+
+def strange(folder: Path) -> list[str]:
+    """Paths that are none of a regular file."""
+    os.mkfifo("pipe")
+    for one, other in (("a", "b"), ("b", "a")):
+        Path(f"loop{one}").symlink_to(f"loop{other}")
+    Path("folder").mkdir()
+    Path("to-zero").symlink_to("/dev/zero")
+    Path("nowhere").symlink_to("absent")
+    return [
+        "pipe", "loopa", "folder", "/dev/zero", "/dev/full", "/dev/null", "to-zero", "nowhere", "a" * 3000, "x/" * 1500,
+        "with\0NUL", "new\nline", "\udcff", "-", "", ".", "/", "table.csv/x", "absent/x",
+    ]  # fmt: skip
+
+
+def test_strange_files_are_one_line(folder: Path) -> None:
+    """As every file that a command reads and as every file that it writes; nothing hangs, and nothing is written."""
+    given = ["--model", "model.json", "--epsilon", 1]
+    paths = strange(folder)
+    before = contents(folder)
+    for path in paths:
+        for name in (path, f"{path}.bif" if path != "-" else path):  # -.bif is an option
+            refused("compare", name, "--length", 60, "--epsilon", 1)
+        refused("robustness", "model.json", path, "--length", 60)
+        refused("ledger", "show", path)
+        refused(*release("new.json", "--ledger", path))
+        for table in (path, f"{path}.csv" if path != "-" else path):
+            refused("release", table, *READING, *given, "--output", "new.json")
+            refused("fit", table, *READING, "--output", "new.json")
+        assert contents(folder) == before, path
+    for path in paths:
+        if path in ("nowhere", "new\nline", "\udcff"):  # names of files that can be made
+            continue
+        for kind, command in outputs():
+            refused(*command(f"{path}.png" if kind == "picture" and path[0:1] in "aw" else path))
+    for path in ("loopa", "pipe", "/dev/full", "table.csv", "with\0NUL", "a" * 3000):
+        refused("reproduce", "figure-synthetic", "--trials", 2, "--output", path)
+    assert contents(folder) == before
+    assert Ledger.open("book.json").entries == ()
+
+
+def test_a_pipe_in_place_of_a_table_is_refused(folder: Path) -> None:
+    os.mkfifo("pipe.csv")
+    assert "regular files" in refused("release", "pipe.csv", *READING, *release("new.json")[4:])
+    os.mkfifo("pipe.bif")
+    assert "regular files" in refused("compare", "pipe.bif", "--epsilon", 1)
+
+
+def test_large_files_are_refused_unread(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path("large.json").open("wb") as file:
+        file.truncate(LARGEST + 1)  # a hole: takes no room
+    for command in (["compare", "large.json", "--length", 60, "--epsilon", 1], ["ledger", "show", "large.json"]):
+        assert "has more than 256 MiB" in refused(*command)
+    with pytest.raises(pf.PufferfishError, match="more than 256 MiB"):
+        pf.Release.from_json("large.json")
+    import gzip
+
+    monkeypatch.setattr("pufferfish.models.network_import.LARGEST", 2**20)
+    Path("bomb.bif.gz").write_bytes(gzip.compress(bytes(2**21)))
+    assert "which is too much for a network" in refused("compare", "bomb.bif.gz", "--epsilon", 1)
+
+
+def test_every_number_for_epsilon_ends_well(folder: Path) -> None:
+    for epsilon in ("1e-100", "1e-200", "1e-300", "1e-320", "1e-18", "1e308", "nan", "inf", "-inf", "-1", "0", "-0.0"):
+        for mechanism in ("propagation", "mqm-exact", "group-dp"):
+            result = run(*release("new.json", "--mechanism", mechanism, "--epsilon", epsilon, "--overwrite"))
+            assert result.exit_code in (0, 2), (epsilon, mechanism, result.exception)
+            if result.exit_code == 2:
+                assert result.stderr.startswith("error: ")
+                assert result.stderr.count("\n") == 1
+            else:
+                assert pf.Release.from_json("new.json").epsilon == float(epsilon)
+        compared = run("compare", "model.json", "--length", 60, "--epsilon", epsilon)
+        assert compared.exit_code in (0, 2), (epsilon, compared.exception)
+        assert isinstance(compared.exception, SystemExit | None)
+
+
+# A disk that is full
+
+
+def spent(folder: Path) -> int:
+    return len(Ledger.open(folder / "book.json").entries)
+
+
+def test_too_little_room_is_noticed_before_anything_is_spent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    before = contents(folder)
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    assert "No space left" in refused(*release("new.json", "--ledger", "book.json"))
+    assert contents(folder) == before
+
+
+def test_a_release_that_cannot_be_written_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    real = Output.write
+
+    def write(self: Output, content: bytes) -> None:
+        if b"pufferfish-release" in content:
+            monkeypatch.setattr(writing.os, "write", full)
+        real(self, content)
+
+    monkeypatch.setattr(Output, "write", write)
+    result = run(*release("new.json", "--ledger", "book.json", "--plot", "new.png"))
+    monkeypatch.undo()
+    assert result.exit_code == 1
+    assert "cannot write new.json: No space left on device" in result.stderr
+    assert "budget for it is spent (entry 1)" in result.stderr
+    assert result.stderr.count("\n") == 1
+    (folder / "kept.json").write_text(result.stdout)
+    assert pf.Release.from_json(folder / "kept.json").ledger.entry == spent(folder) == 1
+    assert not list(folder.glob("new.*"))
+    assert not list(folder.glob(".pufferfish*"))
+
+
+def test_an_interruption_before_the_file_is_written_prints_the_release(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(self: Output, content: bytes) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Output, "write", interrupt)
+    result = run(*release("new.json"))
+    monkeypatch.undo()
+    assert result.exit_code == 1
+    (folder / "kept.json").write_text(result.stdout.removesuffix("\n"))
+    assert pf.Release.from_json(folder / "kept.json").epsilon == 1
+
+
+def test_a_picture_that_cannot_be_written_leaves_the_release(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> bytes:
+        raise pf.errors.RecordError("cannot write new.png: No space left on device")
+
+    monkeypatch.setattr("pufferfish.cli.targets.picture_of", full)
+    assert "the release is written: new.json" in refused(*release("new.json", "--plot", "new.png"), code=1)
+    assert pf.Release.from_json("new.json").epsilon == 1
+    assert not Path("new.png").exists()
+
+
+def test_two_programs_with_one_output_lose_no_release(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another program writes its release there between the check and the end of this one."""
+    real = Output.write
+
+    def late(self: Output, content: bytes) -> None:
+        shutil.copy("release.json", "new.json")
+        real(self, content)
+
+    monkeypatch.setattr(Output, "write", late)
+    result = run(*release("new.json"))
+    assert result.exit_code == 1
+    assert "exists" in result.stderr
+    assert Path("new.json").read_bytes() == Path("release.json").read_bytes()
+    assert '"pufferfish-release"' in result.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_standard_output_that_is_full_is_one_line(folder: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "pufferfish", *map(str, release("new.json"))],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert ended.returncode == 1
+    assert ended.stderr == "error: cannot write to standard output: No space left on device\n"
+    assert pf.Release.from_json("new.json").epsilon == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may mount")
+def test_on_a_disk_that_is_full(folder: Path) -> None:
+    """A real one, with room for less and less: a release is whole, or nothing is spent, or it is printed."""
+    disk = folder / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "none", disk], capture_output=True).returncode:
+        pytest.skip("mounting is not allowed here")
+    try:
+        for room in (0, 8, 100, 270, 300):
+            filler = disk / "filler"
+            filler.unlink(missing_ok=True)
+            with filler.open("wb") as file:
+                try:
+                    file.write(bytes(1024 * (400 - room)))
+                except OSError:
+                    pass
+            before = spent(folder)
+            result = run(*release(disk / "new.json", "--ledger", "book.json", "--epsilon", 0.1))
+            if result.exit_code == 0:
+                assert pf.Release.from_json(disk / "new.json").ledger.entry == spent(folder) == before + 1
+                (disk / "new.json").unlink()
+            else:
+                assert "No space left" in result.stderr
+                assert (result.exit_code, spent(folder)) == (2, before)
+            assert {p.name for p in disk.iterdir()} == {"filler"}
+        assert spent(folder) >= 1
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+# Hidden files of programs that were killed
+
+HIDDEN = ".pufferfish-" + "0123456789abcdef" * 2 + ".tmp"
+
+
+def test_hidden_files_of_the_dead_are_swept_and_no_others(folder: Path) -> None:
+    keep = [".pufferfish-notes", ".pufferfish-abcdefgh", HIDDEN.upper(), f"{HIDDEN}.bak", HIDDEN.replace("0", "g")]
+    for name in [*keep, HIDDEN]:
+        Path(name).write_text("something")
+    link = HIDDEN.replace("0", "1")
+    Path(link).symlink_to("table.csv")
+    inside = HIDDEN.replace("0", "2")
+    Path(inside).mkdir()
+    pipe = HIDDEN.replace("0", "3")
+    os.mkfifo(pipe)
+    with Output("new.json", None, overwrite=True) as other:
+        alive = [p for p in folder.glob(".pufferfish-*.tmp") if p.name not in (*keep, HIDDEN, link, inside, pipe)]
+        assert len(alive) == 1
+        sweep(folder)
+        assert run(*release("second.json")).exit_code == 0
+        assert alive[0].exists()
+        other.write(b"x")
+    assert Path("new.json").read_bytes() == b"x"
+    assert not Path(HIDDEN).exists()
+    assert sorted(p.name for p in folder.glob(".[pP]*")) == sorted([*keep, link, inside, pipe])
+    assert Path("table.csv").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
+def test_hidden_files_of_another_user_stay(folder: Path) -> None:
+    Path(HIDDEN).touch()
+    os.chown(HIDDEN, 12345, -1)
+    sweep(folder)
+    assert Path(HIDDEN).exists()
+
+
+def test_a_hidden_file_in_use_by_another_program_stays(folder: Path) -> None:
+    code = (
+        "from pufferfish.files import Output\nwith Output('x', None, overwrite=True):\n  print(flush=True)\n  input()\n"
+    )
+    program = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert program.stdout is not None
+    program.stdout.readline()
+    (hidden,) = folder.glob(".pufferfish-*.tmp")
+    sweep(folder)
+    assert hidden.exists()
+    program.kill()
+    program.communicate()
+    assert hidden.exists()
+    sweep(folder)
+    assert not hidden.exists()
+
+
+def test_programs_killed_at_any_moment(folder: Path) -> None:
+    """The book opens, says no less than what was released, and nothing stays lying about."""
+    code = (
+        "import sys\nfrom pufferfish.cli import main\n"
+        "for i in range(1000):\n"
+        "  assert not main([*sys.argv[1:], '--output', f'r{i}.json'], standalone_mode=False)\n"
+    )
+    given = ["release", "table.csv", *READING, "--model", "model.json", "--mechanism", "group-dp", "--epsilon", "0.001"]
+    for i in range(3):
+        for path in folder.glob("r[0-9]*.json"):
+            path.unlink()
+        before = spent(folder)
+        program = subprocess.Popen(
+            [sys.executable, "-c", code, *given, "--ledger", "book.json"], stdout=subprocess.DEVNULL
+        )
+        while not Path("r0.json").exists():
+            assert program.poll() is None
+            time.sleep(0.005)
+        time.sleep(0.057 * i)
+        program.send_signal(signal.SIGKILL)
+        program.wait()
+        written = [pf.Release.from_json(path) for path in folder.glob("r[0-9]*.json")]
+        after = spent(folder)
+        assert before + len(written) <= after <= before + len(written) + 1
+    assert run(*release("last.json", "--ledger", "book.json", "--epsilon", 0.001)).exit_code == 0
+    assert not list(folder.glob(".pufferfish*"))
+    assert stat.S_IMODE(Path("last.json").stat().st_mode) == stat.S_IMODE(Path("table.csv").stat().st_mode)
+
+
+def test_a_name_that_says_nothing_of_its_kind(folder: Path) -> None:
+    """A file's name does not count: a release may be called model.json, and is known for what it is."""
+    shutil.copy("release.json", "model2.json")
+    shutil.copy("book.json", "release2.json")
+    before: Any = contents(folder)
+    assert "holds a pufferfish-release" in refused(
+        "fit", "table.csv", *READING, "--output", "model2.json", "--overwrite"
+    )
+    assert "holds a pufferfish-ledger" in refused(*release("release2.json", "--overwrite"))
+    assert contents(folder) == before

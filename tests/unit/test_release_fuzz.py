@@ -1,0 +1,295 @@
+"""Release and model files with one thing changed: whatever it is, one clear line; and what is true reads back."""
+
+import copy
+import json
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import pufferfish as pf
+from ledgers import CHAIN, read
+from pufferfish.errors import RecordError
+from pufferfish.ledger import Ledger
+
+DATA = read([[70, 30], [40, 10]], steps=[120, 60], subject="id", time="minute", max_gap="10min", step="1min")
+NETWORK = pf.BayesianNetwork(
+    {"a": pf.CPT(["no", "yes"], [0.8, 0.2]), "b": pf.CPT(["no", "yes"], [[0.9, 0.1], [0.3, 0.7]], ["a"])}
+)
+ROWS = pf.read_rows(pl.DataFrame({"a": ["no", "yes"] * 20, "b": ["no", "no", "yes", "yes"] * 10}), NETWORK)
+
+
+def of_chains(mechanism: Any, query: Any, theta: Any = CHAIN, **options: Any) -> pf.Release:
+    return pf.release(DATA, query, mechanism(theta, DATA.length).calibrate(query, 1.0), **options)
+
+
+def of_rows(query: Any, **options: Any) -> pf.Release:
+    return pf.release(ROWS, query, pf.LeakagePropagation(NETWORK, ROWS.length).calibrate(query, 1.0), **options)
+
+
+def in_a_ledger() -> pf.Release:
+    ledger = Ledger(pf.LeakagePropagation(CHAIN, DATA.length), 2.0, base=DATA.base)
+    return of_chains(pf.MQMExact, pf.Count("active"), ledger=ledger)
+
+
+def of_cliques() -> pf.Release:
+    flu = pf.Cliques([0.1, 0.15, 0.5, 0.15, 0.1], states=["healthy", "flu"])
+    query = pf.Count("flu")
+    return pf.release(["flu", "flu", "healthy", "flu"], query, pf.Wasserstein(flu).calibrate(query, 1.0))
+
+
+def of_a_joint_law() -> pf.Release:
+    joint = pf.JointDistribution([[0, 0], [1, 1], [1, 0]], [0.5, 0.3, 0.2])
+    query = pf.Function(lambda row: sum(int(v) for v in row.values()), "total")
+    return pf.release([1, 0], query, pf.ExactLaplace(joint).calibrate(query, 1.0))
+
+
+def of_laws_of_a_user() -> pf.Release:
+    laws = {"sick": {1: 0.25, 2: 0.75}, "healthy": {0: 0.5, 1: 0.5}}
+    theta = pf.GivenLaws(laws, records=2, states=["healthy", "sick"], query=pf.Count("sick"))
+    member = pf.Wasserstein(theta).calibrate(pf.Count("sick"), 1.0)
+    return pf.release(["sick", "healthy"], pf.Count("sick"), member)
+
+
+INTERVAL = pf.IntervalChain([[0.7, 0.1], [0.2, 0.5]], [[0.9, 0.3], [0.5, 0.8]], states=CHAIN.states)
+BINARY = pf.BinaryChainInterval(0.4, 0.6, states=CHAIN.states)
+
+RELEASES: dict[str, Callable[[], pf.Release]] = {
+    "histogram, made valid": lambda: of_chains(pf.LeakagePropagation, pf.Histogram(), postprocess="valid"),
+    "count, made valid, in a ledger": in_a_ledger,
+    "mean, clipped": lambda: of_chains(pf.MQMApprox, pf.Mean([0, 1.5]), postprocess="valid"),
+    "marginals, made valid": lambda: of_rows(pf.Marginals(), postprocess="valid"),
+    "marginal of a network": lambda: of_rows(pf.Marginals(["b"], relative=False)),
+    "interval": lambda: of_chains(pf.MQMExact, pf.Count("active"), INTERVAL),
+    "binary interval": lambda: of_chains(pf.MQMExact, pf.Count("active"), BINARY),
+    "group privacy": lambda: of_chains(pf.GroupDP, pf.Histogram(relative=False)),
+    "cliques": of_cliques,
+    "joint law": of_a_joint_law,
+    "laws of a user": of_laws_of_a_user,
+    "very much noise": lambda: pf.release(
+        DATA, pf.Histogram(), pf.GroupDP(CHAIN, DATA.length).calibrate(pf.Histogram(), 1e-13), postprocess="valid"
+    ),
+}
+
+WORDS = {
+    "created", "promise", "warnings", "not_promised", "assumptions", "software", "description", "labels", "origin",
+    "kind", "theta_origin", "source", "state", "subject", "time", "where", "columns", "secrets", "observed", "states",
+}  # fmt: skip
+"""Names and sentences: any text is one, so a test can only ask that reading them ends well."""
+
+
+def leaves(record: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    items = record.items() if isinstance(record, dict) else enumerate(record) if isinstance(record, list) else ()
+    for key, value in items:
+        yield (*path, key)
+        yield from leaves(value, (*path, key))
+
+
+def changed(record: Any, path: tuple[Any, ...], change: Callable[[Any, Any], None]) -> str:
+    again = copy.deepcopy(record)
+    inside = again
+    for key in path[:-1]:
+        inside = inside[key]
+    change(inside, path[-1])
+    return json.dumps(again)
+
+
+def put(value: Any) -> Callable[[Any, Any], None]:
+    return lambda inside, key: inside.__setitem__(key, value)
+
+
+def by(factor: float) -> Callable[[Any, Any], None]:
+    return lambda inside, key: inside.__setitem__(key, inside[key] * factor)
+
+
+OPTIONAL = ("bins", "max_gap", "step", "ledger", "base", "secrets")
+
+CHANGES: dict[str, Callable[[Any, Any], None]] = {
+    "null": put(None), "true": put(True), "text": put("1"), "list": put([]), "dict": put({}), "negative": put(-1.5),
+    "NaN": put(math.nan), "infinite": put(math.inf), "huge": put(1e300), "tiny": put(1e-320),
+    "missing": lambda inside, key: inside.pop(key),
+}  # fmt: skip
+
+
+def _is_open(place: tuple[Any, ...], name: str) -> bool:
+    """What does not follow from anything else in a release: these changes make another release that could be true."""
+    last = place[-1]
+    if name == "null":
+        return last in OPTIONAL or place[-2:-1] == ("witness",)
+    if "witness" in place:
+        return last in ("gap", "distance", "node") or "active_quilt" in place or name == "tiny"
+    if place[0] == "ledger":
+        return (last, name) in (("spent", "tiny"), ("budget", "huge"))
+    return (last in ("max_gap", "step") and name == "text") or (last == "leakage" and name == "tiny")
+
+
+def reads(path: Path, reader: Callable[[Path], Any]) -> bool:
+    """Whether a file is read, or is refused by anything but one clear line."""
+    try:
+        reader(path)
+    except RecordError as error:
+        return "\n" in str(error) or str(path) not in str(error)
+    return True
+
+
+def test_releases_of_every_kind_read_back(tmp_path: Path) -> None:
+    for case, make in RELEASES.items():
+        found = make()
+        found.to_json(tmp_path / "release.json")
+        assert pf.Release.from_json(tmp_path / "release.json") == found, case
+
+
+@pytest.mark.parametrize(
+    "case",
+    ["histogram, made valid", "count, made valid, in a ledger", "marginals, made valid", "interval", "joint law"],
+)
+def test_a_release_with_one_thing_changed(case: str, tmp_path: Path) -> None:
+    path = tmp_path / "release.json"
+    found = RELEASES[case]()
+    text = found.to_json(path)
+    assert pf.Release.from_json(path) == found
+    record = json.loads(text)
+    path.write_text(json.dumps(record | {"extra": 1}))
+    assert not reads(path, pf.Release.from_json)
+    for place in leaves(record):
+        value: Any = record
+        for key in place:
+            value = value[key]
+        words = bool(WORDS & set(place))
+        for name, change in CHANGES.items():
+            path.write_text(changed(record, place, change))
+            if path.read_text() == json.dumps(record):
+                continue
+            took = reads(path, pf.Release.from_json)
+            own_law = place[0] == "theta" and name in ("tiny", "text", "missing")  # another model, and a sound one
+            assert not took or words or own_law or _is_open(place, name), (place, name)
+
+
+def test_numbers_that_follow_from_others_are_computed_again(tmp_path: Path) -> None:
+    """The changes that the audit made, and their like: each says what does not agree."""
+    path = tmp_path / "release.json"
+    record = json.loads(RELEASES["histogram, made valid"]().to_json())
+    counted = json.loads(RELEASES["marginals, made valid"]().to_json())
+    booked = json.loads(RELEASES["count, made valid, in a ledger"]().to_json())
+    shifted = [v + 0.01 for v in record["values"]]
+    cases: list[tuple[Any, tuple[Any, ...], Callable[[Any, Any], None], str]] = [
+        (record, ("values",), put(shifted), "what the post-processing makes"),
+        (record, ("noisy_values", 0), put(0.123456), "post-processing makes|whole numbers of units"),
+        (record, ("postprocessing",), put(None), "what the post-processing makes"),
+        (record, ("postprocessing", "totals", 0), by(2), "what the post-processing makes"),
+        (record, ("postprocessing", "totals", 0), put(-1.0), "negative"),
+        (record, ("postprocessing", "outputs", 0), put([0, 0]), "twice"),
+        (record, ("postprocessing", "outputs", 0), put([0, 7]), "not there"),
+        (booked, ("noisy_values", 0), by(0.5), "."),
+        (record, ("noise", "scale"), put(1e22), "64-bit|noise_multiplier"),
+        (record, ("noise", "unit"), put(1e-320), "64-bit"),
+        (record, ("noise", "scale"), by(2), "noise_multiplier times lipschitz"),
+        (record, ("noise", "law"), put("uniform"), "valid"),
+        (record, ("query", "lipschitz"), by(0.3), "."),
+        (record, ("accuracy_95", "each"), by(0.5), "accuracy_95"),
+        (record, ("accuracy_95", "alpha"), put(0.5), "accuracy_95"),
+        (record, ("epsilon",), put(5.0), r"promise speaks of e\^5"),
+        (record, ("mechanism", "leakage"), put(-1.0), "leakage"),
+        (record, ("mechanism", "name"), put("magic"), "mechanism"),
+        (record, ("mechanism", "witness", "transition_matrix"), put([[0.5, 0.6], [1, 0]]), "matrix"),
+        (record, ("mechanism", "witness", "theta"), put(3), "member of theta"),
+        (record, ("theta", "chains", 0, "transition_matrix"), put([[0.9, 0.2], [0.4, 0.6]]), "sums to 1.1"),
+        (record, ("theta", "chains", 0, "transition_matrix"), put([[1.0]]), "."),
+        (record, ("theta", "kind"), put("magic"), "magic"),
+        (record, ("data", "records"), put(-5), "records"),
+        (record, ("data", "subjects"), put(-5), "subjects"),
+        (record, ("data", "base", "missing"), put("no"), "missing"),
+        (record, ("data", "base", "step"), put("soon"), "length of time"),
+        (record, ("data", "base"), lambda inside, key: inside[key].pop("gaps"), "lacks the field 'gaps'"),
+        (record, ("data", "base"), lambda inside, key: inside[key].update(gapz=None), "unknown field 'gapz'"),
+        (counted, ("data", "observed", "a"), put(-1), "observed"),
+        (counted, ("data", "observed", "a"), put(41), "observed"),
+        (booked, ("ledger", "spent"), put(3.0), "in the budget"),
+        (booked, ("ledger", "entry"), put(0), "at least 1"),
+        (booked, ("created",), put("yesterday"), "time"),
+    ]
+    for given, place, change, message in cases:
+        path.write_text(changed(given, place, change))
+        with pytest.raises(RecordError, match=message) as caught:
+            pf.Release.from_json(path)
+        assert "\n" not in str(caught.value)
+
+
+def test_laws_of_other_models_are_checked_too(tmp_path: Path) -> None:
+    path = tmp_path / "release.json"
+    for case, place, value in (
+        ("cliques", ("theta", "members", 0, "laws", 0, 0), "9/10"),
+        ("cliques", ("theta", "members", 0, "laws", 0, 0), "-1/10"),
+        ("cliques", ("theta", "members", 0, "laws", 0, 0), "1/0"),
+        ("joint law", ("theta", "members", 0, "probabilities", 0), "1e999999999"),
+        ("joint law", ("theta", "members", 0, "rows", 0), ["0"]),
+        ("laws of a user", ("theta", "members", 0, "laws"), "others"),
+    ):
+        path.write_text(changed(json.loads(RELEASES[case]().to_json()), place, put(value)))
+        assert not reads(path, pf.Release.from_json), (case, value)
+
+
+def test_a_model_with_one_thing_changed(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    binned = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [0.5, 0.5], states=["<200", ">=200"])
+    for model in (
+        pf.Model(theta=binned, bins=(0.0, 200.0, 400.0), step="1min", fitted_on="ab" * 32),
+        pf.Model(theta=NETWORK),
+        pf.Model(theta=INTERVAL, step="1h"),
+        pf.Model(theta=BINARY),
+    ):
+        path.unlink(missing_ok=True)
+        pf.write_model(model, path)
+        record = json.loads(path.read_text())
+        path.write_text(json.dumps(record | {"extra": 1}))
+        assert not reads(path, pf.read_model)
+        for place in leaves(record):
+            for name, change in CHANGES.items():
+                path.write_text(changed(record, place, change))
+                took = reads(path, pf.read_model)
+                same = json.loads(path.read_text()) == record
+                other = "origin" in place or place[0] in (
+                    "bins",
+                    "step",
+                    "fitted_on",
+                    "kind",
+                    "chains",
+                    "members",
+                    "states",
+                )
+                assert not took or same or other, (place, name)
+
+
+def test_how_a_model_reads_tables_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    binned = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["<200", ">=200"])
+    pf.write_model(pf.Model(theta=binned, bins=(0.0, 200.0, 400.0), step="1min", fitted_on="ab" * 32), path)
+    record = json.loads(path.read_text())
+    for change, message in (
+        ({"bins": [0, 400, 200]}, "not above the edge before it"),
+        ({"bins": [200, 200, 200]}, "not above the edge before it"),
+        ({"bins": [0, 300, 400]}, "bins make the states <300, >=300, and those of theta are <200, >=200"),
+        ({"bins": [0, 400]}, "expected at least 3"),
+        ({"bins": []}, "expected at least 3"),
+        ({"step": "soon"}, "step is 'soon', expected a length of time"),
+        ({"step": "-1min"}, "step is"),
+        ({"step": "0"}, "expected more than 0"),
+        ({"step": "nan"}, "expected more than 0"),
+        ({"step": ""}, "step is ''"),
+        ({"fitted_on": "yesterday"}, "expected a SHA-256"),
+    ):
+        path.write_text(json.dumps(record | change))
+        with pytest.raises(RecordError, match=message) as caught:
+            pf.read_model(path)
+        assert "\n" not in str(caught.value)
+
+
+def test_projection_onto_a_total_that_large_values_would_swallow() -> None:
+    from pufferfish.release import project_to_simplex
+
+    assert project_to_simplex(np.array([1e18, -1e18, 3.0]), 1.0).tolist() == [1.0, 0.0, 0.0]
+    assert project_to_simplex(np.array([3.0, 5.0]), 0.0).tolist() == [0.0, 0.0]
