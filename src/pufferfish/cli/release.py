@@ -15,10 +15,10 @@ from pufferfish.cli.options import (
     secret_settings,
     table_options,
 )
-from pufferfish.cli.printing import number, print_table, progress, rounded
+from pufferfish.cli.printing import number, print_table, print_warnings, progress, rounded
 from pufferfish.cli.tables import fingerprint, read_under
 from pufferfish.cli.targets import check_targets
-from pufferfish.data import Rows
+from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import BOUNDS, MECHANISMS
@@ -108,8 +108,7 @@ def release_command(
     if plot_path is not None:
         found.plot(plot_path)
     _print_release(found)
-    for text in found.warnings:
-        click.echo(f"warning: {text}", err=True)
+    print_warnings(text for text in found.warnings if not (isinstance(data, Sequences) and text in data.warnings))
     written = [output] + ([plot_path] if plot_path else [])
     click.echo(f"written: {', '.join(written)}")
 
