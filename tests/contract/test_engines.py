@@ -208,7 +208,6 @@ OPTIONS = [
         ["unobserved", "split", "refuse"],
         ["unobserved", "independent"],
     )
-    if not (step is not None and gaps == "independent")
 ]
 
 
@@ -278,6 +277,12 @@ def test_timestamps_are_read_as_minutes_are(engine, tmp_path):
         b = read_sequences(stamps, "act", subject="who", time="t", max_gap="3min", where=where, gaps=gaps)
         assert summary(a) == summary(b)
         assert b.base.step == (None if gaps == "independent" else f"{a.base.step}min")
+        assert b.usual_step == f"{a.usual_step}min"
+        by_position = read_sequences(stamps, "act", subject="who", time="t", where=where)
+        assert (
+            by_position.usual_step
+            == f"{read_sequences(minutes, 'act', subject='who', time='t', where=where).usual_step}min"
+        )
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -354,6 +354,67 @@ def test_a_table_with_another_step_than_the_models_is_refused(tmp_path: Path, pr
     assert run(*release, "--step", "60s").exit_code == 0  # the user's word, in other words
 
 
+def test_a_table_of_which_nobody_says_the_step_is_refused_where_the_model_has_one(
+    tmp_path: Path, private: Path, model: Path
+) -> None:
+    output = tmp_path / "release.json"
+    release = ["release", private, "--model", model, "--epsilon", 1, "--output", output, "--overwrite"]
+    reading = ["--state", "activity", "--subject", "id"]
+    unknown = ["transitions take 1min", "nothing says how far apart", "give --time, or give --step 1min"]
+    refused(*release, *reading, says=unknown)
+    refused("compare", model, "--epsilon", 1, "--table", private, *reading, says=unknown)
+    budget = ["--budget", 1, "--table", private]
+    refused("ledger", "create", tmp_path / "book.json", "--model", model, *budget, *reading, says=unknown)
+    assert not output.exists()
+    assert not (tmp_path / "book.json").exists()
+    for told in (["--time", "minute"], ["--step", "60s"], [*READING[4:], "--gaps", "independent"]):
+        assert run(*release, *reading, *told).exit_code == 0, told
+    lines = private.read_text().splitlines()
+    private.write_text("\n".join([lines[0], *lines[1::5]]) + "\n")
+    for told in (["--time", "minute"], [*READING[4:], "--gaps", "independent"]):
+        refused(*release, *reading, *told, says=["transitions take 1min", "5min apart", "give --step 1min"])
+        assert run(*release, *reading, *told, "--step", "1min").exit_code == 0, told
+
+
+def test_a_model_fitted_to_independent_stretches_remembers_its_step(tmp_path: Path, public: Path) -> None:
+    output = tmp_path / "m.json"
+    assert run("fit", public, *READING, "--gaps", "independent", "--output", output).exit_code == 0
+    assert json.loads(output.read_text())["step"] == "1min"
+
+
+def test_a_subject_column_that_makes_many_short_chains_is_told(tmp_path: Path, private: Path, model: Path) -> None:
+    """One line on standard error, before anything is spent; and once, though the record keeps it too."""
+    output = tmp_path / "release.json"
+    wrong = ["--state", "activity", "--subject", "minute", "--step", "1min"]
+    told = "warning: The table has 300 subjects (column 'minute'), half of them with at most 3 records"
+    release = ["release", private, "--model", model, "--epsilon", 1, "--output", output]
+    for command in (
+        [*release, *wrong],
+        ["compare", model, "--epsilon", 1, "--table", private, *wrong],
+        ["fit", private, *wrong, "--smoothing", 1, "--output", tmp_path / "m.json"],
+        ["ledger", "create", tmp_path / "book.json", "--model", model, "--budget", 1, "--table", private, *wrong],
+    ):
+        result = run(*command)
+        assert result.exit_code == 0, result.output
+        lines = [line for line in result.stderr.splitlines() if line.startswith("warning: The table has")]
+        assert len(lines) == 1, result.stderr
+        assert lines[0].startswith(told)
+    assert any(told.removeprefix("warning: ") in text for text in pf.Release.from_json(output).warnings)
+    quiet = run(*release, "--overwrite", *READING)
+    assert "warning" not in quiet.stderr
+
+
+def test_a_fitted_model_reads_cells_that_are_numbers_and_words(tmp_path: Path) -> None:
+    """Numbers with a missing value and a word among them, as spreadsheets write them."""
+    table, model, output = tmp_path / "t.csv", tmp_path / "m.json", tmp_path / "r.json"
+    table.write_text("state\n" + "1.0\n2.0\nunknown\n1\n007\n" * 20)
+    fit = ["fit", table, "--state", "state", "--smoothing", 1, "--output", model]
+    assert run(*fit).exit_code == 0
+    release = ["release", table, "--state", "state", "--model", model, "--epsilon", 1, "--output", output]
+    assert run(*release).exit_code == 0
+    assert pf.Release.from_json(output).query.labels == ["007", "1", "2", "unknown"]
+
+
 def test_fit_names_transitions_that_it_takes_as_impossible(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("state\na\nb\nc\na\na\n")

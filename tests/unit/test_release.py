@@ -299,6 +299,15 @@ def test_a_given_first_law_needs_the_first_record(reading: dict[str, str]) -> No
                 pf.release(data, query, calibration)
 
 
+def test_many_short_chains_stand_in_the_record(two_states: pf.MarkovChain, sequences_of: Make) -> None:
+    data = sequences_of([[1, 1]] * 30)
+    calibration = pf.MQMExact(two_states, data.length).calibrate(pf.Count("active"), 1.0)
+    assert pf.release(data, pf.Count("active"), calibration).warnings == list(data.warnings)
+    assert "30 subjects, half of them with at most 2 records" in data.warnings[0]
+    groups = pf.ExactLaplace(pf.Cliques([[0.4, 0.2, 0.4]] * 30, states=["rest", "active"]))
+    assert pf.release(data, pf.Count("active"), groups.calibrate(pf.Count("active"), 1.0)).warnings == []
+
+
 def test_no_chain_may_mix_the_steps_of_one_calibrated_chain_with_the_records_of_another() -> None:
     chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
     query, data = pf.Count("active"), sequences_read()  # 20 steps, 10 records

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from pufferfish.cli.options import split_list, table_options
-from pufferfish.cli.printing import progress
+from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.cli.tables import fingerprint
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import read_sequences
@@ -72,6 +72,7 @@ def fit_command(
     with progress("reading the table"):
         reading["missing"] = reading["missing"] or "unobserved"
         sequences = read_sequences(table, states=names, **reading)
+    print_warnings(sequences.warnings)
     theta = (
         ChainClass((fit_chain(sequences, initial=initial, smoothing=smoothing),))
         if confidence is None
@@ -87,7 +88,8 @@ def fit_command(
     if isinstance(theta, IntervalChain):
         origin += f"; bounds with {100 * (confidence or 0):g}% confidence from {observed} transitions"
     theta = replace(theta, origin=origin)
-    model = Model(theta=theta, bins=base.bins, step=base.step, fitted_on=fingerprint(table))
+    step = base.step or (sequences.usual_step if base.max_gap else None)
+    model = Model(theta=theta, bins=base.bins, step=step, fitted_on=fingerprint(table))
     counted = f"from {observed:,} transitions between {sequences.records:,} records"
     lines = _of_bounds(theta, counted) if isinstance(theta, IntervalChain) else _of_chain(theta.chains[0], counted)
     write_model(model, output)

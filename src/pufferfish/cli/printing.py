@@ -1,16 +1,18 @@
 """Tables and numbers on standard output, progress on standard error."""
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from pufferfish.core.progress import listening
+from pufferfish.errors import printable
 
-__all__ = ["number", "print_table", "progress", "rounded"]
+__all__ = ["number", "print_table", "print_warnings", "progress", "rounded"]
 
 
 @contextmanager
@@ -31,6 +33,12 @@ def progress(what: str) -> Generator[None]:
 def print_table(table: Table) -> None:
     """Print a table at its own width: a cut number would be a wrong number."""
     Console(width=10_000, soft_wrap=True).print(table)
+
+
+def print_warnings(texts: Iterable[str]) -> None:
+    """Print warnings on standard error, a line each."""
+    for text in texts:
+        click.echo(printable(f"warning: {text}"), err=True)
 
 
 def number(value: float) -> str:

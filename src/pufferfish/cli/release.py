@@ -15,10 +15,10 @@ from pufferfish.cli.options import (
     secret_settings,
     table_options,
 )
-from pufferfish.cli.printing import number, print_table, progress, rounded
+from pufferfish.cli.printing import number, print_table, print_warnings, progress, rounded
 from pufferfish.cli.tables import fingerprint, read_under
 from pufferfish.cli.targets import check_targets, release_files
-from pufferfish.data import Rows
+from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.ledger import Ledger, lock_of
 from pufferfish.mechanisms import BOUNDS, MECHANISMS
@@ -109,8 +109,7 @@ def release_command(
             found = release(data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
         files.write(found)
     _print_release(found)
-    for text in found.warnings:
-        click.echo(f"warning: {text}", err=True)
+    print_warnings(text for text in found.warnings if not (isinstance(data, Sequences) and text in data.warnings))
     written = [output] + ([plot_path] if plot_path else [])
     click.echo(printable(f"written: {', '.join(written)}"))
 

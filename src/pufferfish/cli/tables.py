@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pufferfish.cli.options import node_names
-from pufferfish.cli.printing import progress
+from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.data import Rows, Sequences, read_rows, read_sequences
 from pufferfish.data.durations import parse_duration
 from pufferfish.errors import DataError, ParameterError
@@ -40,7 +40,10 @@ def _rows(table: Path, model: Model, reading: dict[str, Any]) -> Rows:
 
 
 def _sequences(table: Path, model: Model, reading: dict[str, Any]) -> Sequences:
-    """Read a table by the model's states, and its bins unless others are given; refuse records of another step."""
+    """Read a table by the model's states, and its bins unless others are given; refuse records of another step.
+
+    What may be wrong with the reading is said before anything is calibrated or spent.
+    """
     node_names(reading["columns"], model.theta)
     options = {name: value for name, value in reading.items() if name != "columns"}
     if options["state"] is None:
@@ -50,13 +53,25 @@ def _sequences(table: Path, model: Model, reading: dict[str, Any]) -> Sequences:
         options["bins"] = model.bins
     with progress("reading the table"):
         sequences = read_sequences(table, states=model.theta.states, **options)
-    step = sequences.base.step
-    if step is not None and model.step is not None and step_length(step) != step_length(model.step):
-        raise DataError(
-            f"the model's transitions take {model.step}, the table's records are {step} apart: use a model of this "
-            f"step, or give --step {model.step} if that is what they are"
-        )
+    if model.step is not None:
+        _check_step(sequences.base.step or sequences.usual_step, model.step)
+    print_warnings(sequences.warnings)
     return sequences
+
+
+def _check_step(step: str | None, expected: str) -> None:
+    """Refuse records that are not one step of the model apart, or of which nobody says how far apart they are."""
+    stated = f"give --step {expected} if that is what they are"
+    if step is None:
+        raise DataError(
+            f"the model's transitions take {expected}, and nothing says how far apart the table's records are: give "
+            f"--time, or {stated}"
+        )
+    if step_length(step) != step_length(expected):
+        raise DataError(
+            f"the model's transitions take {expected}, the table's records are {step} apart: use a model of this "
+            f"step, or {stated}"
+        )
 
 
 def step_length(step: str) -> float:

@@ -20,6 +20,7 @@ from pufferfish.data.columns import (
     kind_of,
     missing,
     native_column,
+    no_time,
     profile_text,
     state_column,
     subject_column,
@@ -95,7 +96,8 @@ class ChainRows:
         if self.table.ordered:
             chosen[ROW] = nw.col(ROW).cast(nw.Int64)
         if options.where is not None:
-            chosen[KEEP] = options.where.keep(self.table.columns(options.where.columns))
+            frame, columns = self.table.filter_columns(options.where.columns)
+            chosen[KEEP] = options.where.keep(columns)
         frame = frame.select(expression.alias(name) for name, expression in chosen.items())
         if options.bins is None:
             return frame
@@ -137,7 +139,7 @@ class ChainRows:
         if options.subject is not None:
             tests.append(count_where(nw.col(SUBJECT).is_null()).alias("no_subject"))
         if time_type is not None:
-            tests.append(count_where(missing(nw.col(TIME), time_type)).alias("no_time"))
+            tests.append(count_where(no_time(nw.col(TIME), time_type)).alias("no_time"))
         counts: dict[str, Any] = frame.select(tests).collect().rows(named=True)[0]
         if not counts["rows"]:
             raise self.no_rows()
@@ -146,13 +148,14 @@ class ChainRows:
         if time_type is None or options.time is None:
             return frame
         if n := int(counts["no_time"]):
-            where = self.places.first(frame.filter(missing(nw.col(TIME), time_type)))
+            where = self.places.first(frame.filter(no_time(nw.col(TIME), time_type)))
             raise DataError(
                 f"column {options.time!r} has no time in {count_rows(n)}{where}: every record has a time; drop these "
                 "rows or leave out time="
             )
         frame = self._timed(frame, options.time, time_type)
-        self._check_units(options.time)
+        if options.max_gap is not None:
+            self._check_units(options.time)
         self._check_order(frame, options.time)
         return frame
 
@@ -186,7 +189,7 @@ class ChainRows:
             )
         if instants:
             self.instants, self.zoned = True, profile.zoned > 0
-            return with_text_instants(frame, TIME)
+            return with_text_instants(frame, TIME, zoned=self.zoned)
         integer = profile.integers == profile.values
         frame = frame.with_columns(text_number(text, integer=integer).alias(TIME))
         return self._exact(frame, name) if integer else self._finite(frame, name)

@@ -30,6 +30,7 @@ __all__ = ["KEEP", "STATE", "SUBJECT", "TIME", "Fold", "Layout", "gap_steps", "k
 SUBJECT, TIME, STATE, KEEP = "__pf_subject", "__pf_time", "__pf_state", "__pf_keep"
 _POSITION, _BEFORE, _APART, _LINKED = "__pf_position", "__pf_before", "__pf_apart", "__pf_linked"
 _GAP, _SEGMENT, _COUNT, _EARLIER = "__pf_gap", "__pf_segment", "__pf_count", "__pf_earlier"
+_LASTED = "__pf_lasted"
 
 Frame = nw.LazyFrame[Any]
 
@@ -44,6 +45,8 @@ class Layout:
         Whether rows belong to subjects.
     order : str
         Column that orders rows: their number in the source, or time.
+    timed : bool
+        Whether rows have a time.
     max_gap : int or float or None
         Longest time between linked rows, in the unit of the time column; None for adjacency by position.
     split : bool
@@ -54,6 +57,7 @@ class Layout:
 
     subject: bool
     order: str
+    timed: bool
     max_gap: int | float | None
     split: bool
     independent: bool
@@ -99,6 +103,8 @@ class Layout:
         frame = frame.with_columns(
             (axis - self._over(axis.shift(1))).alias(_APART), self._over(nw.col(STATE).shift(1)).alias(_BEFORE)
         )
+        if self.timed and by_position:
+            frame = frame.with_columns((nw.col(TIME) - self._over(nw.col(TIME).shift(1))).alias(_LASTED))
         apart = nw.col(_APART)
         linked = ~apart.is_null() & (apart <= (1 if self.max_gap is None else self.max_gap))
         if self.split and not by_position:
@@ -121,11 +127,12 @@ class Layout:
 
     def usual_step(self, linked: Frame) -> int | float | None:
         """Most frequent time between linked rows, the shortest of those that tie; None if no rows are linked."""
-        counted = linked.filter(nw.col(_LINKED)).group_by(_APART).agg(nw.len().alias(_COUNT))
-        first = counted.sort(_COUNT, _APART, descending=[True, False]).head(1).collect()
+        lasted = _LASTED if self.max_gap is None else _APART
+        counted = linked.filter(nw.col(_LINKED)).group_by(lasted).agg(nw.len().alias(_COUNT))
+        first = counted.sort(_COUNT, lasted, descending=[True, False]).head(1).collect()
         if len(first) == 0:
             return None
-        value = first[_APART].to_list()[0]
+        value = first[lasted].to_list()[0]
         return int(value) if float(value).is_integer() else float(value)
 
     def _over(self, window: nw.Expr) -> nw.Expr:

@@ -30,13 +30,14 @@ __all__ = [
     "kind_of",
     "missing",
     "native_column",
+    "no_time",
     "parse_instant",
     "profile_text",
     "state_column",
     "subject_column",
-    "text_column",
-    "text_instant",
     "text_number",
+    "with_text_column",
+    "with_text_instants",
 ]
 
 Kind = Literal["number", "text", "boolean", "instant", "nothing", "other"]
@@ -119,6 +120,11 @@ def missing(column: nw.Expr, dtype: Any) -> nw.Expr:
     return column.is_null() | nan
 
 
+def no_time(column: nw.Expr, dtype: Any) -> nw.Expr:
+    """Whether a time is missing, or is text that says nothing; never null itself."""
+    return clean_text(column) == "" if kind_of(dtype) == "text" else missing(column, dtype)
+
+
 def native_column(name: str, dtype: Any, *, zoned: bool = False) -> Column:
     """Read a column by its type; ``zoned`` for instants in UTC whose type does not say so."""
     column, kind = nw.col(name), kind_of(dtype)
@@ -186,21 +192,29 @@ def profile_text(frame: nw.LazyFrame[Any], names: Sequence[str]) -> dict[str, Te
     return {name: TextProfile(*(next(found) for _ in range(6))) for name in names}
 
 
-def text_column(name: str, profile: TextProfile) -> Column:
-    """Read a text column as what all its values look like."""
-    text = clean_text(nw.col(name))
+def with_text_column(
+    frame: nw.LazyFrame[Any], name: str, profile: TextProfile, parsed: str
+) -> tuple[nw.LazyFrame[Any], Column]:
+    """Read a text column as what all its values look like, into a column ``parsed`` of the frame that is returned.
+
+    In a column of its own, since a filter refers to it several times and an engine would parse it for each of them.
+    """
+    text, value = clean_text(nw.col(name)), nw.col(parsed)
     absent = text == ""
     if profile.values == 0:
-        return Column(name, "nothing", text, absent)
+        return frame.with_columns(text.alias(parsed)), Column(name, "nothing", value, absent)
     if profile.booleans == profile.values:
-        return Column(name, "boolean", text.is_in(["true", "True", "TRUE"]), absent)
+        truth = text.is_in(["true", "True", "TRUE"])
+        return frame.with_columns(truth.alias(parsed)), Column(name, "boolean", value, absent)
     if profile.numbers == profile.values:
         integer = profile.integers == profile.values
-        value = text_number(text, integer=integer)
-        return Column(name, "number", value, absent if integer else absent | value.is_nan())
+        frame = frame.with_columns(text_number(text, integer=integer).alias(parsed))
+        return frame, Column(name, "number", value, absent if integer else absent | value.is_nan())
     if profile.instants == profile.values and profile.zoned in (0, profile.values):
-        return Column(name, "instant", text_instant(text), absent, profile.zoned > 0)
-    return Column(name, "text", nw.col(name).fill_null(""), absent)
+        zoned = profile.zoned > 0
+        frame = with_text_instants(frame.with_columns(text.alias(parsed)), parsed, zoned=zoned)
+        return frame, Column(name, "instant", value, absent, zoned)
+    return frame.with_columns(nw.col(name).fill_null("").alias(parsed)), Column(name, "text", value, absent)
 
 
 def is_absent(value: Any) -> bool:
@@ -236,40 +250,38 @@ def text_number(text: nw.Expr, *, integer: bool) -> nw.Expr:
     return digits.cast(nw.Int64 if integer else nw.Float64)
 
 
-def text_instant(text: nw.Expr) -> nw.Expr:
-    """Microseconds since 1970 of clean ISO text, offsets taken off; digits after the sixth are dropped."""
-    text = _iso_or_epoch(text)
-    return _instant(_full(_local(text)), _offset(text))
+def with_text_instants(frame: nw.LazyFrame[Any], name: str, *, zoned: bool) -> nw.LazyFrame[Any]:
+    """Replace a column of ISO text by microseconds since 1970; digits after the sixth are dropped.
 
-
-def with_text_instants(frame: nw.LazyFrame[Any], name: str) -> nw.LazyFrame[Any]:
-    """Replace a column of ISO text by :func:`text_instant` of it.
-
-    In steps, each a column of its own: engines would evaluate a part once for every place it stands in.
+    Every value is ISO text, with an offset, which is taken off, or without one, as ``zoned`` says; or it is missing or
+    empty, and becomes 0. In steps, each a column of its own: engines would evaluate a part once for every place it
+    stands in.
     """
-    text, local, offset = f"{name}_text", f"{name}_local", f"{name}_offset"
-    own = [text, local, offset]
-    frame = frame.with_columns(_iso_or_epoch(clean_text(nw.col(name))).alias(text))
-    frame = frame.with_columns(_local(nw.col(text)).alias(local), _offset(nw.col(text)).alias(offset))
-    frame = frame.with_columns(_full(nw.col(local)).alias(local))
-    return frame.with_columns(_instant(nw.col(local), nw.col(offset)).alias(name)).drop(own)
+    local, offset = f"{name}_local", f"{name}_offset"
+    text = clean_text(nw.col(name))
+    frame = frame.with_columns(nw.when(text != "").then(text).otherwise(nw.lit("1970-01-01")).alias(local))
+    if not zoned:
+        frame = frame.with_columns(_full(nw.col(local)).alias(local))
+        return frame.with_columns(_instant(nw.col(local)).alias(name)).drop(local)
+    # the default has no offset: nothing is cut from it, and it is 0 minutes east
+    frame = frame.with_columns(_zone(nw.col(local)).alias(offset), _without_zone(nw.col(local)).alias(local))
+    frame = frame.with_columns(_full(nw.col(local)).alias(local), _minutes_east(nw.col(offset)).alias(offset))
+    return frame.with_columns((_instant(nw.col(local)) - nw.col(offset) * 60_000_000).alias(name)).drop(local, offset)
 
 
-def _iso_or_epoch(text: nw.Expr) -> nw.Expr:
-    return nw.when(text.str.contains(ISO)).then(text).otherwise(nw.lit("1970-01-01"))
-
-
-def _offset(text: nw.Expr) -> nw.Expr:
-    """Minutes east of UTC."""
+def _zone(text: nw.Expr) -> nw.Expr:
+    """Offset of ISO text as its first five characters, such as +0530."""
     zone = text.str.replace_all(_NOT_ZONE, "").str.replace_all("[:Z]", "")
-    zone = nw.concat_str(zone, nw.lit("+0000"))
+    return nw.concat_str(zone, nw.lit("+0000"))
+
+
+def _minutes_east(zone: nw.Expr) -> nw.Expr:
     east = nw.when(zone.str.slice(0, 1) == "-").then(nw.lit(-1)).otherwise(nw.lit(1))
     return east * (_integer(zone, 1, 2) * 60 + _integer(zone, 3, 2))
 
 
-def _local(text: nw.Expr) -> nw.Expr:
-    """Text without its offset."""
-    return nw.when(text.str.contains(ZONED)).then(text.str.replace_all(_ZONE + "$", "")).otherwise(text)
+def _without_zone(text: nw.Expr) -> nw.Expr:
+    return text.str.replace_all(_ZONE + "$", "")
 
 
 def _full(local: nw.Expr) -> nw.Expr:
@@ -281,9 +293,9 @@ def _full(local: nw.Expr) -> nw.Expr:
     return nw.concat_str(local, rest)
 
 
-def _instant(full: nw.Expr, offset: nw.Expr) -> nw.Expr:
+def _instant(full: nw.Expr) -> nw.Expr:
     day = _days(_integer(full, 0, 4), _integer(full, 5, 2), _integer(full, 8, 2))
-    minute = (day * 24 + _integer(full, 11, 2)) * 60 + _integer(full, 14, 2) - offset
+    minute = (day * 24 + _integer(full, 11, 2)) * 60 + _integer(full, 14, 2)
     return (minute * 60 + _integer(full, 17, 2)) * 1_000_000 + _integer(full, 20, 6)
 
 

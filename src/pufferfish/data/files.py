@@ -7,9 +7,9 @@ the first rows breaks when row 5,000 holds a word; text is given its meaning lat
 import difflib
 import os
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from pufferfish.data.columns import Column, native_column, profile_text, text_column
+from pufferfish.data.columns import Column, native_column, profile_text, with_text_column
 from pufferfish.errors import DataError, PufferfishError
 from pufferfish.files.reading import shown
 from pufferfish.models.states import state_label
@@ -62,13 +62,30 @@ class Source:
         """Types of the columns."""
         return dict(self.frame.collect_schema())
 
-    def columns(self, names: Sequence[str]) -> dict[str, Column]:
-        """Columns as numbers, text, true/false or instants: by their types, or by all their values if untyped."""
-        if self.untyped:
-            profiles = profile_text(self.frame, names)
-            return {name: text_column(name, profiles[name]) for name in names}
+    def filter_columns(self, names: Sequence[str]) -> tuple[nw.LazyFrame[Any], dict[str, Column]]:
+        """Read columns as numbers, text, true/false or instants: by their types, or by all their values if untyped.
+
+        Only for columns that are public, such as those of a row filter: where the table says no types, what one value
+        is taken for depends on the others.
+
+        Returns
+        -------
+        (narwhals LazyFrame, dict of str to Column)
+            The frame with more columns, which hold the values, and the columns of a filter, which refer to them.
+        """
+        frame, found = self.frame, dict[str, Column]()
+        profiles = profile_text(frame, names) if self.untyped else {}
         schema = self.schema
-        return {name: native_column(name, schema[name], zoned=name in self.zoned) for name in names}
+        for i, name in enumerate(names):
+            parsed = f"__pf_parsed_{i}"
+            if self.untyped:
+                frame, found[name] = with_text_column(frame, name, profiles[name], parsed)
+                continue
+            column = native_column(name, schema[name], zoned=name in self.zoned)
+            if column.kind != "other":
+                frame, column = frame.with_columns(column.value.alias(parsed)), replace(column, value=nw.col(parsed))
+            found[name] = column
+        return frame, found
 
     def nothing(self, where: str | None) -> DataError:
         """Error for a table of which no row is left."""
@@ -105,8 +122,19 @@ def is_path(source: Any) -> bool:
     return isinstance(source, str | os.PathLike)
 
 
-def open_source(source: Any, columns: Needed) -> Source:
+def open_source(source: Any, columns: Needed, public: Collection[str] = ()) -> Source:
     """Open a file or table and select its needed columns.
+
+    Parameters
+    ----------
+    source : path or table
+        What to open.
+    columns : sequence of str, or function
+        The needed columns.
+    public : collection of str
+        Those that hold nothing private, such as times and the columns of a filter. In a pandas column of Python
+        objects, their values together say of what type it is; the values of other columns become labels, each by
+        itself.
 
     Raises
     ------
@@ -118,7 +146,7 @@ def open_source(source: Any, columns: Needed) -> Source:
         with engine_errors(shown(path.name)):
             return _from_file(path, columns)
     with engine_errors(f"{type(source).__module__.partition('.')[0]} {type(source).__name__}"):
-        return _from_table(source, columns)
+        return _from_table(source, columns, public)
 
 
 def _from_file(path: Path, needed: Needed) -> Source:
@@ -151,10 +179,10 @@ def _from_file(path: Path, needed: Needed) -> Source:
     return Source(nw.from_native(_polars(frame, columns)), path.name, ordered=True, untyped=not parquet)
 
 
-def _from_table(table: Any, needed: Needed) -> Source:
+def _from_table(table: Any, needed: Needed, public: Collection[str]) -> Source:
     native: Any = nw.to_native(table, pass_through=True)
     if type(native).__module__.partition(".")[0] == "pandas" and hasattr(native, "columns"):
-        native = _pandas(native, needed)
+        native = _pandas(native, needed, public)
     try:
         held: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(native)
     except TypeError:
@@ -170,6 +198,8 @@ def _from_table(table: Any, needed: Needed) -> Source:
     if isinstance(held, nw.DataFrame):
         rows = held.select(columns)
         if not (kind.is_pandas() or kind.is_modin() or kind.is_cudf()):  # Arrow has no window functions
+            zoned = [name for name in columns if getattr(rows.schema[name], "time_zone", None) is not None]
+            rows = rows.with_columns(nw.col(name).dt.convert_time_zone("UTC") for name in zoned)  # polars lacks +05:30
             lazy = _polars(rows.to_polars().lazy().with_row_index(ROW), columns)
             return Source(nw.from_native(lazy), "Arrow table", ordered=True)
         name = "pandas frame" if kind.is_pandas() else f"{kind.name.lower()} frame"
@@ -200,7 +230,7 @@ def _duckdb(native: Any, frame: nw.LazyFrame[Any], columns: Sequence[str]) -> tu
     return relation, frozenset(zoned)
 
 
-def _pandas(native: Any, needed: Needed) -> Any:
+def _pandas(native: Any, needed: Needed, public: Collection[str]) -> Any:
     """Needed columns of a pandas frame with one type each and missing values that are not NaN."""
     pd: Any = import_module("pandas")
     labels = {str(name): name for name in native.columns}
@@ -211,21 +241,29 @@ def _pandas(native: Any, needed: Needed) -> Any:
             values = column.cat.categories.array
             column = pd.Series(pd.api.extensions.take(values, column.cat.codes.to_numpy(), allow_fill=True))
         if column.dtype == object:
-            column = _object(column)
+            column = _typed(column) if name in public else _labelled(column)
         if str(column.dtype).startswith(("int", "uint")):
             column = column.astype("Int64")
         elif str(column.dtype) == "bool":
             column = column.astype("boolean")
+        elif isinstance(column.dtype, pd.DatetimeTZDtype):
+            column = column.dt.tz_convert("UTC")  # narwhals does not know the names of all time zones
         tidy[name] = column
     return pd.DataFrame(tidy)
 
 
-def _object(column: Any) -> Any:
-    """Give a column of Python objects the type that all of them have, or else their labels."""
+def _labelled(column: Any) -> Any:
+    """Label Python objects, each by itself."""
+    pd: Any = import_module("pandas")
+    if pd.api.types.infer_dtype(column, skipna=True) in {"string", "empty"}:  # the same, and fast
+        return column.astype("string")
+    return column.map(state_label, na_action="ignore").astype("string")
+
+
+def _typed(column: Any) -> Any:
+    """Give a public column of Python objects the type that all of them have, or else their labels."""
     pd: Any = import_module("pandas")
     kind: str = pd.api.types.infer_dtype(column, skipna=True)
-    if kind in {"string", "empty"}:
-        return column.astype("string")
     if kind == "boolean":
         return column.astype("boolean")
     if kind == "integer":
@@ -233,8 +271,9 @@ def _object(column: Any) -> Any:
     if kind in {"floating", "mixed-integer-float", "decimal"}:
         return column.astype("Float64" if kind == "mixed-integer-float" else float)
     if kind in {"datetime", "datetime64", "date"}:
-        return pd.to_datetime(column)
-    return column.map(state_label, na_action="ignore").astype("string")
+        zoned = all(getattr(time, "tzinfo", None) is not None for time in column.dropna())
+        return pd.to_datetime(column, utc=True) if zoned else pd.to_datetime(column)
+    return _labelled(column)
 
 
 def did_you_mean(name: str, present: Sequence[str]) -> str | None:

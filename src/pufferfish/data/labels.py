@@ -1,11 +1,16 @@
 """Name the states: labels of what the table holds, or the model's states, or the bins.
 
-A CSV file says no types, so text that is all numbers, or all true/false, is named as those are: ``1.0`` in a
-file and ``1`` in a model are the same state.
+The label of a cell is a function of that cell and of what is public (the model's states, and whether the table says
+what type its columns are), never of another cell: else one record would change how the others are read, and no noise
+that is calibrated to one record would be enough.
+
+A CSV file says no types, so there ``1.0`` may stand for the state ``1``, and ``True`` for ``true``. Such a cell is the
+state that it spells exactly, or else the state of the same number or truth value.
 """
 
+import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pufferfish.data.chains import Fold
@@ -15,7 +20,8 @@ from pufferfish.models.states import state_label
 
 __all__ = ["count_rows", "label_states", "name_states", "refuse_strangers"]
 
-_PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")  # 007, +7 and 1E5 are codes, and stay text
+_WHOLE = re.compile(r"(-?[0-9]+)(?:\.0+)?")
 _TRUTHS = {"true", "false", "True", "False", "TRUE", "FALSE"}
 
 
@@ -25,30 +31,65 @@ def name_states(fold: Fold, options: Options, *, untyped: bool) -> tuple[str, ..
     Raises
     ------
     DataError
-        If the table holds states that the model lacks.
+        If the table holds states that the model lacks, or says no types, and two states of the model then read alike.
     """
     raw = fold.states
     if options.bins is not None and options.states is not None:
         fold.relabel({state: options.states[int(state)] for state in raw})
         return options.states
-    labels = label_states(raw, options.states or (), untyped=untyped)
+    where = f"column {options.state!r}"
+    labels = label_states(raw, options.states or (), untyped=untyped, where=where, owner="the model")
     fold.relabel(labels)
     if options.states is None:
         return _sorted_labels(set(labels.values()))
-    refuse_strangers(f"column {options.state!r}", fold.totals, options.states, "the model")
+    refuse_strangers(where, fold.totals, options.states, "the model")
     return options.states
 
 
-def label_states(raw: Iterable[Any], known: Collection[str], *, untyped: bool) -> dict[Any, str]:
-    """Label the states that a table holds, given the states that the model knows.
+def label_states(raw: Iterable[Any], known: Sequence[str], *, untyped: bool, where: str, owner: str) -> dict[Any, str]:
+    """Label the states that a table holds, each by itself, given the states that the model knows.
+
+    Parameters
+    ----------
+    raw : iterable
+        What cells hold.
+    known : sequence of str
+        The model's states; none where the table decides which states there are.
+    untyped : bool
+        Whether all cells are text because the file says no types.
+    where, owner : str
+        The column, and whose states they are, in the words of a message.
+
+    Raises
+    ------
+    DataError
+        If the file says no types, and two of the known states read alike there. This depends on no cell.
 
     Examples
     --------
-    >>> label_states(["1.0", "2"], ["1", "2"], untyped=True), label_states(["1.0", "2"], ["1.0", "2"], untyped=True)
-    ({'1.0': '1', '2': '2'}, {'1.0': '1.0', '2': '2'})
+    >>> words = {"where": "column 'x'", "owner": "the model"}
+    >>> label_states(["1.0", "2", "n/a"], ["1", "2"], untyped=True, **words)
+    {'1.0': '1', '2': '2', 'n/a': 'n/a'}
+    >>> label_states(["1.0", "2", "n/a"], ["1.0", "2.0"], untyped=True, **words)
+    {'1.0': '1.0', '2': '2.0', 'n/a': 'n/a'}
     """
-    labels = {state: state_label(state) for state in raw}
-    return _canonical(labels) if untyped and not set(labels.values()) <= set(known) else labels
+    if not untyped:
+        return {state: state_label(state) for state in raw}
+    named: dict[str, str] = {}
+    for state in known:
+        other = named.setdefault(_canonical(state), state)
+        if other != state:
+            raise DataError(
+                f"{where} is text of a CSV file, which says no types, and {owner} has the states {other!r} and "
+                f"{state!r}, which read alike there: rename one of them in both, or give a table with types (Parquet "
+                "or a frame)"
+            )
+    exact = set(known)
+    labels: dict[Any, str] = {}
+    for cell in raw:
+        canonical = _canonical(cell)
+        labels[cell] = cell if cell in exact else named.get(canonical, canonical)
+    return labels
 
 
 def refuse_strangers(where: str, totals: Mapping[str, int], known: Sequence[str], owner: str) -> None:
@@ -81,16 +122,22 @@ def refuse_strangers(where: str, totals: Mapping[str, int], known: Sequence[str]
         )
 
 
-def _canonical(labels: dict[Any, str]) -> dict[Any, str]:
-    """Read labels of text that a file says no type of: numbers and truths as such, if all of them are."""
-    if all(_PLAIN_NUMBER.fullmatch(label) for label in labels.values()):
-        return {
-            state: state_label(int(label) if re.fullmatch(r"-?[0-9]+", label) else float(label))
-            for state, label in labels.items()
-        }
-    if set(labels.values()) <= _TRUTHS:
-        return {state: label.lower() for state, label in labels.items()}
-    return labels
+def _canonical(text: str) -> str:
+    """Return the label that a number or truth value has in a typed column; other text as it is.
+
+    Examples
+    --------
+    >>> [_canonical(text) for text in ("1.0", "-2.50", "TRUE", "007", "1E5", "walking")]
+    ['1', '-2.5', 'true', '007', '1E5', 'walking']
+    """
+    if text in _TRUTHS:
+        return text.lower()
+    if not _NUMBER.fullmatch(text):
+        return text
+    if whole := _WHOLE.fullmatch(text):
+        return "0" if whole[1] == "-0" else whole[1]
+    value = float(text)
+    return state_label(value) if math.isfinite(value) else text
 
 
 def _sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:

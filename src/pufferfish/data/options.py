@@ -38,6 +38,12 @@ class Options:
         roles = (self.subject, self.time, self.state)
         return tuple(dict.fromkeys([name for name in roles if name is not None] + list(filters)))
 
+    @property
+    def public(self) -> tuple[str, ...]:
+        """Columns that are read and hold nothing private, so that all their values together may say what they are."""
+        times = () if self.time is None else (self.time,)
+        return (*times, *(self.where.columns if self.where else ()))
+
 
 def check_options(
     *,
@@ -74,10 +80,6 @@ def check_options(
     check_choice("gaps", gaps, ("unobserved", "independent"))
     if max_gap is not None and time is None:
         raise ParameterError(f"max_gap is {max_gap!r} but there is no time: give time=, the column of times")
-    if step is not None and max_gap is None:
-        raise ParameterError(f"step is {step!r} but there is no max_gap: without it every row is one step")
-    if step is not None and gaps == "independent":
-        raise ParameterError("step is not used with gaps='independent': leave it out")
     longest = None if max_gap is None else parse_duration(max_gap, "max_gap")
     one = None if step is None else parse_duration(step, "step")
     if longest and one and (one.has_unit != longest.has_unit or one.value > longest.value):

@@ -75,7 +75,8 @@ def read_sequences(
         is a chain of its own, which under-protects where states before and after a gap are correlated.
     step : str, timedelta or number, optional
         Time that one step takes, to turn gaps into steps; by default the most frequent time between adjacent
-        records (the shortest of those that tie).
+        records (the shortest of those that tie). Without ``max_gap`` every row is one step, and ``step`` only states
+        how long it takes.
 
     Returns
     -------
@@ -109,7 +110,7 @@ def read_sequences(
         gaps=gaps,
         step=step,
     )
-    table = open_source(source, options.columns)
+    table = open_source(source, options.columns, options.public)
     with engine_errors(table.name):
         return _read(table, options)
 
@@ -118,16 +119,18 @@ def _read(table: Source, options: Options) -> Sequences:
     layout = Layout(
         subject=options.subject is not None,
         order=ROW if table.ordered else TIME,
+        timed=options.time is not None,
         max_gap=None if options.max_gap is None else options.max_gap.value,
         split=options.missing == "split",
         independent=options.gaps == "independent",
     )
     rows = ChainRows(table, options, layout)
     linked = layout.link(rows.frame, filtered=rows.filtered)
-    step = options.step
-    if step is None and options.max_gap is not None and not layout.independent:
-        usual = layout.usual_step(linked)
-        step = None if usual is None else Duration(usual, has_unit=rows.instants)
+    step, usual = options.step, None
+    if step is None and layout.timed:
+        found = layout.usual_step(linked)
+        usual = None if found is None else Duration(found, has_unit=rows.instants)
+        step = usual if options.max_gap is not None and not layout.independent else None
     groups = layout.groups(linked)
     if len(groups) == 0:
         raise rows.no_rows()
@@ -136,7 +139,7 @@ def _read(table: Source, options: Options) -> Sequences:
     fold.add(groups.iter_rows())
     if options.bins is not None and BAD in {int(state) for state in fold.states}:
         raise rows.not_a_number()
-    return _sequences(fold, table, options, step)
+    return _sequences(fold, table, options, step, usual)
 
 
 def _refuse_many_states(state: str, groups: nw.DataFrame[Any]) -> None:
@@ -148,7 +151,7 @@ def _refuse_many_states(state: str, groups: nw.DataFrame[Any]) -> None:
         )
 
 
-def _sequences(fold: Fold, table: Source, options: Options, step: Duration | None) -> Sequences:
+def _sequences(fold: Fold, table: Source, options: Options, step: Duration | None, usual: Duration | None) -> Sequences:
     absent = sum(fold.missing.values())
     if absent and options.missing == "refuse":
         label = min(fold.missing)
@@ -202,4 +205,5 @@ def _sequences(fold: Fold, table: Source, options: Options, step: Duration | Non
         length=lengths,
         subjects=len({label for label, _ in chains}),
         base=base,
+        usual_step=None if usual is None else str(usual),
     )

@@ -89,7 +89,7 @@ def read_rows(
     (('dry', 'wet'), [1, 2])
     """
     options = check_row_options(network, columns, subject, where, missing)
-    table = open_source(source, options.needed)
+    table = open_source(source, options.needed, options.where.columns if options.where else ())
     with engine_errors(table.name):
         return _read(table, options)
 
@@ -138,8 +138,9 @@ def _kept(table: Source, options: RowOptions, cells: Mapping[str, str]) -> Frame
         chosen[ROW] = nw.col(ROW).cast(nw.Int64)
     if options.where is None:
         return table.frame.select(expression.alias(name) for name, expression in chosen.items())
-    chosen[KEEP] = options.where.keep(table.columns(options.where.columns))
-    return table.frame.select(expression.alias(name) for name, expression in chosen.items()).filter(nw.col(KEEP))
+    frame, columns = table.filter_columns(options.where.columns)
+    chosen[KEEP] = options.where.keep(columns)
+    return frame.select(expression.alias(name) for name, expression in chosen.items()).filter(nw.col(KEEP))
 
 
 def _check_subjects(frame: Frame, name: str, places: Places) -> None:
@@ -221,7 +222,7 @@ def _in_order(held: Mapping[Any, int], states: Sequence[str], named: str, *, unt
             "columns="
         )
     totals: dict[str, int] = {}
-    for state, name in label_states(observed, states, untyped=untyped).items():
+    for state, name in label_states(observed, states, untyped=untyped, where=named, owner="the node").items():
         totals[name] = totals.get(name, 0) + observed[state]
     refuse_strangers(named, totals, states, "the node")
     return [totals.get(state, 0) for state in states]

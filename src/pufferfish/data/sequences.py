@@ -7,6 +7,7 @@ reads ``length``, which is published.
 """
 
 from dataclasses import dataclass
+from statistics import median_low
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ from pufferfish.errors import ParameterError
 from pufferfish.models.lengths import ChainLength
 
 __all__ = ["Base", "Sequences"]
+
+MANY_CHAINS, SHORT_CHAIN = 20, 5  # so many chains of a median of so many records look like a wrong column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +39,8 @@ class Base(ReadOnly):
     subject, time : str or None
         Columns of the independent unit and of time.
     max_gap, step : str or None
-        Longest time between adjacent records, and the time one step takes, as text.
+        Longest time between adjacent records, and the time one step takes, as text; None for a step that gaps are not
+        counted in, unless it was given.
     bins : tuple of float or None
         Edges of the bins.
     where : str or None
@@ -101,7 +105,8 @@ class Base(ReadOnly):
             every = f", one every {self.step}" if self.step else ""
             may_have_gaps = self.max_gap or self.where or self.missing == "split"
             between = f"A gap ({gap}) is made of unobserved records of the same chain{every}." if may_have_gaps else ""
-        steps = "Records next to each other follow each other in one step of the chain, however far apart in time."
+        lasting = f" of {self.step}" if self.step else ""
+        steps = f"Records next to each other follow each other in one step{lasting}, however far apart in time."
         if self.max_gap:
             steps = f"Records at most {self.max_gap} apart follow each other in one step of the chain."
         missing = {
@@ -145,6 +150,8 @@ class Sequences(ReadOnly):
         Independent subjects.
     base : Base
         How the table was read.
+    usual_step : str, optional
+        Most frequent time between adjacent records (public); None without times, or where the step was given.
 
     Examples
     --------
@@ -159,6 +166,7 @@ class Sequences(ReadOnly):
     length: tuple[ChainLength, ...]
     subjects: int
     base: Base
+    usual_step: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("states", "length"):
@@ -204,3 +212,23 @@ class Sequences(ReadOnly):
     def assumptions(self) -> tuple[str, ...]:
         """Plain sentences about the data that the promise of a release rests on."""
         return self.base.assumptions
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be wrong with how the table was read, by what is public about it; a release keeps it too."""
+        middle = median_low(self.lengths)
+        if len(self.length) < MANY_CHAINS or middle > SHORT_CHAIN:
+            return ()
+        half = f"half of them with {'one record' if middle == 1 else f'at most {middle} records'}"
+        if self.base.gaps == "independent":
+            return (
+                f"The table is cut at gaps into {len(self.length):,} chains, {half}, which are taken as independent of "
+                f"each other. Check {'max_gap' if self.base.max_gap else 'where'}: if records of different chains "
+                "depend on each other, more leaks than is promised.",
+            )
+        column = "" if self.base.subject is None else f" (column {self.base.subject!r})"
+        return (
+            f"The table has {len(self.length):,} subjects{column}, {half}, and different "
+            "subjects are taken as independent of each other. Check that the column says whose records they are: if "
+            "records of different subjects depend on each other, more leaks than is promised.",
+        )

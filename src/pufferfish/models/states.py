@@ -1,17 +1,20 @@
 """State names: what a table calls its states, as text that survives CSV, Parquet and JSON.
 
 A table may hold states as integers, text, booleans, or (after a missing value crept into a pandas column)
-as floats. Models, queries and releases name states by one canonical label, so that ``1``, ``1.0`` and
+as floats or decimals. Models, queries and releases name states by one canonical label, so that ``1``, ``1.0`` and
 ``"1"`` are the same state wherever they come from.
 """
 
 from collections.abc import Iterable
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
 from pufferfish.errors import ModelError
 
 __all__ = ["state_label", "state_names"]
+
+_MANY_DIGITS = 300  # of a decimal that is left as it is written
 
 
 def state_label(value: Any) -> str:
@@ -21,6 +24,8 @@ def state_label(value: Any) -> str:
     --------
     >>> state_label(1), state_label(1.0), state_label("1"), state_label(True), state_label("walking")
     ('1', '1', '1', 'true', 'walking')
+    >>> state_label(Decimal("1.0")), state_label(Decimal("0.50"))
+    ('1', '0.5')
     """
     if isinstance(value, str):
         return value
@@ -28,6 +33,8 @@ def state_label(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, Integral):
         return str(int(value))
+    if isinstance(value, Decimal) and value.is_finite() and value.adjusted() < _MANY_DIGITS:
+        return str(int(value)) if value == value.to_integral_value() else state_label(float(value))
     if isinstance(value, Real) and float(value).is_integer():
         return str(int(float(value)))
     return str(value)

@@ -133,7 +133,7 @@ def release(
         epsilon=calibration.epsilon,
         delta=calibration.delta,
         promise=promise_of(calibration),
-        warnings=[*warnings, *warnings_of(calibration)],
+        warnings=[*warnings, *_warnings(records, calibration), *warnings_of(calibration)],
         not_promised=not_promised_of(calibration, booked),
         assumptions=[
             f"The distribution of the records is {theta.in_words} ({theta.origin}).",
@@ -169,6 +169,11 @@ def _assumptions(records: PrivateData, calibration: Calibration) -> tuple[str, .
         records.assumptions[0],
         "How many records each of them has is public, and assumed independent of the states.",
     )
+
+
+def _warnings(records: PrivateData, calibration: Calibration) -> tuple[str, ...]:
+    """Return what may be wrong with how a table was read; groups of any other Θ may well be many and small."""
+    return records.warnings if isinstance(records, Sequences) and calibration.theta.of_chains else ()
 
 
 def _data_record(records: PrivateData, calibration: Calibration) -> DataRecord:

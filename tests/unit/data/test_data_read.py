@@ -1,7 +1,7 @@
 """What read_sequences makes of small tables, by hand."""
 
 import random
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from itertools import pairwise
 
@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from pufferfish.data import Base, Sequences, read_sequences
@@ -162,6 +163,34 @@ def test_units_and_zones_of_timestamps(unit, zone):
     late = frame.with_columns(pl.col("t").shift(-1).fill_null(pl.col("t")))
     with pytest.raises(DataError, match=r"repeats 2000-01-01 00:08:00\+00:00" if zone == "UTC" else "repeats"):
         read_sequences(late, "x", time="t")
+
+
+@pytest.mark.parametrize(
+    "zone",
+    ["America/New_York", "America/Argentina/Buenos_Aires", "America/Port-au-Prince", "Etc/GMT+5", "+05:30",
+     timezone(timedelta(hours=1), "A B")],
+)  # fmt: skip
+def test_every_name_of_a_time_zone(zone):
+    utc = pd.Series(pd.date_range("2021-10-31 00:00", periods=4, freq="30min", tz="UTC"))
+    held = pd.DataFrame({"t": utc.dt.tz_convert(zone), "x": list("abba")})
+    tables = [held, held.astype({"t": "category"}), held.astype(object), held.assign(t=held.t.dt.as_unit("s"))]
+    if isinstance(zone, str):
+        arrow = pa.table({"t": pa.array(list(utc), pa.timestamp("us", tz=zone)), "x": list("abba")})
+        tables += [arrow, arrow.to_pandas(types_mapper=pd.ArrowDtype)]
+    for table in tables:
+        data = read_sequences(table, "x", time="t", max_gap="30min", where="t >= '2021-10-31T00:30Z'")
+        assert (data.lengths, data.spans, data.base.step) == ((3,), (3,), "30min")
+
+
+def test_offsets_of_python_times_may_change():
+    """Summer time ends, told by offsets: two clocks in one column of objects."""
+    summer, winter = timezone(timedelta(hours=2)), timezone(timedelta(hours=1))
+    times = [datetime(2021, 10, 31, 2, 30, tzinfo=summer), datetime(2021, 10, 31, 2, 0, tzinfo=winter)]
+    held = pd.DataFrame({"t": pd.Series(times, dtype=object), "x": list("ab")})
+    assert read_sequences(held, "x", time="t", max_gap="30min").spans == (2,)
+    held = pd.DataFrame({"t": pd.Series([times[0], datetime(2021, 10, 31, 3)], dtype=object), "x": list("ab")})
+    with pytest.raises(DataError, match="cannot be read"):
+        read_sequences(held, "x", time="t")
 
 
 def test_python_times_in_pandas():
@@ -366,6 +395,50 @@ def test_base_goes_through_json():
     read_as = {"time": "t", "max_gap": "1", "step": "1", "bins": (0.0, 2.0, 4.0), "where": "awake", "missing": "split"}
     assert data.base == Base(source="polars frame", state="x", **read_as)
     assert msgspec.json.decode(msgspec.json.encode(data.base), type=Base) == data.base
+
+
+def test_many_short_chains_are_told():
+    """By lengths alone: which states there are changes nothing."""
+    frame = minutes(list(range(1296)), ["a", "b"] * 648, who=[i // 3 for i in range(1296)], day=[0] * 1296)
+    for table in (frame, frame.with_columns(x=pl.lit("b"))):
+        (warning,) = read_sequences(table, "x", subject="who").warnings
+        assert "432 subjects (column 'who'), half of them with at most 3 records" in warning
+        assert read_sequences(table, "x", subject="day").warnings == ()
+        assert read_sequences(table, "x").warnings == ()
+    for subjects, records, told in ((19, 2, False), (20, 2, True), (20, 5, True), (200, 6, False)):
+        n = subjects * records
+        frame = minutes(list(range(n)), ["a"] * n, who=[i // records for i in range(n)])
+        assert bool(read_sequences(frame, "x", subject="who").warnings) is told, (subjects, records)
+
+
+def test_many_stretches_between_gaps_are_told():
+    frame = minutes([i + i // 2 * 10 for i in range(80)], ["a", "b"] * 40)
+    (warning,) = read_sequences(frame, "x", time="t", max_gap=1, gaps="independent").warnings
+    assert "cut at gaps into 40 chains, half of them with at most 2 records" in warning
+    assert "Check max_gap" in warning
+    assert read_sequences(frame, "x", time="t", max_gap=1).warnings == ()
+
+
+def test_the_usual_step_is_known_from_times_alone():
+    frame = minutes([0, 5, 10, 60, 65], list("aabba"), keep=[True, True, False, True, True])
+    for options, step, usual in (
+        ({}, None, None),
+        ({"time": "t"}, None, "5"),
+        ({"time": "t", "where": "keep"}, None, "5"),
+        ({"time": "t", "max_gap": 5}, "5", "5"),
+        ({"time": "t", "max_gap": 5, "gaps": "independent"}, None, "5"),
+        ({"time": "t", "max_gap": 5, "gaps": "independent", "step": 2}, "2", None),
+        ({"step": "1min"}, "1min", None),
+        ({"time": "t", "step": "1min"}, "1min", None),
+    ):
+        for table in (frame, frame.to_pandas()):
+            data = read_sequences(table, "x", **options)
+            assert (data.base.step, data.usual_step) == (step, usual), options
+    stated = read_sequences(frame, "x", step="1min")
+    assert stated.spans == (5,)
+    assert "follow each other in one step of 1min, however far apart in time." in " ".join(stated.assumptions)
+    stamps = frame.with_columns(t=pl.from_epoch(pl.col("t") * 60))
+    assert read_sequences(stamps, "x", time="t").usual_step == "5min"
 
 
 def test_assumptions_say_what_was_chosen():

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from pufferfish.data import read_sequences
+from pufferfish.data.files import open_source
 from pufferfish.data.where import parse_where
 from pufferfish.errors import DataError
 
@@ -217,6 +218,38 @@ def test_csv_columns_are_what_all_their_values_are(tmp_path):
 def test_times_of_which_some_have_an_offset_are_text(tmp_path):
     (tmp_path / "t.csv").write_text("x,t\na,2020-01-01T10:00\nb,2020-01-01T10:00Z\na,2020-01-01T10:00\n")
     assert read_sequences(tmp_path / "t.csv", "x", where="t == '2020-01-01T10:00'").records == 2
+
+
+@pytest.mark.parametrize(
+    ("cells", "one", "many"),
+    [
+        (["2003-05-12 08:00", "2003-05-13"], "t >= '2003-05-13'", "'2003-05-01' <= t < '2003-06-01' or t == none"),
+        (["2003-05-12T08:00Z", "2003-05-13T08:00+01:00"], "t > '2003-05-13T00:00Z'", "not t in ['2003-05-12T08:00Z']"),
+        (["1", "2.5"], "t >= 2", "1 <= t < 7 or not t != 3 or t in [1, 2, 3]"),
+    ],
+)
+def test_text_is_parsed_once_per_column(cells, one, many, tmp_path):
+    """The plan of the engine parses a column as often for a filter that names it often as for one that does once."""
+    (tmp_path / "t.csv").write_text("\n".join(["t,x", *(f"{cell},a" for cell in cells * 3)]) + "\n")
+    plans = []
+    for text in (one, many):
+        frame, columns = open_source(tmp_path / "t.csv", ["t", "x"]).filter_columns(["t"])
+        plan = frame.filter(parse_where(text, ["x"], "state column").keep(columns)).to_native().explain(optimized=False)
+        plans.append([plan.count(part) for part in ("str.slice", "str.contains", "str.replace", "strict_cast")])
+        assert read_sequences(tmp_path / "t.csv", "x", where=text).records > 0
+    assert plans[0] == plans[1]
+    assert sum(plans[0]) < 50
+
+
+def test_times_without_a_date_in_them_are_refused(tmp_path):
+    (tmp_path / "t.csv").write_text("t,x\n  ,a\n2020-01-01,b\n2020-01-02,a\n")
+    frame = pl.DataFrame({"t": ["", "2020-01-01", "2020-01-02"], "x": list("aba")})
+    for table in (frame, frame.to_pandas(), tmp_path / "t.csv"):
+        with pytest.raises(DataError, match=r"column 't' has no time in 1 row \(first: row 1\)"):
+            read_sequences(table, "x", time="t")
+    kept = read_sequences(tmp_path / "t.csv", "x", where="t >= '2020-01-01'")
+    assert kept.records == 2
+    assert read_sequences(tmp_path / "t.csv", "x", time="t", max_gap="1d", where="t != none").records == 2
 
 
 def col(name):
