@@ -222,7 +222,7 @@ class Layout:
             for term in inner:
                 self._add(INNER, term, self._map(bucket, scope, term.scope))
             return True
-        scope = tuple(sorted({*scope, *about}))
+        alone, scope = scope, tuple(sorted({*scope, *about}))
         columns = self._states.count(bucket, scope)
         if columns > MOST_COLUMNS:
             return False
@@ -239,7 +239,7 @@ class Layout:
         for term in inner:
             self._add(INNER, term, self._map(bucket, scope, term.scope))
         kernels = [self._one_out(bucket, before, after, all_pairs) for before, after in pairwise(order)]
-        self._large.append(Large(len(self._outs), columns, kernels, self._cap(bucket, about, scope, rows, columns)))
+        self._large.append(Large(len(self._outs), columns, kernels, self._cap(bucket, about, alone, rows)))
         return True
 
     def _order(self, bucket: int, scope: Scope, about: Scope) -> list[Scope]:
@@ -264,10 +264,11 @@ class Layout:
             near = np.stack([np.searchsorted(np.sort(groups), np.arange(r + 1)) for groups in around])
         return starts, columns, upper, lower, near, fibres
 
-    def _cap(self, bucket: int, about: Scope, scope: Scope, rows: int, columns: int) -> Matrix:
-        if float(rows) ** 2 * columns > MOST_RATIOS:
+    def _cap(self, bucket: int, about: Scope, scope: Scope, rows: int) -> Matrix:
+        """Bound Φ whatever the losses are: the max-divergence of P(scope | about), where no term is on both."""
+        if set(about) & set(scope) or float(rows) ** 2 * self._states.count(bucket, scope) > MOST_RATIOS:
             return np.full((rows, rows), np.inf)
-        logs, error = self._states.law(bucket, about, tuple(v for v in scope if v not in about))
+        logs, error = self._states.law(bucket, about, scope)
         upper, lower = bounds_of(logs.ravel(), np.array([error]), np.zeros(1, dtype=np.int64))
         return without_flows(Kernel(upper.reshape(logs.shape), lower.reshape(logs.shape), np.ones(rows, dtype=np.bool_)))
 
