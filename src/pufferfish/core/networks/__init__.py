@@ -1,0 +1,1 @@
+"""Algebra of Bayesian networks: junction trees and the laws of their clusters."""

@@ -1,0 +1,212 @@
+r"""Junction trees: the records of a Bayesian network in clusters, and the clusters in a tree.
+
+Marry the parents of every node and drop directions: the moral graph. Eliminate its nodes one after the other, joining
+the neighbours of each as it goes; a node v and its neighbours S_v at that moment are a **bucket**. The parent of the
+bucket of v is the bucket of the first node of S_v to be eliminated. Buckets hold every table's nodes, and those that
+hold a given node are connected (running intersection), so given what two neighbouring buckets share, the **separator**,
+the two sides of the edge between them are independent.
+
+The order decides how large buckets are. The next node is the one whose elimination adds the fewest edges, an edge
+counted by the states that it joins (min-fill by weight). Among nodes that add none the one that comes last is taken,
+children before their parents: then what its bucket holds is its own table, which sums to 1 and need not be multiplied.
+
+:class:`ClusterTree` adds the separators themselves as clusters, so that messages to a separator are made once for all
+that hangs on it. A separator on which m buckets hang is a path of m copies: then no cluster that has many neighbours
+sums over all of them but one, and the number of sums grows like m rather than m².
+
+References: Koller, Friedman, *Probabilistic Graphical Models*, Chapters 9 and 10; Lauritzen, *Graphical Models*.
+"""
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+__all__ = ["Bucket", "ClusterTree", "buckets_of", "cluster_tree"]
+
+Scope = tuple[int, ...]
+
+_MANY = 32
+"""Neighbours from which on a node's price is not kept up to date."""
+
+
+class Bucket(NamedTuple):
+    """A node with its neighbours at the moment of its elimination.
+
+    Parameters
+    ----------
+    node : int
+        The node that is eliminated.
+    scope : tuple of int
+        The node and its neighbours, ascending.
+    separator : tuple of int
+        The neighbours, ascending: what the bucket shares with its parent.
+    parent : int
+        Place of the parent in the list of buckets; −1 where nothing is left of the component.
+    """
+
+    node: int
+    scope: Scope
+    separator: Scope
+    parent: int
+
+
+def buckets_of(scopes: Sequence[Scope], sizes: Sequence[int]) -> list[Bucket]:
+    """Eliminate all nodes and return their buckets; parents come after their children.
+
+    Parameters
+    ----------
+    scopes : sequence of tuples of int
+        Sets of nodes that some bucket has to hold: every node with its parents, the node itself last.
+    sizes : sequence of int
+        Number of states of every node.
+
+    Examples
+    --------
+    >>> [bucket.scope for bucket in buckets_of([(0,), (0, 1), (1, 2)], [2, 2, 2])]
+    [(1, 2), (0, 1), (0,)]
+    """
+    near: dict[int, set[int]] = {}
+    for scope in scopes:
+        for node in scope:
+            near.setdefault(node, set()).update(scope)
+    for node, others in near.items():
+        others.discard(node)
+    weights = [math.log(max(size, 1)) for size in sizes]
+
+    rank = _ranks(scopes)
+
+    def price(node: int) -> tuple[float, float]:
+        """Weight of the edges that are added; then the bucket's size, or the node's place where none are added."""
+        others = near[node]
+        added = 0.0
+        for one in others:
+            for other in others - near[one]:
+                added += weights[one] * weights[other] if other < one else 0.0
+        return added, sum(weights[other] for other in others) + weights[node] if added else -rank[node]
+
+    prices: dict[int, tuple[float, float]] = {}
+    queue: list[tuple[float, float, int]] = []
+    stale: set[int] = set()  # many neighbours: the price is asked for again only when the node's turn comes
+
+    def ask(node: int) -> None:
+        prices[node] = price(node) if len(near[node]) <= _MANY or node in prices else (math.inf, 0.0)
+        heapq.heappush(queue, (*prices[node], node))
+
+    for node in sorted(near):
+        ask(node)
+        if prices[node][0] == math.inf:
+            stale.add(node)
+    order: dict[int, int] = {}
+    separators: list[tuple[int, Scope]] = []
+    while queue:
+        *paid, node = heapq.heappop(queue)
+        if node in order or prices[node] != tuple(paid):
+            continue
+        if node in stale:
+            stale.discard(node)
+            ask(node)
+            continue
+        others = near.pop(node)
+        order[node] = len(order)
+        separators.append((node, tuple(sorted(others))))
+        changed = set(others)
+        for one in others:
+            near[one].discard(node)
+            if not others <= near[one] | {one}:
+                near[one] |= others - {one}
+                changed |= near[one]
+        for one in changed:
+            if len(near[one]) > _MANY:
+                stale.add(one)
+            else:
+                ask(one)
+    return [
+        Bucket(node, tuple(sorted((node, *others))), others, min((order[v] for v in others), default=-1))
+        for node, others in separators
+    ]
+
+
+def _ranks(scopes: Sequence[Scope]) -> dict[int, int]:
+    """Return a place for every node, after those of its parents."""
+    children: dict[int, list[int]] = {}
+    missing: dict[int, int] = {}
+    for *parents, node in scopes:
+        missing[node] = len(parents)
+        for parent in parents:
+            children.setdefault(parent, []).append(node)
+    order = [node for node, count in missing.items() if not count]
+    for node in order:
+        for child in children.get(node, ()):
+            missing[child] -= 1
+            if not missing[child]:
+                order.append(child)
+    return {node: place for place, node in enumerate(order)}
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterTree:
+    """Clusters in a forest: the largest buckets, and between them their separators.
+
+    Parameters
+    ----------
+    scopes : tuple of tuple of int
+        Nodes of every cluster, ascending.
+    parents : tuple of int
+        Parent of every cluster, which comes before it; −1 for a root.
+    buckets : tuple of int
+        For every cluster a bucket that holds its nodes.
+    separates : tuple of bool
+        Which clusters are separators.
+    """
+
+    scopes: tuple[Scope, ...]
+    parents: tuple[int, ...]
+    buckets: tuple[int, ...]
+    separates: tuple[bool, ...]
+
+
+def cluster_tree(buckets: Sequence[Bucket]) -> ClusterTree:
+    """Join buckets by their separators, as paths of copies where several buckets hang on one.
+
+    A bucket whose nodes are the separator of one below it is a part of that one, which takes its place.
+
+    Examples
+    --------
+    >>> star = cluster_tree(buckets_of([(0,), (0, 1), (0, 2), (0, 3)], [2, 2, 2, 2]))
+    >>> star.scopes
+    ((0, 1), (0,), (0, 3), (0,), (0, 2))
+    """
+    separators = [bucket.separator for bucket in buckets]
+    below: list[list[int]] = [[] for _ in buckets]
+    roots: list[int] = []
+    for place, bucket in enumerate(buckets):
+        stands = next((child for child in below[place] if separators[child] == bucket.scope), place)
+        if stands != place:
+            below[stands] += [child for child in below[place] if child != stands]
+            separators[stands] = bucket.separator
+        (roots if bucket.parent < 0 else below[bucket.parent]).append(stands)
+    scopes: list[Scope] = []
+    parents: list[int] = []
+    origins: list[int] = []
+    separates: list[bool] = []
+
+    def add(scope: Scope, parent: int, bucket: int, separator: bool) -> int:
+        scopes.append(scope)
+        parents.append(parent)
+        origins.append(bucket)
+        separates.append(separator)
+        return len(scopes) - 1
+
+    # a bucket is laid out below its parent's separator; those below it wait on the list
+    waiting = [(place, -1) for place in roots]
+    while waiting:
+        place, parent = waiting.pop()
+        cluster = add(buckets[place].scope, parent, place, False)
+        last: dict[Scope, int] = {}
+        for child in below[place]:
+            separator = separators[child]
+            last[separator] = add(separator, last.get(separator, cluster), place, True)
+            waiting.append((child, last[separator]))
+    return ClusterTree(tuple(scopes), tuple(parents), tuple(origins), tuple(separates))
