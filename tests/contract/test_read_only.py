@@ -60,7 +60,7 @@ THINGS: dict[str, Any] = {
     "RecordIs": pf.RecordIs("u", ["a"]),
     "CountIs": pf.CountIs("a", 1),
     "Fact": pf.Fact("x", lambda row: True),
-    "Model": pf.Model(theta=pf.MarkovChain(STEP, states=["<1", ">=1"]), bins=[1]),  # type: ignore[arg-type]
+    "Model": pf.Model(theta=pf.MarkovChain(STEP, states=["<1", ">=1"]), bins=[0, 1, 2]),  # type: ignore[arg-type]
     "Count": pf.Count("a"),
     "Frequency": pf.Frequency("a"),
     "Histogram": pf.Histogram(),
