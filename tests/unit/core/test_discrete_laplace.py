@@ -104,9 +104,9 @@ def test_accuracy_is_never_too_small_at_any_scale() -> None:
                     t = accuracy(b, alpha, together=together)
                     each = 1 - ((1 - Decimal(alpha)).ln() / together).exp()
                     over = 2 / (1 + (-1 / scale).exp()) / each
-                    assert over * (-(t + 1) / scale).exp() <= 1 + Decimal(1e-12), (b, alpha, together)
+                    assert over * (-(t + 1) / scale).exp() <= 1 + Decimal("1e-12"), (b, alpha, together)
                     less = t - 2 - int(1e-13 * (t + b)) if b >= 2.0**33 else t - 1
-                    assert less < 0 or over * (-(less + 1) / scale).exp() > 1 - Decimal(1e-9), (b, alpha, together)
+                    assert less < 0 or over * (-(less + 1) / scale).exp() > 1 - Decimal("1e-9"), (b, alpha, together)
     assert accuracy(1e-320, 1e-300) == 0
 
 
