@@ -104,7 +104,7 @@ def test_a_release_reads_back_as_it_was(sequences_of: Make, two_states: pf.Marko
         (lambda d: d.update(epsilon=-1.0), "epsilon is positive"),
         (lambda d: d["noise"].update(scale=0.0), "scale and unit are positive"),
         (lambda d: d["mechanism"].update(leakage=1.5), "leakage is at most epsilon"),
-        (lambda d: d["theta"].update(chains=[]), "theta has a member"),
+        (lambda d: d["theta"].update(chains=[]), "theta is empty"),
     ],
 )
 def test_a_changed_release_is_refused(
