@@ -11,7 +11,7 @@ import numpy as np
 
 from pufferfish.calibration import Witness
 from pufferfish.mechanisms.base import InfluenceBound
-from pufferfish.mechanisms.losses import Losses
+from pufferfish.mechanisms.losses import Losses, decisive
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
@@ -70,7 +70,7 @@ class EntryDP(InfluenceBound):
         return None
 
     def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
-        worst = max(losses, key=lambda chain: float(np.max(chain.largest)))
+        worst = max(decisive(losses), key=lambda chain: float(np.max(chain.largest)))
         if self.theta.chains and not any(_has_secret(chain) for chain in self.theta.chains):
             return 0.0, None
         witness = Witness(
