@@ -94,7 +94,7 @@ class _Pairs:
     kernel: Kernel
     x: NDArray[np.int64]
     x_: NDArray[np.int64]
-    reached: tuple[NDArray[np.intp], NDArray[np.intp]]
+    reached: tuple[NDArray[np.intp], ...]
     always: NDArray[np.float64]
 
     @classmethod

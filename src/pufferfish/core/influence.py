@@ -119,7 +119,9 @@ class ChainInfluence:
             return np.zeros((self._k, self._k))
         if b not in self._right:
             near = self._settled_before(b, self.right)
-            self._right[b] = near if near is not None else max_log_ratio(self._powers.log(b)) + 2 * self._powers.log_error(b)
+            if near is None:
+                near = max_log_ratio(self._powers.log(b)) + 2 * self._powers.log_error(b)
+            self._right[b] = near
         return self._right[b]
 
     def left(self, group: NodeGroup, a: int) -> Vector:
@@ -135,13 +137,12 @@ class ChainInfluence:
         """Return max over y in ``support`` of log P^a(y,x)/P^a(y,x'), for all pairs; shape (k, k)."""
         key = (a, support.tobytes())
         if key not in self._reach_back:
-            # no longer path leaves these states: then, as on the right, what is told never grows with the distance
+            # no path leaves all states: then, as on the right, what is told never grows with the distance
             near = self._settled_before(a, lambda d: self._backward(d, support)) if support.all() else None
-            if near is not None:
-                self._reach_back[key] = near
-                return near
-            logs = self._powers.log(a)[support]
-            self._reach_back[key] = max_log_ratio(np.ascontiguousarray(logs.T)) + 2 * self._powers.log_error(a)
+            if near is None:
+                logs = self._powers.log(a)[support]
+                near = max_log_ratio(np.ascontiguousarray(logs.T)) + 2 * self._powers.log_error(a)
+            self._reach_back[key] = near
         return self._reach_back[key]
 
     def _settled_before(self, distance: int, part: Callable[[int], Matrix]) -> Matrix | None:
