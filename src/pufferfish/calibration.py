@@ -22,6 +22,9 @@ from pufferfish.queries import BoundQuery, LinearQuery, Query
 
 __all__ = ["Calibration", "Witness"]
 
+_MOST_TILTED = 8e6
+"""Outputs times states squared (200 states of a histogram) up to which a lower bound is looked for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witness(ReadOnly):
@@ -225,8 +228,9 @@ class Calibration(ReadOnly):
 
         Found by sign tilts (docs/propagation.md, "How near the least possible"); ``scale / lower_bound`` says how much
         noise any other calibration of Laplace noise could save at most. 0 where no such scale was found, and where
-        secrets are given: it is for any two values of any record. With unobserved records it holds for a chain whose
-        observed records follow each other.
+        secrets are given: it is for any two values of any record; and for
+        histograms of more than 200 states. With unobserved records it holds for a chain whose observed records follow
+        each other.
         """
         linear = self.linear
         theta = self.theta
@@ -238,6 +242,7 @@ class Calibration(ReadOnly):
             or self.bound.secrets is not None
             or not isinstance(linear, LinearQuery)
             or linear.factors is not None
+            or linear.weights.size * linear.weights.shape[1] > _MOST_TILTED
         ):
             return 0.0
         records = max(chain.records for chain in self.length)

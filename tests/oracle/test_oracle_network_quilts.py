@@ -208,3 +208,19 @@ def test_sums_of_losses_are_never_rounded_down() -> None:
                 nodes = rng.permutation(count)[: rng.integers(1, count + 1)].tolist()
                 exact = sum(Fraction(float(losses[j])) for j in nodes)
                 assert exact <= Fraction(weights(set_of(nodes))) <= exact * (1 + Fraction(1, 10**12))
+
+
+def test_all_nodes_together_have_a_limit_too() -> None:
+    """The first nodes have most looks; those that are left have a few, and their quilts are sound."""
+    fewer = 0
+    for network in SEVEN:
+        losses = losses_of(network, "unlike")
+        free = search_of(network, losses, "score 4", 1000)
+        limited = QuiltSearch(inference_of(network), NodeWeights(np.array(losses)), OBJECTIVES["score 4"], 1000, 20)
+        for node in range(network.size):
+            if (pairs := network.secrets(node)).any():
+                best, found = free.best(node, pairs), limited.best(node, pairs)
+                assert found.value >= best.value
+                assert found.value == free.judged(node, found.quilt, pairs).value
+        fewer += limited.looked < free.looked
+    assert fewer

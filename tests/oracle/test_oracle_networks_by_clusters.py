@@ -28,7 +28,9 @@ NETWORKS = [
 
 
 def propagation(network: Network) -> ClusterPropagation:
-    tables = [((*above, node), table) for node, (above, table) in enumerate(zip(network.parents, network.tables, strict=True))]
+    tables = [
+        ((*above, node), table) for node, (above, table) in enumerate(zip(network.parents, network.tables, strict=True))
+    ]
     return ClusterPropagation(tables, network.sizes)
 
 
@@ -42,7 +44,9 @@ def attacked(network: Network, losses: list[Array], secrets: Any = None, tries: 
     """The most that any of many densities leaks: all or some products of tilts, and random ones."""
     rng = np.random.default_rng(network.size)
     closed = [shortest_paths(loss) for loss in losses]
-    tilts = [[logs for x in range(len(d)) for logs in (d[:, x], -d[x, :])] if d.any() else [np.zeros(len(d))] for d in closed]
+    tilts = [
+        [logs for x in range(len(d)) for logs in (d[:, x], -d[x, :])] if d.any() else [np.zeros(len(d))] for d in closed
+    ]
     every = list(itertools.product(*tilts)) if math.prod(map(len, tilts)) <= 4 * tries else []
     some = every or [[options[rng.integers(len(options))] for options in tilts] for _ in range(tries)]
     worst = 0.0

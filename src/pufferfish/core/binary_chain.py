@@ -77,6 +77,7 @@ def quilted(
     epsilon: float,
     floor: float,
     longest: int | None = None,
+    node: int | None = None,
 ) -> tuple[Vector, Boxes]:
     """Bound Markov quilts over boxes.
 
@@ -94,6 +95,8 @@ def quilted(
         As for :func:`propagated`.
     longest : int, optional
         Quilts have at most so many nearby records; the trivial one any.
+    node : int, optional
+        The one record, 1-based, that is searched; by default all.
 
     Returns
     -------
@@ -104,6 +107,8 @@ def quilted(
     same = losses.size == 1
     alone = min(length, _ALONE) if same else length
     nodes = [(i, i) for i in range(1, alone + 1)] + ([(alone + 1, length)] if length > alone else [])
+    if node is not None:
+        nodes = [(node, node)]
     sums = np.empty(0) if same else np.concatenate([[0.0], np.cumsum(losses)])
     each = float(losses[0]) if same else 2 * rounding.UNIT * length * float(sums[-1])
     _compiled().search(

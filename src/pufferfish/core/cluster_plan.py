@@ -28,7 +28,7 @@ MOST_COLUMNS = 5_000
 MOST_WHOLE = 4e6
 """Pairs of a separator's configurations times columns for which Φ is searched at once: memory."""
 
-WHOLE=1e-9
+WHOLE = 1e-9
 MOST_RATIOS = 3e8
 """Numbers that are compared for a max-divergence."""
 
@@ -229,7 +229,9 @@ class Layout:
         order = self._order(bucket, scope, about)
         counts = [self._states.count(bucket, left) for left in order]
         all_pairs = sum(_single(before, after) for before, after in pairwise(counts)) <= self._most
-        seconds = sum(_single(before, after) if all_pairs else _near(before, after) for before, after in pairwise(counts))
+        seconds = sum(
+            _single(before, after) if all_pairs else _near(before, after) for before, after in pairwise(counts)
+        )
         if not all_pairs and seconds > self._most:
             return False
         self._seconds += seconds
@@ -270,7 +272,9 @@ class Layout:
             return np.full((rows, rows), np.inf)
         logs, error = self._states.law(bucket, about, scope)
         upper, lower = bounds_of(logs.ravel(), np.array([error]), np.zeros(1, dtype=np.int64))
-        return without_flows(Kernel(upper.reshape(logs.shape), lower.reshape(logs.shape), np.ones(rows, dtype=np.bool_)))
+        return without_flows(
+            Kernel(upper.reshape(logs.shape), lower.reshape(logs.shape), np.ones(rows, dtype=np.bool_))
+        )
 
     def _map(self, bucket: int, scope: Scope, part: Scope) -> int:
         """Return where the map from configurations of a scope to those of a part begins."""

@@ -46,7 +46,6 @@ from numpy.typing import NDArray
 
 from pufferfish.core import cluster_loops
 from pufferfish.core.cluster_plan import Layout, Term
-from pufferfish.core.cone import close
 from pufferfish.core.cone_guess import on_path, passed_on, path_ratio, stars, taken_in
 from pufferfish.core.cone_loops import phi, prove
 from pufferfish.core.cone_search import climb
@@ -400,7 +399,18 @@ class _Loops(NamedTuple):
 
 _PLAIN = _Loops(cluster_loops.gathered, cluster_loops.sweep, cluster_loops.eliminate, cluster_loops.worst_of)
 
-_CALLED = (climb, passed_on, taken_in, path_ratio, on_path, stars, prove, phi, cluster_loops.gathered, cluster_loops.one_pair)
+_CALLED = (
+    climb,
+    passed_on,
+    taken_in,
+    path_ratio,
+    on_path,
+    stars,
+    prove,
+    phi,
+    cluster_loops.gathered,
+    cluster_loops.one_pair,
+)
 
 
 @cache

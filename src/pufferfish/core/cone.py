@@ -87,11 +87,30 @@ class _Trees:
     shares: Matrix
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pairs:
+    """What does not depend on A: the pairs of rows of a kernel, the states they reach, and ratios for every A."""
+
+    kernel: Kernel
+    x: NDArray[np.int64]
+    x_: NDArray[np.int64]
+    reached: tuple[NDArray[np.intp], ...]
+    always: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, kernel: Kernel) -> "_Pairs":
+        x, x_ = np.nonzero(kernel.rows[:, None] & kernel.rows[None, :] & ~np.eye(kernel.rows.size, dtype=np.bool_))
+        reached = np.flatnonzero(np.any(kernel.upper[kernel.rows] > 0, axis=0))
+        always = without_flows(kernel)[x, x_] if x.size else np.zeros(0)
+        return cls(kernel, x, x_, np.ix_(reached, reached), always)
+
+
 class LogRatios:
     """Φ of kernels that change little from call to call: the search goes on from where it was."""
 
     def __init__(self) -> None:
         self._trees: _Trees | None = None
+        self._pairs: _Pairs | None = None
         self._work = 0
 
     def __call__(self, kernel: Kernel, a: Matrix) -> Matrix:
@@ -100,15 +119,17 @@ class LogRatios:
         +∞ for pairs of states of which one cannot occur, 0 on the diagonal.
         """
         k = a.shape[0]
-        x, x_ = np.nonzero(kernel.rows[:, None] & kernel.rows[None, :] & ~np.eye(k, dtype=np.bool_))
+        if self._pairs is None or self._pairs.kernel is not kernel:
+            self._pairs = _Pairs.of(kernel)
+        x, x_ = self._pairs.x, self._pairs.x_
         bounds: Matrix = np.full((k, k), np.inf)
         np.fill_diagonal(bounds, 0.0)
         if x.size:
-            reached = np.any(kernel.upper[kernel.rows] > 0, axis=0)
-            most = up(float(np.max(a[np.ix_(reached, reached)])) + UNIT * (k + 4))  # rows sum to 1 up to rounding
-            bounds[x, x_] = np.minimum(without_flows(kernel)[x, x_], most)
+            most = up(float(np.max(a[self._pairs.reached])) + UNIT * (k + 4))  # rows sum to 1 up to rounding
+            found = np.minimum(self._pairs.always, most)
             if most <= SEARCHED:
-                bounds[x, x_] = np.minimum(bounds[x, x_], self.of_pairs(kernel, a, x, x_))
+                found = np.minimum(found, self.of_pairs(kernel, a, x, x_))
+            bounds[x, x_] = found
         return bounds
 
     def of_pairs(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -1,11 +1,13 @@
 """Max-divergence: the largest log ratio of two laws."""
 
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pufferfish.core.loop import compiled
 from pufferfish.core.numbers import real_array
 from pufferfish.core.rounding import UNIT, log_up, up
 from pufferfish.errors import ModelError
@@ -13,8 +15,11 @@ from pufferfish.errors import ModelError
 __all__ = ["max_divergence", "max_log_ratio"]
 
 
-_ROWS = 64
-"""Rows compared at a time: keeps the (rows, k, m) differences in tens of megabytes."""
+_AT_ONCE = 2**22
+"""Differences held at a time, some 32 megabytes."""
+
+_MANY = 10**8
+"""Differences from which on compiled loops pay for being loaded."""
 
 
 def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
@@ -96,12 +101,38 @@ def max_log_ratio(log_rows: NDArray[np.float64]) -> NDArray[np.float64]:
     ratios = np.empty((k, k))
     if np.any(np.isnan(log_rows)):  # not a logarithm: fail closed
         return np.full((k, k), np.inf)
+    if k * log_rows.size >= _MANY:
+        _compiled_ratios()(np.ascontiguousarray(log_rows), np.ascontiguousarray(log_rows.T), ratios)
+        return ratios
     finite = bool(np.all(np.isfinite(log_rows)))
-    for first in range(0, k, _ROWS):
-        block = log_rows[first : first + _ROWS, None, :]
+    rows = max(1, _AT_ONCE // max(log_rows.size, 1))
+    for first in range(0, k, rows):
+        block = log_rows[first : first + rows, None, :]
         with np.errstate(invalid="ignore"):
             differences = block - log_rows[None, :, :]
         if not finite:
             differences[np.isnan(differences)] = -np.inf  # 0/0: the column is outside the support of both
-        np.max(differences, axis=2, out=ratios[first : first + _ROWS])
+        np.max(differences, axis=2, out=ratios[first : first + rows])
     return ratios
+
+
+@cache
+def _compiled_ratios() -> Any:
+    return compiled([_log_ratios])[0]
+
+
+def _log_ratios(rows: Any, columns: Any, ratios: Any) -> None:
+    """Fill in the largest log ratios, one row at a time; ``columns`` is the transpose of ``rows``.
+
+    The innermost loop runs over rows, so that it is one instruction for several of them. Comparing with NaN (−∞ less
+    −∞, a column outside the support of both) is false, which leaves it out.
+    """
+    for x in range(rows.shape[0]):
+        best = ratios[x]
+        best[:] = -np.inf
+        for y in range(rows.shape[1]):
+            here, column = rows[x, y], columns[y]
+            for other in range(rows.shape[0]):
+                difference = here - column[other]
+                if difference > best[other]:
+                    best[other] = difference

@@ -23,7 +23,7 @@ position, with the largest prior of the block: a chain that settles slowly or ne
 All numbers are rounded up by their certified error.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,6 +53,9 @@ SINGLE_NODES = 4096
 SETTLED = 1e-10
 """Marginals have settled once every later prior is within this of the stationary one, plus rounding; the excess
 and the rounding are added to the prior, so the bound holds whatever this number."""
+
+NOTHING = 1e-10
+"""Nats by which a part may still fall and count as settled."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +118,10 @@ class ChainInfluence:
         if self._independent:
             return np.zeros((self._k, self._k))
         if b not in self._right:
-            self._right[b] = max_log_ratio(self._powers.log(b)) + 2 * self._powers.log_error(b)
+            near = self._settled_before(b, self.right)
+            if near is None:
+                near = max_log_ratio(self._powers.log(b)) + 2 * self._powers.log_error(b)
+            self._right[b] = near
         return self._right[b]
 
     def left(self, group: NodeGroup, a: int) -> Vector:
@@ -131,9 +137,28 @@ class ChainInfluence:
         """Return max over y in ``support`` of log P^a(y,x)/P^a(y,x'), for all pairs; shape (k, k)."""
         key = (a, support.tobytes())
         if key not in self._reach_back:
-            logs = self._powers.log(a)[support]
-            self._reach_back[key] = max_log_ratio(np.ascontiguousarray(logs.T)) + 2 * self._powers.log_error(a)
+            # no path leaves all states: then, as on the right, what is told never grows with the distance
+            near = self._settled_before(a, lambda d: self._backward(d, support)) if support.all() else None
+            if near is None:
+                logs = self._powers.log(a)[support]
+                near = max_log_ratio(np.ascontiguousarray(logs.T)) + 2 * self._powers.log_error(a)
+            self._reach_back[key] = near
         return self._reach_back[key]
+
+    def _settled_before(self, distance: int, part: Callable[[int], Matrix]) -> Matrix | None:
+        """Return the part at a shorter distance that has settled: no distance beyond it tells more, or much less.
+
+        A part never grows, and is at least what the other order of the pair has with a minus sign. Only powers of two
+        are asked, so that what is proved does not depend on what was asked before. A chain of many states that mixes
+        fast then costs a few powers of its matrix, however long it is.
+        """
+        near = 1
+        while near < distance:
+            found = part(near)
+            if np.max(found + found.T) <= NOTHING:
+                return found
+            near *= 2
+        return None
 
     def groups(self, length: int) -> Iterator[NodeGroup]:
         """Yield the groups of nodes of a chain of ``length`` records, first to last."""

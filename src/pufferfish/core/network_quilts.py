@@ -30,7 +30,7 @@ it may be out of reach where that of the node itself is not, so both are looked 
 """
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +51,9 @@ _MOST_TOGETHER = 24
 
 _WAITING = 32
 """For every quilt that may be looked at, how many may be waiting."""
+
+_FEWEST = 4
+"""Quilts that are looked at for a node in any case."""
 
 _SPHERES = 64
 """Distances up to which all nodes around one are absorbed together, to begin with."""
@@ -129,15 +132,28 @@ class QuiltSearch:
         What quilts are judged by.
     most : int or None
         Quilts to look at for each node; None for all that can matter.
+    in_all : int, optional
+        Quilts to look at for all nodes together, after which each further node has :data:`_FEWEST`; by default any
+        number. Nodes that come first have most, so ask for the worst ones first.
     """
 
-    def __init__(self, inference: Inference, weights: NodeWeights, objective: Objective, most: int | None) -> None:
+    def __init__(
+        self,
+        inference: Inference,
+        weights: NodeWeights,
+        objective: Objective,
+        most: int | None,
+        in_all: int | None = None,
+    ) -> None:
         self._inference = inference
         self._dag: Dag = inference.dag
         self._all: int = (1 << self._dag.size) - 1
         self._weights = weights
         self._objective = objective
         self._most = most
+        self._in_all = in_all
+        self.looked: int = 0
+        self.tells: Callable[[int], None] | None = None
 
     def judged(self, node: int, quilt: int, pairs: NDArray[np.bool_], than: float = np.inf) -> NetworkQuilt:
         """Return what a quilt costs at a node; where it cannot be better than ``than``, only a lower bound is found.
@@ -208,12 +224,13 @@ class QuiltSearch:
         """
         best = self.first_look(node, pairs, than) if first is None else first
         enough = max(enough, 0.0)
+        most = self._most_of_a_node()
         for quilt in hints:
             if best.value > enough and not quilt >> node & 1:
                 best = min(best, self.judged(node, quilt, pairs, min(best.value, than)), key=_value)
         if not self._dag.is_forest:
-            best = self._grown_one_by_one(best, pairs, enough, than)
-        left, order = self._most, 0
+            best = self._grown_one_by_one(best, pairs, enough, than, most)
+        left, order = most, 0
         room = None if left is None else _WAITING * left
         heap: list[tuple[float, float, int, _State]] = []
         seen: set[tuple[int, int]] = set()
@@ -236,9 +253,18 @@ class QuiltSearch:
             if self._objective(weight, 0.0) < min(best.value, than):
                 found = self.judged(node, state.border, pairs, min(best.value, than))
                 best = min(best, found, key=_value)
-                left = None if left is None else left - 1 - state.border.bit_count() // _LARGE
+                spent = 1 + state.border.bit_count() // _LARGE
+                self.looked += spent
+                left = None if left is None else left - spent
+                if self.tells is not None:
+                    self.tells(self.looked)
                 wait(self._moves(state), self._objective.promise(found.weight, found.influence, min(best.value, than)))
         return best
+
+    def _most_of_a_node(self) -> int | None:
+        if self._in_all is None or self._most is None:
+            return self._most
+        return min(self._most, max(self._in_all - self.looked, _FEWEST))
 
     def _judged_state(self, node: int, state: _State, pairs: NDArray[np.bool_], than: float) -> NetworkQuilt:
         """Return what the neighbours of a state cost, infinitely much where all it holds is too heavy."""
@@ -248,7 +274,7 @@ class QuiltSearch:
         return self.judged(node, state.border, pairs, than)
 
     def _grown_one_by_one(
-        self, best: NetworkQuilt, pairs: NDArray[np.bool_], enough: float, than: float
+        self, best: NetworkQuilt, pairs: NDArray[np.bool_], enough: float, than: float, most: int | None
     ) -> NetworkQuilt:
         """Return the quilt grown from another by the node that helps most, again and again.
 
@@ -257,7 +283,8 @@ class QuiltSearch:
         while best.value > enough:
             inside = list(members(best.nearby & ~(1 << best.node)))
             larger = best
-            for j in inside[: self._most]:
+            for j in inside[:most]:
+                self.looked += 1
                 found = self.judged(best.node, best.quilt | 1 << j, pairs, min(larger.value, than))
                 larger = min(larger, found, key=_value)
             if larger is best:

@@ -42,6 +42,17 @@ _ROOMIER = 1e-5
 _CONVERGED = 1e-7
 """A sweep moves no more once a step changes it by at most this share of the largest loss."""
 
+_NEAR = 1e-4
+"""A sweep also ends where the certified fixed point, which covers all that follows, is above it by this share."""
+
+_LOOKS = 1.25
+"""How much farther than the last time a sweep has come when it is compared with the fixed point again."""
+
+_FIRST_LOOK = 64
+
+_CHEAP = 1e7
+"""Places times the fourth power of the states: what a sweep visits in about a second."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
@@ -173,14 +184,17 @@ def _sweep(side: Side, runs: Sequence[Run]) -> list[_Segment]:
     exact = _exact_steps(side, runs, k)
     place, a = 0, None
     for run in runs:
-        left, still = run.steps, False
+        left, still, look = run.steps, False, _FIRST_LOOK
         while left:
             spent = place >= exact
-            if still or spent:
+            looks = a is not None and run.steps - left >= look
+            if still or spent or looks:
+                look = max(look, int(_LOOKS * (run.steps - left)))
                 found = _covering(side, place, a, run, heaviest if spent else None, room)
                 if still and found is not None and a is not None:
                     found = min(found, _drifting(side, place, left, a, run.loss) or found, key=_largest)
-                if found is not None:
+                near = found is not None and (still or spent or _is_near(a, found.bound))
+                if found is not None and near:
                     segments.append(_Segment(place + 1, place + left, found.message))
                     place, a = place + left, found.bound
                     break
@@ -248,9 +262,13 @@ def _largest(found: Settled) -> float:
 
 
 def _exact_steps(side: Side, runs: Sequence[Run], k: int) -> int:
-    """How many places a sweep visits one by one; a single long run of a settled side needs none."""
+    """How many places a sweep visits one by one; a single long run of a settled side needs none.
+
+    Its middle is then farther from both ends than a sweep would come, or steps take too long.
+    """
     most = int(np.clip(5e9 / k**4, 64, side.most_steps))
-    if len(runs) == 1 and side.starts_settled and runs[0].steps > most // 2:
+    longest = 2 * most if most * k**4 <= _CHEAP else most // 2
+    if len(runs) == 1 and side.starts_settled and runs[0].steps > longest:
         return 0
     return most
 
@@ -258,6 +276,14 @@ def _exact_steps(side: Side, runs: Sequence[Run], k: int) -> int:
 def _moves_little(a: Matrix, b: Matrix, enough: float) -> bool:
     defined = np.isfinite(a)
     return bool(np.array_equal(defined, np.isfinite(b)) and np.max(np.abs(a[defined] - b[defined])) <= enough)
+
+
+def _is_near(a: Matrix | None, bound: Matrix) -> bool:
+    """Whether a bound for all later places is hardly above what a sweep has come to."""
+    if a is None:
+        return False
+    defined = np.isfinite(a)
+    return bool(np.array_equal(defined, np.isfinite(bound)) and np.all(bound[defined] <= a[defined] * (1 + _NEAR)))
 
 
 def _adding_up(place: int, steps: int, a: Matrix | None, loss: Matrix) -> Iterator[_Segment]:

@@ -21,7 +21,7 @@ import numpy as np
 from pufferfish.calibration import Calibration, Witness
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.mechanisms.continuum import Continuum
-from pufferfish.mechanisms.losses import Losses, Profile, as_losses
+from pufferfish.mechanisms.losses import Losses, Profile, as_losses, divided
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
 from pufferfish.mechanisms.node_losses import NO_NOISE, NodeLosses, as_node_losses
 from pufferfish.queries import LinearQuery, Query
@@ -119,7 +119,7 @@ class InfluenceBound(Mechanism):
         losses, scale = self._losses_of(linear), calibration.unit_scale
         if isinstance(losses, NodeLosses):
             return self._prove(losses.divided(scale))
-        return self._prove(tuple(chain.divided(scale) for chain in losses), calibration.epsilon)
+        return self._prove(divided(losses, scale), calibration.epsilon)
 
     def _losses_of_calibration(self, calibration: Calibration) -> NodeLosses:
         """Return the losses of a network's nodes under the noise of a calibration."""

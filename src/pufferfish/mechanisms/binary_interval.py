@@ -169,14 +169,34 @@ class BinaryQuilts(_Certified):
             self._kind = "mixing"
             self._box = root_box((theta.low, theta.high), (theta.low, theta.high), "stationary")
 
+    def proves_less(self, losses: Sequence[Losses], value: float, witness: Witness | None, epsilon: float) -> bool:
+        """Return whether quilts may prove less than a value: not where its member and record need as much by quilts.
+
+        Then the whole class is not searched, which takes long where losses differ from record to record.
+        """
+        if witness is None or witness.node is None or witness.transition_matrix is None:
+            return True
+        (p0, _), (_, p1) = witness.transition_matrix
+        start = witness.initial_distribution
+        zero = -1.0 if start is None or isinstance(start, str) else start[0]
+        point = np.repeat(np.array([[p0, p1, zero]])[:, :, None], 2, axis=2)
+        if zero < 0 and self._theta.initial_distribution == "any":
+            return True
+        node = int(witness.node) + 1
+        chains = (chain for chain in decisive(losses) if chain.length.steps == witness.length)
+        return not any(float(self._bound(chain, epsilon, node)(point, 0.0)[0][0]) >= value for chain in chains)
+
     def bound(self, chain: Losses, epsilon: float) -> Bound:
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
+        return self._bound(chain, epsilon, None)
+
+    def _bound(self, chain: Losses, epsilon: float, node: int | None) -> Bound:
         length, each = chain.length, np.atleast_1d(chain.per_record)
         records = length.records if chain.of_observed else int(chain.steps[chain.largest > 0].sum())
         if length.steps > _ONE_BY_ONE or bool(np.all(each == each[0])):
             each = np.array([each.max()])
         return lambda boxes, floor: quilted(
-            self._kind, boxes, length.steps, records, each, epsilon, floor, self._longest
+            self._kind, boxes, length.steps, records, each, epsilon, floor, self._longest, node
         )
 
     def witness(self, found: Supremum, chain: Losses) -> Witness:

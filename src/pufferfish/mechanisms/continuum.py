@@ -6,7 +6,7 @@ from typing import Protocol
 from pufferfish.calibration import Witness
 from pufferfish.mechanisms.losses import Losses
 
-__all__ = ["Continuum", "LeastOf"]
+__all__ = ["Continuum", "Fallback", "LeastOf"]
 
 
 class Continuum(Protocol):
@@ -24,19 +24,33 @@ class Continuum(Protocol):
         ...
 
 
-class LeastOf:
-    """The least of several bounds over the same continuum."""
+class Fallback(Continuum, Protocol):
+    """A second bound over the same continuum, which can say quickly where it is no better."""
 
-    def __init__(self, *bounds: Continuum) -> None:
-        self._bounds = bounds
+    def proves_less(self, losses: Sequence[Losses], value: float, witness: Witness | None, epsilon: float) -> bool:
+        """Return whether it may prove less than a leakage (epsilon 0) or a divisor that was found elsewhere."""
+        ...
+
+
+class LeastOf:
+    """The least of two bounds over the same continuum; the second is searched only where it may be less."""
+
+    def __init__(self, first: Continuum, second: Fallback) -> None:
+        self._first, self._second = first, second
 
     def leakage(self, losses: Sequence[Losses], enough: float | None = None) -> tuple[float, Witness | None]:
         """Bound the leakage of the losses of chains, and say where it is attained."""
-        return min((bound.leakage(losses, enough) for bound in self._bounds), key=_value)
+        found = self._first.leakage(losses, enough)
+        if not self._second.proves_less(losses, *found, 0.0):
+            return found
+        return min(found, self._second.leakage(losses, enough), key=_value)
 
     def divisors(self, losses: Sequence[Losses], epsilon: float) -> list[tuple[float, Witness | None]]:
-        """Return the numbers of all bounds, the least first."""
-        return sorted((found for bound in self._bounds for found in bound.divisors(losses, epsilon)), key=_value)
+        """Return numbers that divide the losses so that they leak at most epsilon, the least first."""
+        found = self._first.divisors(losses, epsilon)
+        if not self._second.proves_less(losses, *found[0], epsilon):
+            return found
+        return sorted((*found, *self._second.divisors(losses, epsilon)), key=_value)
 
 
 def _value(found: tuple[float, Witness | None]) -> float:

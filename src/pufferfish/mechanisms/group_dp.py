@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pufferfish.calibration import Witness
 from pufferfish.core.rounding import float_up, up
 from pufferfish.mechanisms.base import InfluenceBound
-from pufferfish.mechanisms.losses import Losses
+from pufferfish.mechanisms.losses import Losses, decisive
 from pufferfish.mechanisms.node_losses import NodeLosses
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.chain_class import ChainClass
@@ -63,7 +63,7 @@ class GroupDP(InfluenceBound):
         return None
 
     def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
-        return max((_total(chain) for chain in losses), key=lambda found: found[0])
+        return max((_total(chain) for chain in decisive(losses)), key=lambda found: found[0])
 
     def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
         total, witness = self._leakage(losses)

@@ -5,7 +5,7 @@ nats: one number for all pairs, or a (k, k) matrix. Losses are constant on stret
 query does not read costs 0.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from pufferfish.core.read_only import ReadOnly, read_only
 from pufferfish.errors import ParameterError
 from pufferfish.models.lengths import ChainLength
 
-__all__ = ["Losses", "Profile", "as_losses", "decisive"]
+__all__ = ["Losses", "Profile", "as_losses", "decisive", "divided"]
 
 Vector = NDArray[np.float64]
 
@@ -110,7 +110,7 @@ def decisive(losses: Sequence[Losses]) -> Iterator[Losses]:
     """
     uniform: dict[bytes, list[Losses]] = {}
     seen: set[tuple[object, ...]] = set()
-    for chain in losses:
+    for chain in {id(chain): chain for chain in losses}.values():
         if chain.of_observed:
             uniform.setdefault(chain.values.tobytes(), []).append(chain)
         elif chain.key not in seen:
@@ -142,7 +142,22 @@ def as_losses(record_loss: Any, length: Sequence[ChainLength], k: int) -> tuple[
         )
     if isinstance(record_loss, list) and len(length) == 1 and len(record_loss) == 1:  # pyright: ignore[reportUnknownArgumentType]
         record_loss = record_loss[0]  # pyright: ignore[reportUnknownVariableType]
-    return tuple(_one(record_loss, chain, k, "record_loss") for chain in length)
+    return _per_chain(length, lambda chain: _one(record_loss, chain, k, "record_loss"))
+
+
+def divided(losses: Sequence[Losses], divisor: float) -> tuple[Losses, ...]:
+    """Return the losses of all chains with ``divisor`` times the noise; chains that share theirs share these too."""
+    found: dict[int, Losses] = {}
+    for chain in losses:
+        if id(chain) not in found:
+            found[id(chain)] = chain.divided(divisor)
+    return tuple(found[id(chain)] for chain in losses)
+
+
+def _per_chain(length: Sequence[ChainLength], of: Callable[[ChainLength], Losses]) -> tuple[Losses, ...]:
+    """Return the losses of every chain; one object for equal lengths: a million subjects cost what one does."""
+    each = {chain: of(chain) for chain in dict.fromkeys(length)}
+    return tuple(each[chain] for chain in length)
 
 
 def _one(entry: Any, chain: ChainLength, k: int, name: str) -> Losses:

@@ -45,6 +45,9 @@ __all__ = ["ActiveQuilt", "MarkovQuilt"]
 _LOOKS_IN_ALL, _FEWEST = 1_000, 4
 """Quilts that are looked at for one node, times nodes, where another bound is known; and how many at least."""
 
+_LOOKS_AT_MOST = 5_000
+"""Quilts that one search over all nodes of a network looks at, but for a few of each node that is left by then."""
+
 _KEPT = 8
 """Losses whose leakage is remembered."""
 
@@ -102,7 +105,8 @@ class MarkovQuilt(InfluenceBound):
         What shall not be told apart: names of nodes, any two values of each; or pairs of RecordIs of one node. By
         default any two values of any node.
     max_quilts : int or None, default 1000
-        How many quilts are looked at for each node; None for all that can matter, which takes long in dense networks.
+        How many quilts are looked at for each node, at most 5,000 for all nodes together, the worst nodes first; None
+        for all that can matter, which takes long in dense networks. Fewer quilts are never less private: more noise.
 
     References
     ----------
@@ -278,12 +282,15 @@ class MarkovQuilt(InfluenceBound):
         search, secret = self._search(theta, losses, objective), self.secret_pairs[theta]
         nodes = self._secret_nodes(theta)
         first: dict[int, NetworkQuilt] = {}
-        for node in nodes:
+        for done, node in enumerate(nodes):
+            report_progress("first look at every node's quilts", (theta + done / len(nodes)) / len(self.networks))
             pairs = secret[node]
             first[node] = self._best(search, node, pairs) if node in self._given else search.first_look(node, pairs)
         hints: list[int] = []
         for done, node in enumerate(sorted(nodes, key=lambda node: -first[node].value)):
-            report_progress("searching quilts", (theta + done / len(nodes)) / len(self.networks))
+            share = (theta + done / len(nodes)) / len(self.networks)
+            report_progress("searching quilts", share)
+            search.tells = lambda looks, share=share: report_progress(f"searching quilts ({looks:,} so far)", share)
             enough = -np.inf if floor is None else floor.value
             if first[node].value <= enough:
                 break
@@ -298,7 +305,7 @@ class MarkovQuilt(InfluenceBound):
 
     def _search(self, theta: int, losses: NodeLosses, objective: Objective, most: int | None = None) -> QuiltSearch:
         weights = NodeWeights(losses.largest_among(self._possible_pairs[theta]))
-        return QuiltSearch(self.networks[theta].inference, weights, objective, most or self.max_quilts)
+        return QuiltSearch(self.networks[theta].inference, weights, objective, most or self.max_quilts, _LOOKS_AT_MOST)
 
     def _best(self, search: QuiltSearch, node: int, pairs: NDArray[np.bool_], **known: Any) -> NetworkQuilt:
         if node not in self._given:
