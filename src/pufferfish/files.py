@@ -38,6 +38,8 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
             raise RecordError(f"cannot write {path}: the file is write-protected")
         with tempfile.NamedTemporaryFile(dir=target.parent, prefix=_HIDDEN):
             pass
+    except RecordError:  # it is a ValueError too, and says all there is to say
+        raise
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a loop of links
         raise RecordError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
     return target

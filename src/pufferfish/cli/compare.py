@@ -80,7 +80,7 @@ def compare_command(
     if table is not None:
         data = read_under(table, model, reading)
         length: Any = data.length
-        query = parse_query(query_text, theta, data.nodes if isinstance(data, Rows) else None)
+        query = parse_query(query_text, theta, nodes, data.nodes if isinstance(data, Rows) else None)
     else:
         length = _rows(lengths) if theta.networks else parse_lengths(lengths)
     with progress("comparing mechanisms"):

@@ -11,6 +11,7 @@ from pufferfish.cli.options import (
     DEFAULT_MECHANISM,
     QUERY_HELP,
     mechanism_named,
+    node_names,
     parse_query,
     secret_settings,
     table_options,
@@ -85,7 +86,8 @@ def release_command(
     model = read_model(model_path)
     mechanism = mechanism_named(mechanism_name, model.theta)
     settings = secret_settings(secrets, mechanism, model.theta)
-    parse_query(query_text, model.theta)
+    named = node_names(reading["columns"], model.theta)
+    parse_query(query_text, model.theta, named)
     ledger = None if ledger_path is None else Ledger.open(ledger_path)
     if ledger is not None and ledger.bound.theta.kind != model.theta.kind:
         raise ParameterError(
@@ -93,7 +95,7 @@ def release_command(
             "name the ledger of this table"
         )
     data = read_under(table, model, reading)
-    query = parse_query(query_text, model.theta, data.nodes if isinstance(data, Rows) else None)
+    query = parse_query(query_text, model.theta, named, data.nodes if isinstance(data, Rows) else None)
     with progress("calibrating noise"):
         if ledger is None or epsilon is not None:
             bound = mechanism.of(model.theta, data.length, **settings)

@@ -3,7 +3,7 @@
 from pufferfish.queries.linear import BoundQuery, FunctionQuery, Line, LinearQuery, Query, Variables
 from pufferfish.queries.of_records import Function, Weighted, Window
 from pufferfish.queries.of_states import Count, Frequency, Histogram, Mean, Sum
-from pufferfish.queries.of_variables import Marginals, Subset
+from pufferfish.queries.of_variables import Marginals, Subset, refuse_pooling
 
 __all__ = [
     "BoundQuery",
@@ -22,4 +22,5 @@ __all__ = [
     "Variables",
     "Weighted",
     "Window",
+    "refuse_pooling",
 ]
