@@ -4,9 +4,11 @@ Every command prints what it did to standard output, progress and warnings to st
 exit code 2 on bad input, before anything is written or spent.
 """
 
+import re
 from typing import Any
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from pufferfish.cli.compare import compare_command
 from pufferfish.cli.fit import fit_command
@@ -15,6 +17,7 @@ from pufferfish.cli.release import release_command
 from pufferfish.cli.reproduce import reproduce_command
 from pufferfish.cli.robustness import robustness_command
 from pufferfish.errors import PufferfishError, printable
+from pufferfish.hints import did_you_mean
 
 __all__ = ["main"]
 
@@ -25,9 +28,23 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except NoArgsIsHelpError:  # a group without a command: its help
+            raise
+        except click.UsageError as error:
+            path = ctx.command_path if error.ctx is None else error.ctx.command_path
+            said = " ".join(error.format_message().split()).rstrip(".")
+            click.echo(f"error: {printable(said)}{_nearest_choice(error)}; see {path} --help", err=True)
+            ctx.exit(2)
         except PufferfishError as error:
             click.echo(f"error: {printable(str(error))}", err=True)
             ctx.exit(2)
+
+
+def _nearest_choice(error: click.UsageError) -> str:
+    """Return what a value was probably meant to be, of an option with a few known ones."""
+    kind = error.param.type if isinstance(error, click.BadParameter) and error.param is not None else None
+    given = re.match(r"'(.*?)' is not one of", error.message)
+    return f".{did_you_mean(given[1], kind.choices)}".rstrip(".") if isinstance(kind, click.Choice) and given else ""
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

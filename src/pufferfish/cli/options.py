@@ -159,7 +159,7 @@ def _parse(text: str) -> Query:
     if kind in kinds:
         example = f"{kind}:STATE,…" if kind in _OF_STATES else f"{kind}:STATE=1,*=0 (* is all other states)"
         raise QueryError(f"query {text!r} names no state: expected {example}")
-    raise QueryError(f"query {text!r} is not understood.{did_you_mean(kind, kinds)} Queries: {QUERY_HELP}")
+    raise QueryError(f"query {text!r} is not understood.{did_you_mean(kind, kinds)} Queries: {', '.join(kinds)}")
 
 
 def split_list(text: str) -> list[str]:

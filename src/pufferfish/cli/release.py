@@ -109,7 +109,7 @@ def release_command(
     found.to_json(output)
     if plot_path is not None:
         found.plot(plot_path)
-    _print_release(found)
+    _print_release(found, output)
     for text in found.warnings:
         click.echo(f"warning: {text}", err=True)
     written = [output] + ([plot_path] if plot_path else [])
@@ -125,7 +125,7 @@ def _warnings(table: Path, model: Model) -> tuple[str, ...]:
     )
 
 
-def _print_release(found: Release) -> None:
+def _print_release(found: Release, output: str) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column(found.query.kind)
     for heading in ("value", "± 95%"):
@@ -147,5 +147,22 @@ def _print_release(found: Release) -> None:
     if found.postprocessing:
         click.echo(f"post-processed: {found.postprocessing}")
     click.echo(found.promise)
-    for text in found.assumptions:
-        click.echo(printable(f"assumed: {text}"))
+    click.echo(printable(f"assumed (in full in {output}): {_assumed(found)}"))
+
+
+def _assumed(found: Release) -> str:
+    """Say briefly what the promise rests on: what the record has in full sentences."""
+    parts, where = ["Θ holds the law of the records"], None
+    if found.data.rows is not None:
+        rows = found.data.rows
+        parts += ["rows are independent of each other", "their number is public"]
+        parts += ["which cells are missing is public"] if rows.missing == "unobserved" else []
+        where = rows.where
+    if found.data.base is not None:
+        base = found.data.base
+        parts += [f"subjects ({base.subject}) are independent" if base.subject else "the table is one chain"]
+        if base.gaps == "independent":
+            parts += ["stretches on the two sides of a gap are independent (gaps='independent')"]
+        parts += ["how many records there are, when, and which states are missing is public"]
+        where = base.where
+    return "; ".join([*parts, f"which rows are kept ({where}) is public"] if where else parts)

@@ -53,8 +53,8 @@ class EntryDP(InfluenceBound):
             if theta.low == theta.high == _FAIR:
                 return None
             return (
-                "records are correlated under members of Θ (wherever P(0 → 0) and P(1 → 1) do not sum to 1), and noise "
-                "for single records would leak their neighbours"
+                "records are correlated under members of Θ (P(0 → 0) and P(1 → 1) need not sum to 1); use "
+                "LeakagePropagation"
             )
         if isinstance(theta, IntervalChain):
             return _room_for_dependence(theta)
@@ -65,7 +65,7 @@ class EntryDP(InfluenceBound):
                 x = int(unequal[0])
                 return (
                     f"records are correlated under theta[{i}] (its rows {chain.states[0]!r} and {chain.states[x]!r} "
-                    "differ), and noise for single records would leak their neighbours"
+                    "differ); use LeakagePropagation"
                 )
         return None
 
@@ -101,8 +101,8 @@ def _room_for_dependence(theta: IntervalChain) -> str | None:
     x, y = (int(v) for v in apart[0])
     return (
         f"records may be correlated: the bounds of row {theta.states[x]!r}, column {theta.states[y]!r}, "
-        f"{theta.lower[x, y]:g} to {theta.upper[x, y]:g}, do not make it equal to the other rows, and noise for single "
-        "records would leak their neighbours"
+        f"{theta.lower[x, y]:g} to {theta.upper[x, y]:g}, do not make it equal to the other rows; use "
+        "LeakagePropagation"
     )
 
 

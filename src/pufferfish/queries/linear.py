@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BoundQuery", "FunctionQuery", "Line", "LinearQuery", "Query", "Variables"]
+__all__ = ["BoundQuery", "FunctionQuery", "Line", "LinearQuery", "Query", "Variables", "measure_of"]
 
 Variables = Mapping[Any, tuple[str, ...]]
 """Names of records, with the states of each."""
@@ -192,6 +192,24 @@ class FunctionQuery:
 
 
 BoundQuery = LinearQuery | FunctionQuery
+
+
+def measure_of(kind: str) -> str:
+    """Return what the answers of a kind of query are numbers of.
+
+    Examples
+    --------
+    >>> measure_of("histogram"), measure_of("marginal-counts"), measure_of("mean")
+    ('share of records', 'rows', 'mean')
+    """
+    return {
+        "histogram": "share of records",
+        "frequency": "share of records",
+        "histogram-counts": "records",
+        "count": "records",
+        "marginals": "share of rows",
+        "marginal-counts": "rows",
+    }.get(kind, kind)
 
 
 class Query(ABC):
