@@ -8,11 +8,24 @@ The way through: describe what an adversary may believe (:class:`MarkovChain`, o
 mechanism and calibrate it to a query (public things only), read the table, release.
 """
 
+import importlib.metadata
+
+from pufferfish import errors
 from pufferfish.calibration import Calibration
 from pufferfish.comparison import compare
 from pufferfish.core.divergence import max_divergence
 from pufferfish.data import Rows, Sequences, read_rows, read_sequences
-from pufferfish.errors import PufferfishError
+from pufferfish.errors import (
+    BudgetExceeded,
+    DataError,
+    ModelError,
+    NotApplicableError,
+    ParameterError,
+    PufferfishError,
+    QueryError,
+    RecordError,
+    ReleaseRefused,
+)
 from pufferfish.fit import fit_chain, fit_interval
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import (
@@ -59,12 +72,14 @@ __all__ = [
     "ApproximateWasserstein",
     "BayesianNetwork",
     "BinaryChainInterval",
+    "BudgetExceeded",
     "Calibration",
     "ChainClass",
     "ChainLength",
     "Cliques",
     "Count",
     "CountIs",
+    "DataError",
     "EntryDP",
     "ExactLaplace",
     "Fact",
@@ -85,12 +100,18 @@ __all__ = [
     "Mean",
     "Model",
     "ModelClass",
+    "ModelError",
+    "NotApplicableError",
+    "ParameterError",
     "ParticipantDP",
     "Profile",
     "PufferfishError",
+    "QueryError",
     "Quilt",
+    "RecordError",
     "RecordIs",
     "Release",
+    "ReleaseRefused",
     "Robustness",
     "Rows",
     "Sequences",
@@ -101,6 +122,7 @@ __all__ = [
     "Window",
     "compare",
     "draw_network",
+    "errors",
     "fit_chain",
     "fit_interval",
     "max_divergence",
@@ -112,3 +134,5 @@ __all__ = [
     "wasserstein_inf",
     "write_model",
 ]
+
+__version__ = importlib.metadata.version("pufferfish-privacy")

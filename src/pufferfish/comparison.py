@@ -1,20 +1,29 @@
 """The noise of every mechanism, before anything is spent."""
 
+import shutil
+import textwrap
 import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, overload
 
 from pufferfish.calibration import Calibration
 from pufferfish.core.progress import report_progress
 from pufferfish.core.read_only import ReadOnly
-from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.mechanisms import MECHANISMS, LawMechanism, LeakagePropagation, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.node_secrets import NodeSecrets
 from pufferfish.models.model_class import as_theta, lengths_of
-from pufferfish.queries import Query
+from pufferfish.queries import Query, measure_of, refuse_pooling
 
-__all__ = ["Comparison", "ComparisonRow", "compare"]
+__all__ = ["Comparison", "ComparisonRow", "Contest", "compare"]
+
+_AS_LITTLE = 1.001
+"""Noise within this factor of the least counts as equal when one mechanism is recommended."""
+
+_NARROWEST, _WIDEST, _WHERE_UNKNOWN = 80, 120, 100
+"""Columns that the text of a comparison takes: those of the terminal, within bounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +38,18 @@ class ComparisonRow(ReadOnly):
         Laplace scale of the noise on each output.
     noise_multiplier : float or None
         Scale over the query's Lipschitz constant.
+    accuracy : float or None
+        What the error of one output exceeds with a probability of at most 5%, in the units of the query.
     expected_l1_error : float or None
         Expected L1 distance between released and exact vector.
     lower_bound : float or None
         A scale below which no Laplace noise gives the guarantee, the same for all rows; None where none was found.
     seconds : float
         Time to compute the scale.
+    composes : bool
+        Whether such releases may be added up, as in a ledger; else the noise is for this one query.
+    recommended : bool
+        Whether this is the mechanism to take: the least noise of those that compose.
     reason : str or None
         Why the mechanism does not apply.
     """
@@ -43,9 +58,12 @@ class ComparisonRow(ReadOnly):
     title: str
     scale: float | None = None
     noise_multiplier: float | None = None
+    accuracy: float | None = None
     expected_l1_error: float | None = None
     lower_bound: float | None = None
     seconds: float = 0.0
+    composes: bool = True
+    recommended: bool = False
     reason: str | None = None
 
     @property
@@ -54,34 +72,159 @@ class ComparisonRow(ReadOnly):
         return self.scale / self.lower_bound if self.scale and self.lower_bound else None
 
 
-class Comparison(tuple[ComparisonRow, ...]):
-    """Rows of a comparison; prints as a table."""
+@dataclass(frozen=True)
+class Comparison(Sequence[ComparisonRow]):
+    """Rows of a comparison, those that apply first, by their noise; prints as a table.
 
-    __slots__ = ()
+    Parameters
+    ----------
+    rows : tuple of ComparisonRow
+        One per mechanism.
+    title : str
+        What was compared, in words.
+    measure : str
+        What the query's answers are numbers of.
+    """
+
+    rows: tuple[ComparisonRow, ...]
+    title: str
+    measure: str
+
+    @overload
+    def __getitem__(self, index: int) -> ComparisonRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ComparisonRow]: ...
+    def __getitem__(self, index: int | slice) -> ComparisonRow | Sequence[ComparisonRow]:
+        return self.rows[index]
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
     def __str__(self) -> str:
-        lines = ["".join(f"{heading:>{width}}" for heading, width in _COLUMNS)]
-        for row in self:
-            if row.reason is not None:
-                lines.append(f"{row.title:<20}{'N/A':>12}  {row.reason}")
-            else:
-                ratio = "" if row.over_lower_bound is None else f"{row.over_lower_bound:.4g}"
-                multiplier = "" if row.noise_multiplier is None else f"{row.noise_multiplier:.6g}"
-                lines.append(
-                    f"{row.title:<20}{row.scale:>12.6g}{multiplier:>18}"
-                    f"{row.expected_l1_error:>19.6g}{ratio:>15}{row.seconds:>9.2f}"
-                )
-        return "\n".join(lines)
+        width = min(max(shutil.get_terminal_size((_WHERE_UNKNOWN, 24)).columns, _NARROWEST), _WIDEST)
+        return "\n".join(_wrapped(self._lines(), width))
+
+    def _lines(self) -> Iterator[tuple[str, int]]:
+        """Yield lines, with the indent of what does not fit on them."""
+        yield self.title, 2
+        fit = [row for row in self.rows if row.reason is None]
+        lower = fit[0].lower_bound if fit else None
+        if fit:
+            least = "" if lower is None else "/ least"
+            yield f"  {'mechanism':<18}{'noise scale':>12}{'± 95%':>10}{least:>9}{'seconds':>9}", 0
+        for row in fit:
+            mark = "*" if row.recommended else " "
+            least = "" if row.over_lower_bound is None else f"{row.over_lower_bound:.4g}"
+            note = "  recommended" if row.recommended else "" if row.composes else "  for this one query"
+            numbers = f"{row.scale or 0.0:>12.6g}{_error(row.accuracy or 0.0):>10}{least:>9}{row.seconds:>9.2f}"
+            yield f"{mark} {row.title:<18}{numbers}{note}", 0
+        if fit:
+            yield f"± 95%: each value is within this of the exact one with 95% probability ({self.measure})", 2
+        if lower is not None:
+            yield f"/ least: noise scale over {lower:.6g}, below which no Laplace noise gives this guarantee", 2
+        if any(not row.composes for row in fit):
+            yield "for this one query: not for a ledger, its epsilon adds to that of no other release", 2
+        if len(fit) < len(self.rows):
+            yield "does not apply:", 2
+        for row in self.rows[len(fit) :]:
+            yield f"  {row.title}: {row.reason}", 4
 
 
-_COLUMNS = (
-    ("mechanism           ", 20),
-    ("scale", 12),
-    ("noise multiplier", 18),
-    ("expected L1 error", 19),
-    ("/ lower bound", 15),
-    ("seconds", 9),
-)
+def _error(value: float) -> str:
+    return f"{value:,.0f}" if 1000 <= value < 1e7 else f"{value:.3g}"
+
+
+def _wrapped(lines: Iterable[tuple[str, int]], width: int) -> Iterator[str]:
+    for line, indent in lines:
+        yield from textwrap.wrap(
+            printable(line), width, subsequent_indent=" " * indent, break_on_hyphens=False, drop_whitespace=True
+        )
+
+
+class Contest:
+    """The mechanisms for one query under Θ, made once and asked at any ε: what they computed is used again.
+
+    Parameters
+    ----------
+    theta, query, length, secrets
+        As for :func:`compare`.
+    """
+
+    def __init__(self, theta: Any, query: Query, length: Any = None, *, secrets: Any = None) -> None:
+        self._theta, self._query, self._length = as_theta(theta), query, length
+        lengths_of(self._theta, length)
+        networks = self._theta.networks
+        if secrets is not None and not networks:
+            raise ParameterError(f"secrets name nodes of a network, and Θ is a class of {self._theta.kind}")
+        if networks and isinstance(query, Query):  # pyright: ignore[reportUnnecessaryIsInstance]
+            refuse_pooling(query, networks[0].node_states)
+        self._secrets = None if secrets is None else NodeSecrets(secrets, networks[0])
+        self._made: dict[str, Mechanism | NotApplicableError] = {}
+
+    def at(self, epsilon: float) -> Comparison:
+        """Return the noise of every mechanism at one ε."""
+        return self._at(as_epsilon(epsilon), {})
+
+    def at_each(self, epsilons: Sequence[float]) -> dict[float, Comparison]:
+        """Return the noise at several ε for a picture: laws of the query are computed once, and without the proofs."""
+        scales: dict[str, list[float | None]] = {}
+        for kind in MECHANISMS:
+            if issubclass(kind, LawMechanism):
+                report_progress(f"{kind.title} at {len(epsilons)} ε", 0.0)
+                try:
+                    mechanism = self._mechanism(kind)
+                    assert isinstance(mechanism, LawMechanism)
+                    scales[kind.name] = mechanism.scales(self._query, epsilons)
+                except NotApplicableError:
+                    scales[kind.name] = [None] * len(epsilons)
+        return {e: self._at(e, {name: known[i] for name, known in scales.items()}) for i, e in enumerate(epsilons)}
+
+    def _at(self, epsilon: float, known: Mapping[str, float | None]) -> Comparison:
+        """Return the noise of every mechanism, of some by their scales that are known."""
+        rows: list[ComparisonRow] = []
+        best: Calibration | None = None
+        for i, mechanism in enumerate(MECHANISMS):
+            report_progress(f"{mechanism.title} at ε = {epsilon:g}", i / len(MECHANISMS))
+            if mechanism.name in known:
+                rows.append(self._drawn(mechanism, known[mechanism.name]))
+                continue
+            start = time.perf_counter()
+            try:
+                found = self._mechanism(mechanism).calibrate(self._query, epsilon)
+            except NotApplicableError as error:
+                reason = str(error).removeprefix(f"{mechanism.title} does not apply: ")
+                rows.append(ComparisonRow(mechanism=mechanism.name, title=mechanism.title, reason=reason))
+                continue
+            best = found if best is None or found.scale < best.scale else best
+            rows.append(_row(found, time.perf_counter() - start))
+        lower = None if best is None else best.lower_bound or None
+        title = f"{self._query.kind} at ε = {epsilon:g}; Θ: {self._theta.origin}"
+        return Comparison(_in_order(rows, lower), title, measure_of(self._query.kind))
+
+    def _drawn(self, kind: type[Mechanism], scale: float | None) -> ComparisonRow:
+        """Return a row of which only the scale is known."""
+        if scale is None:
+            return ComparisonRow(mechanism=kind.name, title=kind.title, reason="no noise is known")
+        lipschitz = self._mechanism(kind).bind(self._query).lipschitz
+        multiplier = None if lipschitz is None else scale / lipschitz
+        return ComparisonRow(
+            mechanism=kind.name,
+            title=kind.title,
+            scale=scale,
+            noise_multiplier=multiplier,
+            composes=kind.composes,
+        )
+
+    def _mechanism(self, kind: type[Mechanism]) -> Mechanism:
+        if kind.name not in self._made:
+            try:
+                self._made[kind.name] = kind.of(self._theta, self._length, **_settings(kind, self._secrets))
+            except NotApplicableError as error:
+                self._made[kind.name] = error
+        found = self._made[kind.name]
+        if isinstance(found, NotApplicableError):
+            raise found
+        return found
 
 
 def compare(theta: Any, query: Query, epsilon: float, length: Any = None, *, secrets: Any = None) -> Comparison:
@@ -105,12 +248,13 @@ def compare(theta: Any, query: Query, epsilon: float, length: Any = None, *, sec
     Returns
     -------
     Comparison
-        One row per mechanism: those of the paper, propagation, and those that are for one query only.
+        One row per mechanism: those of the paper, propagation, and those that are for one query only. Rows that apply
+        come first, by their noise.
 
     Raises
     ------
     ParameterError, QueryError, ModelError
-        As the mechanisms themselves do.
+        As the mechanisms themselves do; also for a query that takes different columns of a network for one.
 
     Examples
     --------
@@ -118,40 +262,37 @@ def compare(theta: Any, query: Query, epsilon: float, length: Any = None, *, sec
     >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
     >>> rows = compare(chain, pf.Count(1), 1.0, length=100)
     >>> {row.mechanism: round(row.scale, 1) for row in rows if row.scale}  # doctest: +NORMALIZE_WHITESPACE
-    {'group-dp': 100.0, 'mqm-approx': 23.5, 'mqm-exact': 12.8, 'propagation': 3.3, 'wasserstein': 4.0,
-     'exact-laplace': 3.3}
+    {'exact-laplace': 3.3, 'propagation': 3.3, 'wasserstein': 4.0, 'mqm-exact': 12.8, 'mqm-approx': 23.5,
+     'group-dp': 100.0}
+    >>> next(row.title for row in rows if row.recommended)
+    'LeakagePropagation'
     """
-    class_ = as_theta(theta)
-    lengths_of(class_, length)
-    epsilon = as_epsilon(epsilon)
-    if secrets is not None and not class_.networks:
-        raise ParameterError(f"secrets name nodes of a network, and Θ is a class of {class_.kind}")
-    asked = None if secrets is None else NodeSecrets(secrets, class_.networks[0])
-    rows: list[ComparisonRow] = []
-    best: Calibration | None = None
-    for i, mechanism in enumerate(MECHANISMS):
-        report_progress("comparing mechanisms", i / len(MECHANISMS))
-        name, title = mechanism.name, mechanism.title
-        start = time.perf_counter()
-        try:
-            found = mechanism.of(class_, length, **_settings(mechanism, asked)).calibrate(query, epsilon)
-        except NotApplicableError as error:
-            reason = str(error).removeprefix(f"{title} does not apply: ")
-            rows.append(ComparisonRow(mechanism=name, title=title, reason=reason))
-            continue
-        best = found if best is None or found.scale < best.scale else best
-        rows.append(
-            ComparisonRow(
-                mechanism=name,
-                title=title,
-                scale=found.scale,
-                noise_multiplier=found.noise_multiplier,
-                expected_l1_error=found.expected_l1_error,
-                seconds=time.perf_counter() - start,
-            )
-        )
-    lower = None if best is None else best.lower_bound or None
-    return Comparison(row if row.reason else replace(row, lower_bound=lower) for row in rows)
+    return Contest(theta, query, length, secrets=secrets).at(epsilon)
+
+
+def _row(found: Calibration, seconds: float) -> ComparisonRow:
+    return ComparisonRow(
+        mechanism=found.mechanism,
+        title=found.title,
+        scale=found.scale,
+        noise_multiplier=found.noise_multiplier,
+        accuracy=found.accuracy(0.05),
+        expected_l1_error=found.expected_l1_error,
+        seconds=seconds,
+        composes=found.composes,
+    )
+
+
+def _in_order(rows: list[ComparisonRow], lower: float | None) -> tuple[ComparisonRow, ...]:
+    """Return rows that apply by their noise, one of them recommended, then those that do not."""
+    fit = sorted((row for row in rows if row.reason is None), key=lambda row: row.scale or 0.0)
+    candidates = [row for row in fit if row.composes] or fit
+    most = _AS_LITTLE * (candidates[0].scale or 0.0) if candidates else 0.0
+    order = [mechanism.name for mechanism in MECHANISMS]  # of equal noise the last one, which covers most
+    equal = [row for row in candidates if (row.scale or 0.0) <= most]
+    best = max(equal, key=lambda row: order.index(row.mechanism), default=None)
+    fit = [replace(row, lower_bound=lower, recommended=row is best) for row in fit]
+    return (*fit, *(row for row in rows if row.reason is not None))
 
 
 def _settings(mechanism: type[Mechanism], secrets: NodeSecrets | None) -> dict[str, Any]:

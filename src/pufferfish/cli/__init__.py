@@ -6,11 +6,13 @@ exit code 2 on bad input, before anything is written or spent.
 
 import errno
 import os
+import re
 import sys
 from contextlib import suppress
 from typing import Any
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from pufferfish.cli.compare import compare_command
 from pufferfish.cli.fit import fit_command
@@ -19,6 +21,7 @@ from pufferfish.cli.release import release_command
 from pufferfish.cli.reproduce import reproduce_command
 from pufferfish.cli.robustness import robustness_command
 from pufferfish.errors import PufferfishError, printable
+from pufferfish.hints import did_you_mean
 
 __all__ = ["main"]
 
@@ -31,6 +34,13 @@ class _Group(click.Group):
             found = super().invoke(ctx)
             sys.stdout.flush()
             return found
+        except NoArgsIsHelpError:  # a group without a command: its help
+            raise
+        except click.UsageError as error:
+            path = ctx.command_path if error.ctx is None else error.ctx.command_path
+            said = " ".join(error.format_message().split()).rstrip(".")
+            click.echo(f"error: {printable(said)}{_nearest_choice(error)}; see {path} --help", err=True)
+            ctx.exit(2)
         except PufferfishError as error:
             click.echo(f"error: {printable(str(error))}", err=True)
             ctx.exit(2)
@@ -49,6 +59,13 @@ def _forget_output() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+def _nearest_choice(error: click.UsageError) -> str:
+    """Return what a value was probably meant to be, of an option with a few known ones."""
+    kind = error.param.type if isinstance(error, click.BadParameter) and error.param is not None else None
+    given = re.match(r"'(.*?)' is not one of", error.message)
+    return f".{did_you_mean(given[1], kind.choices)}".rstrip(".") if isinstance(kind, click.Choice) and given else ""
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

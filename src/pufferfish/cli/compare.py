@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.table import Table
 
 from pufferfish.cli.options import QUERY_HELP, node_names, parse_lengths, parse_query, table_options
-from pufferfish.cli.printing import number, print_table, progress
+from pufferfish.cli.printing import progress
 from pufferfish.cli.tables import read_under
 from pufferfish.cli.targets import check_targets
-from pufferfish.comparison import Comparison, compare
+from pufferfish.comparison import Contest
 from pufferfish.data import Rows
 from pufferfish.errors import ParameterError, printable
 from pufferfish.mechanisms import MarkovQuilt
@@ -77,17 +76,17 @@ def compare_command(
     if table is not None:
         data = read_under(table, model, reading)
         length: Any = data.length
-        query = parse_query(query_text, theta, data.nodes if isinstance(data, Rows) else None)
+        query = parse_query(query_text, theta, nodes, data.nodes if isinstance(data, Rows) else None)
     else:
         length = _rows(lengths) if theta.networks else parse_lengths(lengths)
+    contest = Contest(theta, query, length, secrets=secret)
     with progress("comparing mechanisms"):
-        rows = compare(theta, query, epsilon, length, secrets=secret)
-    click.echo(printable(f"{query.kind} at ε = {epsilon:g}; Θ: {theta.origin}"))
-    _print_comparison(rows)
+        found = contest.at(epsilon)
+    click.echo(found)
     if plot_path is not None:
-        with progress("comparing at other ε"):
-            others = {e: compare(theta, query, e, length, secrets=secret) for e in (epsilon * f for f in _FACTORS)}
-        save_figure(draw_noise({epsilon: rows} | others), plot_path)
+        with progress("comparing"):
+            others = contest.at_each([epsilon * factor for factor in _FACTORS])
+        save_figure(draw_noise({epsilon: found} | others), plot_path)
         click.echo(printable(f"written: {plot_path}"))
     if draw_path is not None:
         _draw(theta, query, epsilon, length, secret, draw_path)
@@ -106,24 +105,3 @@ def _rows(lengths: tuple[str, ...]) -> int:
     if len(found) > 1:
         raise ParameterError("give one --length for a network: the number of rows of its table")
     return found[0]
-
-
-def _print_comparison(rows: Comparison) -> None:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("mechanism")
-    for heading in ("scale", "noise multiplier", "expected L1 error", "/ lower bound", "seconds"):
-        table.add_column(heading, justify="right")
-    for row in rows:
-        if row.reason is not None:
-            table.add_row(row.title, "N/A", "", "", "", "")
-        else:
-            numbers = (row.scale, row.noise_multiplier, row.expected_l1_error)
-            ratio = "" if row.over_lower_bound is None else f"{row.over_lower_bound:.4g}"
-            table.add_row(row.title, *(number(v or 0.0) for v in numbers), ratio, f"{row.seconds:.2f}")
-    print_table(table)
-    lower = next((row.lower_bound for row in rows if row.lower_bound), None)
-    if lower is not None:
-        click.echo(f"lower bound: Laplace noise of a scale below {number(lower)} cannot give this guarantee")
-    for row in rows:
-        if row.reason is not None:
-            click.echo(printable(f"{row.title}: N/A, {row.reason}"))

@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from pufferfish.errors import ParameterError, QueryError
+from pufferfish.hints import did_you_mean
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, LeakagePropagation, MarkovQuilt, Mechanism
 from pufferfish.models.model_class import Theta
-from pufferfish.queries import Count, Frequency, Histogram, Marginals, Mean, Query, Subset, Sum
+from pufferfish.queries import Count, Frequency, Histogram, Marginals, Mean, Query, Subset, Sum, refuse_pooling
 
 __all__ = [
     "DEFAULT_MECHANISM",
@@ -26,9 +27,15 @@ __all__ = [
 
 DEFAULT_MECHANISM = LeakagePropagation.name
 
+_OF_ALL_STATES = ("histogram", "histogram-counts")
+_OF_STATES = ("count", "frequency")
+_OF_VALUES = ("sum", "mean")
+_OF_COLUMNS = ("marginals", "marginal-counts")
+
 QUERY_HELP = (
-    "histogram (shares), histogram-counts, count:STATE,…, frequency:STATE,…, sum:V1,V2,… or mean:STATE=V,…; for "
-    "networks also marginals (shares in every column) and marginal-counts [default: histogram; marginals for networks]"
+    "histogram (shares), histogram-counts, count:STATE,…, frequency:STATE,…, sum:V1,V2,… or mean:STATE=V,…,*=V (* is "
+    "all other states); for networks marginals (shares in every column) and marginal-counts, and the others on "
+    "--columns that have the same states [default: histogram; marginals for networks]"
 )
 
 
@@ -97,14 +104,24 @@ def bound_named(name: str | None, theta: Theta) -> type[InfluenceBound]:
     return next(bound for bound in BOUNDS if bound is found)
 
 
-def parse_query(text: str | None, theta: Theta, nodes: Sequence[Any] | None = None) -> Query:
-    """Return the query of ``--query``; for networks restricted to the nodes that a table has."""
+def parse_query(
+    text: str | None, theta: Theta, named: Sequence[Any] | None = None, present: Sequence[Any] | None = None
+) -> Query:
+    """Return the query of ``--query``.
+
+    For networks ``named`` are the nodes of ``--columns``, and ``present`` those that a table has: the histogram of
+    every column is of those that are there, and queries that take several columns for one are of those that were named.
+    """
     if not theta.networks:
+        if text in _OF_COLUMNS:
+            raise QueryError(f"query {text!r} is for networks, and the model is made of Markov chains: ask a histogram")
         return _parse(text or "histogram")
-    if text in (None, "marginals", "marginal-counts"):
-        return Marginals(nodes, relative=text != "marginal-counts")
-    found = _parse(text or "")
-    return found if nodes is None else Subset(found, nodes)
+    if text is None or text in _OF_COLUMNS:
+        return Marginals(named if present is None else present, relative=text != "marginal-counts")
+    found = _parse(text)
+    found = found if named is None else Subset(found, named)
+    refuse_pooling(found, theta.networks[0].node_states)
+    return found
 
 
 def node_names(text: str | None, theta: Theta) -> list[Any] | None:
@@ -120,11 +137,11 @@ def node_names(text: str | None, theta: Theta) -> list[Any] | None:
 def _parse(text: str) -> Query:
     kind, _, argument = text.partition(":")
     parts = split_list(argument)
-    if kind in ("histogram", "histogram-counts") and not argument:
+    if kind in _OF_ALL_STATES and not argument:
         return Histogram(relative=kind == "histogram")
-    if kind in ("count", "frequency") and parts:
+    if kind in _OF_STATES and parts:
         return Count(parts) if kind == "count" else Frequency(parts)
-    if kind in ("sum", "mean") and parts:
+    if kind in _OF_VALUES and parts:
         of = Sum if kind == "sum" else Mean
         named = [part.partition("=") for part in parts]
         if all(equals for _, equals, _ in named):
@@ -133,7 +150,16 @@ def _parse(text: str) -> Query:
                 raise QueryError(f"query {text!r} gives a state two values: each state has one")
             return of(values)
         return of(parts)
-    raise QueryError(f"query {text!r} is not understood. Queries: {QUERY_HELP}")
+    kinds = (*_OF_ALL_STATES, *_OF_STATES, *_OF_VALUES, *_OF_COLUMNS)
+    if kind in (*_OF_ALL_STATES, *_OF_COLUMNS):
+        raise QueryError(
+            f"query {text!r}: {kind} is of all states and takes nothing after it; count:{argument or 'STATE'} counts "
+            "some of them"
+        )
+    if kind in kinds:
+        example = f"{kind}:STATE,…" if kind in _OF_STATES else f"{kind}:STATE=1,*=0 (* is all other states)"
+        raise QueryError(f"query {text!r} names no state: expected {example}")
+    raise QueryError(f"query {text!r} is not understood.{did_you_mean(kind, kinds)} Queries: {', '.join(kinds)}")
 
 
 def split_list(text: str) -> list[str]:

@@ -11,6 +11,7 @@ from pufferfish.cli.options import (
     DEFAULT_MECHANISM,
     QUERY_HELP,
     mechanism_named,
+    node_names,
     parse_query,
     secret_settings,
     table_options,
@@ -86,7 +87,8 @@ def release_command(
     model = read_model(model_path)
     mechanism = mechanism_named(mechanism_name, model.theta)
     settings = secret_settings(secrets, mechanism, model.theta)
-    parse_query(query_text, model.theta)
+    named = node_names(reading["columns"], model.theta)
+    parse_query(query_text, model.theta, named)
     ledger = None if ledger_path is None else Ledger.open(ledger_path)
     if ledger is not None and ledger.bound.theta.kind != model.theta.kind:
         raise ParameterError(
@@ -94,7 +96,7 @@ def release_command(
             "name the ledger of this table"
         )
     data = read_under(table, model, reading)
-    query = parse_query(query_text, model.theta, data.nodes if isinstance(data, Rows) else None)
+    query = parse_query(query_text, model.theta, named, data.nodes if isinstance(data, Rows) else None)
     with progress("calibrating noise"):
         if ledger is None or epsilon is not None:
             bound = mechanism.of(model.theta, data.length, **settings)
@@ -108,7 +110,7 @@ def release_command(
         with progress("releasing"):
             found = release(data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
         files.write(found)
-    _print_release(found)
+    _print_release(found, output)
     print_warnings(text for text in found.warnings if not (isinstance(data, Sequences) and text in data.warnings))
     written = [output] + ([plot_path] if plot_path else [])
     click.echo(printable(f"written: {', '.join(written)}"))
@@ -123,7 +125,7 @@ def _warnings(table: Path, model: Model) -> tuple[str, ...]:
     )
 
 
-def _print_release(found: Release) -> None:
+def _print_release(found: Release, output: str) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column(found.query.kind)
     for heading in ("value", "± 95%"):
@@ -145,5 +147,22 @@ def _print_release(found: Release) -> None:
     if found.postprocessing:
         click.echo(f"post-processed: {found.postprocessing}")
     click.echo(found.promise)
-    for text in found.assumptions:
-        click.echo(printable(f"assumed: {text}"))
+    click.echo(printable(f"assumed (in full in {output}): {_assumed(found)}"))
+
+
+def _assumed(found: Release) -> str:
+    """Say briefly what the promise rests on: what the record has in full sentences."""
+    parts, where = ["Θ holds the law of the records"], None
+    if found.data.rows is not None:
+        rows = found.data.rows
+        parts += ["rows are independent of each other", "their number is public"]
+        parts += ["which cells are missing is public"] if rows.missing == "unobserved" else []
+        where = rows.where
+    if found.data.base is not None:
+        base = found.data.base
+        parts += [f"subjects ({base.subject}) are independent" if base.subject else "the table is one chain"]
+        if base.gaps == "independent":
+            parts += ["stretches on the two sides of a gap are independent (gaps='independent')"]
+        parts += ["how many records there are, when, and which states are missing is public"]
+        where = base.where
+    return "; ".join([*parts, f"which rows are kept ({where}) is public"] if where else parts)

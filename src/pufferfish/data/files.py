@@ -4,7 +4,6 @@ Files are scanned by polars, lazily. CSV columns are read as text whatever they 
 the first rows breaks when row 5,000 holds a word; text is given its meaning later, from all rows.
 """
 
-import difflib
 import os
 import re
 from collections.abc import Callable, Collection, Generator, Sequence
@@ -21,9 +20,10 @@ import polars as pl
 from pufferfish.data.columns import Column, native_column, profile_text, with_text_column
 from pufferfish.errors import DataError, PufferfishError
 from pufferfish.files.reading import shown
+from pufferfish.hints import did_you_mean
 from pufferfish.models.states import state_label
 
-__all__ = ["ROW", "Needed", "Source", "did_you_mean", "engine_errors", "is_path", "open_source"]
+__all__ = ["ROW", "Needed", "Source", "engine_errors", "is_path", "open_source"]
 
 ROW = "__pf_row"
 _CSV = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
@@ -276,18 +276,6 @@ def _typed(column: Any) -> Any:
     return _labelled(column)
 
 
-def did_you_mean(name: str, present: Sequence[str]) -> str | None:
-    """Nearest of the names that are there, whether in capitals or not; None if none is near.
-
-    Examples
-    --------
-    >>> did_you_mean("activty", ["Subject", "Activity"])
-    'Activity'
-    """
-    near = difflib.get_close_matches(name.casefold(), [other.casefold() for other in present], n=1)
-    return next((other for other in present if other.casefold() == near[0]), None) if near else None
-
-
 def _require(needed: Needed, present: Sequence[str], *, untyped: bool = False) -> Sequence[str]:
     """Return the needed columns; refuse those that are not there, or there twice."""
     columns = needed(present) if callable(needed) else needed
@@ -295,13 +283,11 @@ def _require(needed: Needed, present: Sequence[str], *, untyped: bool = False) -
         if name.startswith("__pf_"):
             raise DataError(f"column {name!r} has a name that begins with '__pf_', kept for internal use: rename it")
         if name not in present:
-            near = did_you_mean(name, present)
-            ask = f" Did you mean {near!r}?" if near else ""
             shown = ", ".join(present[:20]) + (f" and {len(present) - 20} more" if len(present) > 20 else "")
             hint = ""
             if untyped and len(present) == 1 and (mark := re.search(r"[;\t|]", present[0])):
                 hint = f" The file seems to separate columns by {mark[0]!r}, expected ',' (.csv) or a tab (.tsv)."
-            raise DataError(f"column {name!r} not found.{ask} Columns: {shown}.{hint}")
+            raise DataError(f"column {name!r} not found.{did_you_mean(name, present)} Columns: {shown}.{hint}")
         twice = untyped and any(re.fullmatch(rf"{re.escape(name)}_duplicated_[0-9]+", p) for p in present)
         if twice or present.count(name) > 1:
             raise DataError(f"column {name!r} is there more than once: rename or drop the others")

@@ -16,6 +16,7 @@ from typing import Any
 from pufferfish.data.chains import Fold
 from pufferfish.data.options import Options, listed
 from pufferfish.errors import DataError
+from pufferfish.hints import did_you_mean
 from pufferfish.models.states import state_label
 
 __all__ = ["count_rows", "label_states", "name_states", "refuse_strangers"]
@@ -118,7 +119,8 @@ def refuse_strangers(where: str, totals: Mapping[str, int], known: Sequence[str]
         found = ", ".join(f"{name!r} ({count_rows(strangers[name])})" for name in shown)
         more = f" and {len(strangers) - 8} more" if len(strangers) > 8 else ""
         raise DataError(
-            f"{where} holds states that {owner} lacks: {found}{more}. {owner.capitalize()}'s states: {listed(known)}"
+            f"{where} holds states that {owner} lacks: {found}{more}.{did_you_mean(shown[0], known)} "
+            f"{owner.capitalize()}'s states: {listed(known)}"
         )
 
 

@@ -8,6 +8,7 @@ from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.durations import Duration, parse_duration
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import ParameterError
+from pufferfish.hints import did_you_mean
 from pufferfish.models.states import state_label
 
 __all__ = ["Gaps", "Missing", "Options", "check_choice", "check_options", "listed"]
@@ -108,7 +109,9 @@ def check_choice(option: str, value: Any, allowed: Sequence[str]) -> None:
         If it is another.
     """
     if not isinstance(value, str) or value not in allowed:
-        raise ParameterError(f"{option} is {value!r}, expected one of {', '.join(map(repr, allowed))}")
+        raise ParameterError(
+            f"{option} is {value!r}, expected one of {', '.join(map(repr, allowed))}.{did_you_mean(value, allowed)}"
+        )
 
 
 def _model_states(states: Any, edges: tuple[float, ...] | None) -> tuple[str, ...] | None:

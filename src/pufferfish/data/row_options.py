@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pufferfish.data.files import did_you_mean
 from pufferfish.data.options import check_choice, listed
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
+from pufferfish.hints import did_you_mean, nearest
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.model_class import ModelClass
 from pufferfish.models.same_records import same_records
@@ -39,7 +39,7 @@ class RowOptions:
         """Columns to read, of those that a table has."""
         cells = self.cells(present)
         if not cells:
-            near = {did_you_mean(label, present): label for label in self.nodes}
+            near = {nearest(label, present): label for label in self.nodes}
             pairs = ", ".join(f"{label!r}: {column!r}" for column, label in near.items() if column is not None)
             remedy = f"Did you mean columns={{{pairs}}}?" if pairs else "Give columns={node: column}."
             raise DataError(
@@ -105,8 +105,7 @@ def _chosen(given: Any, nodes: Mapping[str, Any]) -> dict[str, str]:
     for node in nodes_given:
         label = state_label(node)
         if label not in nodes:
-            near = did_you_mean(label, list(nodes))
-            ask = f" Did you mean {near!r}?" if near else ""
+            ask = did_you_mean(label, nodes)
             raise ParameterError(f"columns names {node!r}, which is no node.{ask} Nodes: {listed(list(nodes))}")
         column: Any = given[node] if isinstance(given, Mapping) else label  # pyright: ignore[reportUnknownVariableType]
         if not isinstance(column, str):

@@ -162,8 +162,8 @@ def _check_work(k: int, values: NDArray[np.int64], steps: Sequence[int]) -> None
     work = max(steps) * (sum(steps) * width + 1) * k * k / 2
     if work > _MOST_WORK:
         raise NotApplicableError(
-            f"the law of this query over {sum(steps):,} records of {k} states takes about {work:.1g} operations "
-            f"(at most {_MOST_WORK:.0e} are done); LeakagePropagation does not grow with the length"
+            f"the query's law over {sum(steps):,} records of {k} states takes about {work:.1g} operations (at most "
+            f"{_MOST_WORK:.0e}); use LeakagePropagation"
         )
 
 

@@ -76,11 +76,12 @@ class Coding:
         several = math.prod(radices[: len(base)]) if len(base) > 1 else 0
         if math.prod(radices) > _MOST_CODES or several > _MOST_VECTORS:
             most = _MOST_VECTORS if several > _MOST_VECTORS else _MOST_CODES
-            what = "what the secrets count, " if len(chosen) else ""
+            values = several or math.prod(radices)
+            shown = f"{values:,}" if values < 10**9 else f"{values:.3g}"
+            what = ", with what the secrets count" if len(chosen) else ""
             raise NotApplicableError(
-                f"the law of this query over {records} records has about {several or math.prod(radices):,} values "
-                f"({what}all outputs together), and at most {most:,} are computed: ask for fewer outputs, or for fewer "
-                "records"
+                f"the query's law over {records:,} records has about {shown} values{what}, "
+                f"and at most {most:,} are computed; ask for fewer outputs"
             )
         self._radices = radices[: len(base)]
         places = np.cumprod([1, *radices[:-1]])

@@ -7,6 +7,7 @@ from typing import Any
 from pufferfish.data.bins import bin_labels, inner_edges_of
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ReleaseRefused
+from pufferfish.hints import did_you_mean
 from pufferfish.ledger.windows import Windows
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import Theta
@@ -112,7 +113,10 @@ def _given(states: tuple[str, ...], found: tuple[str, ...], coarsening: Mapping[
     named = {str(state): str(group) for state, group in coarsening.items()}
     for state in named:
         if state not in states:
-            raise ReleaseRefused(f"coarsening names {state!r}, which is no state of the ledger: {_shown(states)}")
+            hint = did_you_mean(state, states)
+            raise ReleaseRefused(
+                f"coarsening names {state!r}, which is no state of the ledger.{hint} States: {_shown(states)}"
+            )
     for state in states:
         if named.get(state) not in found:
             raise ReleaseRefused(

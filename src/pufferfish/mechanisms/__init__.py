@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pufferfish.errors import ParameterError
+from pufferfish.hints import did_you_mean
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.entry_dp import EntryDP
 from pufferfish.mechanisms.exact_laplace import ExactLaplace
@@ -63,4 +64,5 @@ def bound_of(name: str, theta: Any, length: Any, settings: Mapping[str, Any]) ->
     for mechanism in (*BOUNDS, ParticipantDP):
         if mechanism.name == name:
             return mechanism.of(theta, length, **settings)
-    raise ParameterError(f"there is no mechanism {name!r}")
+    known = [mechanism.name for mechanism in (*BOUNDS, ParticipantDP)]
+    raise ParameterError(f"there is no mechanism {name!r}.{did_you_mean(name, known)} Mechanisms: {', '.join(known)}")

@@ -56,8 +56,8 @@ class EntryDP(InfluenceBound):
             if theta.low == theta.high == _FAIR:
                 return None
             return (
-                "records are correlated under members of Θ (wherever P(0 → 0) and P(1 → 1) do not sum to 1), and noise "
-                "for single records would leak their neighbours"
+                "records are correlated under members of Θ (P(0 → 0) and P(1 → 1) need not sum to 1); use "
+                "LeakagePropagation"
             )
         if isinstance(theta, IntervalChain):
             return _room_for_dependence(theta)
@@ -66,8 +66,8 @@ class EntryDP(InfluenceBound):
             if apart is not None:
                 x, x_ = (chain.states[state] for state in apart)
                 return (
-                    f"records are correlated under theta[{i}] (its rows {x!r} and {x_!r} differ), and noise for single "
-                    "records would leak their neighbours"
+                    f"records are correlated under theta[{i}] (its rows {x!r} and {x_!r} differ): "
+                    "use LeakagePropagation"
                 )
         return None
 
@@ -107,8 +107,8 @@ def _room_for_dependence(theta: IntervalChain) -> str | None:
     x, y = (int(v) for v in apart[0])
     return (
         f"records may be correlated: the bounds of row {theta.states[x]!r}, column {theta.states[y]!r}, "
-        f"{theta.lower[x, y]:g} to {theta.upper[x, y]:g}, do not make it equal to the other rows, and noise for single "
-        "records would leak their neighbours"
+        f"{theta.lower[x, y]:g} to {theta.upper[x, y]:g}, do not make it equal to the other rows; use "
+        "LeakagePropagation"
     )
 
 

@@ -14,7 +14,7 @@ scale b/‖v‖₁ on n alone, and outputs with w = v·c leak as much: the least
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -39,8 +39,8 @@ _TOLERANCE = 1e-10
 """How near the loss of the least noise comes to ε, relatively."""
 
 _SEVERAL = (
-    "ExactLaplace does not apply: the query has {} outputs that no single number determines, or one with too many "
-    "values to list; ask for one of them, or use Wasserstein or LeakagePropagation"
+    "ExactLaplace does not apply: {} outputs that no single number determines, or too many values to list; ask for one "
+    "output, or use Wasserstein"
 )
 
 _TINY = 1e-6
@@ -105,25 +105,14 @@ class ExactLaplace(LawMechanism):
         interval = self._interval
         if interval is not None:
             return Decisive(*self._of_interval(lambda bound: interval.least(bound, epsilon), query))
-        worst = Decisive()
-        for pair in self._numbers(query):
-            norm = pair.about.norm
-            if worst.value and _loss(pair, worst.value / norm) <= epsilon:
-                continue
-            farthest = shift_of(pair).near / norm
-            if farthest == 0:
-                worst = worst if worst.about else Decisive(0.0, pair.about)
-                continue
-            found = bracket(
-                partial(_loss, pair),
-                epsilon,
-                farthest / epsilon,
-                tolerance=_TOLERANCE,
-                from_above=False,
-            )
-            enough = found.enough * norm * (1 + _ROOM)
-            if worst.about is None or enough > worst.value:
-                worst = Decisive(enough, pair.about)
+        return self._least_each(query, [epsilon])[0]
+
+    def _least_each(self, query: Query, epsilons: Sequence[float]) -> list[Decisive]:
+        if self._interval is not None:
+            return super()._least_each(query, epsilons)
+        worst = [Decisive() for _ in epsilons]
+        for pair in self._numbers(query):  # once for all ε: they may be too many to be kept
+            worst = [_worse(found, pair, epsilon) for found, epsilon in zip(worst, epsilons, strict=True)]
         return worst
 
     def _leaks(self, query: Query, unit_scale: float) -> Decisive:
@@ -153,6 +142,25 @@ class ExactLaplace(LawMechanism):
             yield pair
         if known is None and key is not None and size <= _KEPT:
             self._known = [*self._known[-1:], (key, kept)]
+
+
+def _worse(worst: Decisive, pair: LawPair, epsilon: float) -> Decisive:
+    """Return what needs more noise at this ε: what did before, or a pair of laws."""
+    norm = pair.about.norm
+    if worst.value and _loss(pair, worst.value / norm) <= epsilon:
+        return worst
+    farthest = shift_of(pair).near / norm
+    if farthest == 0:
+        return worst if worst.about else Decisive(0.0, pair.about)
+    found = bracket(
+        partial(_loss, pair),
+        epsilon,
+        farthest / epsilon,
+        tolerance=_TOLERANCE,
+        from_above=False,
+    )
+    enough = found.enough * norm * (1 + _ROOM)
+    return Decisive(enough, pair.about) if worst.about is None or enough > worst.value else worst
 
 
 def _loss(pair: LawPair, scale: float) -> float:

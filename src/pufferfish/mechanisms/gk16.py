@@ -31,7 +31,7 @@ __all__ = ["GK16"]
 Covered = ChainClass | BinaryChainInterval | IntervalChain
 
 
-_UNBOUNDED = "influence has no bound where a state that a record can have never follows one that the record before can"
+_UNBOUNDED = "influence has no bound where a state cannot follow another; use LeakagePropagation"
 
 
 class GK16(InfluenceBound):
@@ -95,8 +95,8 @@ class GK16(InfluenceBound):
             if not self._readings[-1]:
                 raise NotApplicableError(
                     f"{self.title} does not apply: the influence matrix has spectral norm "
-                    f"{min(r.matrix(longest).norm for r in readings):.6g}{_under(self.theta, t)}, and the bound needs "
-                    "less than 1; MQMExact and LeakagePropagation have no such condition"
+                    f"{min(r.matrix(longest).norm for r in readings):.6g}{_under(self.theta, t)}, expected below 1; "
+                    "use LeakagePropagation"
                 )
 
     @property

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.errors import ParameterError
+from pufferfish.hints import did_you_mean
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.secrets import RecordIs, Secret, SecretPair
 from pufferfish.models.states import state_label
@@ -104,7 +105,8 @@ def _entries_of(secret: Any, network: BayesianNetwork) -> list[tuple[int, tuple[
     names = network.node_states[network.nodes[place]]
     for state in (*first.states, *second.states):
         if state not in names:
-            raise ParameterError(f"node {first.record!r} has no state {state!r}. States: {', '.join(names[:20])}")
+            hint = did_you_mean(state, names)
+            raise ParameterError(f"node {first.record!r} has no state {state!r}.{hint} States: {', '.join(names[:20])}")
     shared = set(first.states) & set(second.states)
     if shared:
         raise ParameterError(f"the secrets ({first}) and ({second}) share the value {min(shared)!r}")

@@ -5,8 +5,9 @@ they prove holds for this one release: knowing the value of another query, or of
 their ε never adds, and a ledger refuses them.
 """
 
+import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -178,6 +179,20 @@ class LawMechanism(Mechanism):
             )
         witness = _witness(found, found.about, bound)
         return self._proven(query, bound, epsilon, [(found.value, witness)])
+
+    def scales(self, query: Query, epsilons: Sequence[float]) -> list[float | None]:
+        """Return the scale of the noise at several ε, None where no finite noise is enough: to draw, not to release.
+
+        Up to the rounding that a proof may add these are the scales of :meth:`calibrate`.
+        """
+        unit = float(self.bind(query).unit)
+        with self._lock:
+            found = self._least_each(query, epsilons)
+        return [least.value * unit if 0 < least.value < math.inf else None for least in found]
+
+    def _least_each(self, query: Query, epsilons: Sequence[float]) -> list[Decisive]:
+        """Return the least noise that is enough for all pairs of laws, at several ε."""
+        return [self._least(query, epsilon) for epsilon in epsilons]
 
     def verify(self, calibration: Calibration) -> tuple[float, Witness | None]:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""

@@ -10,7 +10,6 @@ import math
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -21,6 +20,7 @@ from pufferfish.core.inference import Inference
 from pufferfish.core.numbers import real_array, with_sums_of_one
 from pufferfish.core.read_only import FrozenDict, ReadOnly, read_only
 from pufferfish.errors import ModelError, RecordError
+from pufferfish.hints import did_you_mean
 from pufferfish.models.states import state_label
 
 __all__ = ["CPT", "BayesianNetwork", "connected"]
@@ -302,8 +302,7 @@ class BayesianNetwork(ReadOnly):
         """
         label = state_label(node)
         if label not in self._places:
-            near = get_close_matches(label, self._places, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(label, self._places)
             more = ", …" if len(self.nodes) > 20 else ""
             raise ModelError(f"there is no node {node!r}.{hint} Nodes: {', '.join(list(self._places)[:20])}{more}")
         return self._places[label]
@@ -325,8 +324,7 @@ class BayesianNetwork(ReadOnly):
         for parent in parents:
             if not isinstance(parent, Hashable) or parent not in self.node_states:
                 known = [str(name) for name in self.nodes]
-                near = get_close_matches(str(parent), known, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
+                hint = did_you_mean(parent, known)
                 more = ", …" if len(known) > 20 else ""
                 raise ModelError(
                     f"node {node!r} has the parent {parent!r}, which is no node.{hint} "

@@ -13,11 +13,11 @@ import math
 import re
 from collections.abc import Sequence
 from decimal import Decimal
-from difflib import get_close_matches
 from itertools import product
 
 import numpy as np
 
+from pufferfish.hints import did_you_mean
 from pufferfish.models.bayesian_network import CPT, TOLERANCE
 from pufferfish.models.bif_syntax import Block, Syntax, Token
 
@@ -44,8 +44,7 @@ def parse_bif(text: str, source: str) -> dict[str, CPT]:
     for node, block in syntax.blocks.items():
         for name in (node, *block.parents):
             if name not in syntax.variables:
-                near = get_close_matches(name, syntax.variables, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
+                hint = did_you_mean(name, syntax.variables)
                 syntax.fail(f"{name!r} is no variable of this file.{hint}", block.line)
     return {node: _cpt(syntax, node) for node in syntax.variables}
 
@@ -70,7 +69,8 @@ def _cpt(syntax: Syntax, node: str) -> CPT:
             )
         for parent, known, state in zip(block.parents, above, key, strict=True):
             if state not in known:
-                syntax.fail(f"{state!r} is no state of {parent!r}; its states are {', '.join(known)}", row[0].line)
+                hint = did_you_mean(state, known)
+                syntax.fail(f"{state!r} is no state of {parent!r}.{hint} Its states: {', '.join(known)}", row[0].line)
     table = block.whole.get("table")
     if table is not None and len(table) != entries:
         syntax.fail(f"the table of node {node!r} has {len(table)} numbers, expected {entries}", table[0].line)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from pufferfish.core.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import ModelError, ParameterError
+from pufferfish.hints import did_you_mean
 from pufferfish.models.masses import exact_law
 from pufferfish.models.secrets import RecordIs, Secret, check_states
 from pufferfish.models.states import state_label
@@ -122,8 +123,9 @@ class JointDistribution(ReadOnly):
         check_states(secret, self.states)
         for condition in secret.conditions:
             if isinstance(condition, RecordIs) and condition.record not in self.variables:
+                hint = did_you_mean(condition.record, self.variables)
                 raise ParameterError(
-                    f"secret {str(secret)!r}: there is no record {condition.record!r}. Records: "
+                    f"secret {str(secret)!r}: there is no record {condition.record!r}.{hint} Records: "
                     f"{', '.join(str(v) for v in self.variables[:20])}"
                 )
         return tuple(i for i, row in enumerate(self.databases) if secret.holds(row))

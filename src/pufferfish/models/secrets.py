@@ -14,6 +14,7 @@ from typing import Any
 
 from pufferfish.core.read_only import ReadOnly
 from pufferfish.errors import ParameterError
+from pufferfish.hints import did_you_mean
 from pufferfish.models.states import state_label
 
 __all__ = ["CountIs", "Fact", "RecordIs", "Secret", "SecretPair", "as_secret_pairs", "check_states"]
@@ -203,8 +204,8 @@ def check_states(secret: Secret, states: Sequence[str]) -> None:
     for condition in secret.conditions:
         for state in () if isinstance(condition, Fact) else condition.states:
             if state not in states:
-                known = ", ".join(states[:20])
-                raise ParameterError(f"secret {str(secret)!r}: there is no state {state!r}. States: {known}")
+                known, hint = ", ".join(states[:20]), did_you_mean(state, states)
+                raise ParameterError(f"secret {str(secret)!r}: there is no state {state!r}.{hint} States: {known}")
 
 
 def as_secret_pairs(secrets: Any) -> tuple[SecretPair, ...] | None:

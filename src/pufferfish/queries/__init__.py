@@ -1,9 +1,9 @@
 """What is asked of the data."""
 
-from pufferfish.queries.linear import BoundQuery, FunctionQuery, Line, LinearQuery, Query, Variables
+from pufferfish.queries.linear import BoundQuery, FunctionQuery, Line, LinearQuery, Query, Variables, measure_of
 from pufferfish.queries.of_records import Function, Weighted, Window
 from pufferfish.queries.of_states import Count, Frequency, Histogram, Mean, Sum
-from pufferfish.queries.of_variables import Marginals, Subset
+from pufferfish.queries.of_variables import Marginals, Subset, refuse_pooling
 
 __all__ = [
     "BoundQuery",
@@ -22,4 +22,6 @@ __all__ = [
     "Variables",
     "Weighted",
     "Window",
+    "measure_of",
+    "refuse_pooling",
 ]

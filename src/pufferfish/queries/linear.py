@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from pufferfish.core.read_only import ReadOnly, read_only
 
-__all__ = ["BoundQuery", "FunctionQuery", "Line", "LinearQuery", "Query", "Variables"]
+__all__ = ["BoundQuery", "FunctionQuery", "Line", "LinearQuery", "Query", "Variables", "measure_of"]
 
 Variables = Mapping[Any, tuple[str, ...]]
 """Names of records, with the states of each."""
@@ -218,6 +218,24 @@ def _l1_distances(weights: NDArray[np.int64]) -> NDArray[np.int64]:
         sums = np.abs(own)[:, None] + np.abs(own)[None, :]
         distances[np.ix_(counted, counted)] += np.abs(own[:, None] - own[None, :]) - sums
     return distances
+
+
+def measure_of(kind: str) -> str:
+    """Return what the answers of a kind of query are numbers of.
+
+    Examples
+    --------
+    >>> measure_of("histogram"), measure_of("marginal-counts"), measure_of("mean")
+    ('share of records', 'rows', 'mean')
+    """
+    return {
+        "histogram": "share of records",
+        "frequency": "share of records",
+        "histogram-counts": "records",
+        "count": "records",
+        "marginals": "share of rows",
+        "marginal-counts": "rows",
+    }.get(kind, kind)
 
 
 class Query(ABC):

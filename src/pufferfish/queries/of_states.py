@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pufferfish.core.numbers import real_number
 from pufferfish.core.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import QueryError
+from pufferfish.hints import did_you_mean
 from pufferfish.models.states import state_label
 from pufferfish.queries.linear import LinearQuery, Query, Variables
 
@@ -181,12 +182,21 @@ class _OfValues(ReadOnly, Query):
                 )
             return list(self.values)
         for label in self.values:
-            if label not in states:
+            if label not in states and label != _REST:
                 raise QueryError(f"{self.kind} gives a value to state {label!r}: {_unknown(label, states)}")
+        rest = None if _REST in states else self.values.get(_REST)
         lacking = [label for label in states if label not in self.values]
-        if lacking:
-            raise QueryError(f"{self.kind} gives no value to state {lacking[0]!r}: every state needs one")
-        return [self.values[label] for label in states]
+        if lacking and rest is None:
+            raise QueryError(
+                f"{self.kind} gives no value to state {lacking[0]!r}: every state needs one; "
+                f"{_REST!r} with the value 0 gives 0 to all states that are not named"
+            )
+        if not lacking and rest is not None:
+            raise QueryError(
+                f"{self.kind} gives a value to every state, and one to {_REST!r}, the states that are not named: "
+                f"leave out {_REST!r}"
+            )
+        return [self.values.get(label, rest or 0.0) for label in states]
 
 
 @dataclass(frozen=True, init=False)
@@ -196,8 +206,9 @@ class Sum(_OfValues):
     Parameters
     ----------
     values : sequence of float, or mapping from state to float
-        What a record in each state contributes. Values are taken as the decimals they print as; where those
-        cannot be held exactly they are rounded to a decimal grid that is recorded in the release.
+        What a record in each state contributes; ``"*"`` stands for all states that are not named. Values are taken
+        as the decimals they print as; where those cannot be held exactly they are rounded to a decimal grid that is
+        recorded in the release.
 
     Examples
     --------
@@ -217,12 +228,14 @@ class Mean(_OfValues):
     Parameters
     ----------
     values : sequence of float, or mapping from state to float
-        What a record in each state contributes.
+        What a record in each state contributes; ``"*"`` stands for all states that are not named.
 
     Examples
     --------
     >>> Mean({"rest": 0, "active": 1}).bind(["rest", "active"], records=50).lipschitz
     0.02
+    >>> Mean({"sitting": 1, "*": 0}).bind(["sitting", "walking", "running"], records=50).description
+    'mean over 50 records of {sitting: 1, walking: 0, running: 0}'
     """
 
     relative: ClassVar[bool] = True
@@ -235,8 +248,11 @@ def _spelled(states: Sequence[str], weights: NDArray[np.int64], unit: Fraction) 
 
 def _unknown(label: str, states: Sequence[str]) -> str:
     shown = ", ".join(states[:20]) + (", …" if len(states) > 20 else "")
-    return f"the model has no such state. States: {shown}"
+    return f"the model has no such state.{did_you_mean(label, states)} States: {shown}"
 
+
+_REST = "*"
+"""Stands for all states that are not named, unless a state has this name."""
 
 _LARGEST_VALUE = 1e150
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -10,11 +9,12 @@ import numpy as np
 
 from pufferfish.core.read_only import ReadOnly
 from pufferfish.errors import QueryError
+from pufferfish.hints import did_you_mean
 from pufferfish.models.states import state_label
 from pufferfish.queries.linear import LinearQuery, Query, Variables
-from pufferfish.queries.of_records import Restricted, inner_query, rows_of
+from pufferfish.queries.of_records import Function, Restricted, Weighted, Window, inner_query, rows_of
 
-__all__ = ["Marginals", "Subset"]
+__all__ = ["Marginals", "Subset", "refuse_pooling"]
 
 
 def _names(records: Any, name: str) -> tuple[Any, ...]:
@@ -31,10 +31,8 @@ def _place(record: Any, places: Sequence[Any]) -> int:
     labels = [state_label(name) for name in places]
     if label in labels:
         return labels.index(label)
-    near = get_close_matches(label, labels, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
     shown = ", ".join(labels[:20]) + (", …" if len(labels) > 20 else "")
-    raise QueryError(f"there is no record {record!r}.{hint} Records: {shown}")
+    raise QueryError(f"there is no record {record!r}.{did_you_mean(label, labels)} Records: {shown}")
 
 
 @dataclass(frozen=True, init=False)
@@ -134,6 +132,66 @@ class Marginals(ReadOnly, Query):
             factors if len(at) > 1 else factors[:, 0],
             blocks=tuple(blocks),
         )
+
+
+def refuse_pooling(query: Query, variables: Variables) -> None:
+    """Refuse a query that takes different columns of a table for one, but those of equal states that the user named.
+
+    Shares of all cells of a table say little of any column, and look as if they did. So a query that adds up columns
+    names them, and they have the same states; the histogram of every column by itself is :class:`Marginals`.
+
+    Parameters
+    ----------
+    query : Query
+        What is asked of a table's rows.
+    variables : mapping
+        Names of the columns, with the states of each.
+
+    Raises
+    ------
+    QueryError
+        If it pools columns that were not named, or whose states differ.
+
+    Examples
+    --------
+    >>> from pufferfish.queries import Count
+    >>> refuse_pooling(Subset(Count("yes"), ["smoke", "lung"]), {"smoke": ("yes", "no"), "lung": ("no", "yes")})
+    """
+    names = _pooled(query, variables)
+    sets = {frozenset(variables[name]) for name in names}
+    if len(names) < 2 or (query.of_some_records and len(sets) == 1):
+        return
+    counts = query.kind.endswith(("counts", "count", "sum"))
+    columns = ",".join(map(state_label, names)) if query.of_some_records else ""
+    instead = f"--query {'marginal-counts' if counts else 'marginals'}{' --columns ' if columns else ''}{columns}"
+    python = f"Marginals({list(names) if columns else ''}{', ' if columns and counts else ''}"
+    python += "relative=False)" if counts else ")"
+    several = ", ".join(map(state_label, names[:4])) + (", …" if len(names) > 4 else "")
+    why = f"{query.kind} would take the {len(names)} columns {several} for one"
+    if len(sets) > 1:
+        one = next(name for name in names if frozenset(variables[name]) != frozenset(variables[names[0]]))
+        apart = [f"{state_label(name)}: {', '.join(variables[name][:4])}" for name in (names[0], one)]
+        why += f", and their states differ ({'; '.join(apart)})"
+    named = (
+        ""
+        if query.of_some_records
+        else ("; to pool columns with the same states, name them: --columns A,B (in Python Subset(query, ['A', 'B']))")
+    )
+    raise QueryError(f"{why}. Ask for each by itself: {instead} (in Python {python}){named}")
+
+
+def _pooled(query: Query, variables: Variables) -> list[Any]:
+    """Return the names of the records that a query adds up."""
+    names = list(variables)
+    if isinstance(query, Marginals | Function):
+        return []
+    if isinstance(query, Subset):
+        return [names[_place(record, names)] for record in query.records]
+    if isinstance(query, Window):
+        return names[query.start : query.stop]
+    if isinstance(query, Weighted):
+        return [name for name, factor in zip(names, query.factors, strict=False) if factor]
+    return names
 
 
 def _states_of(places: Sequence[int], variables: Variables) -> list[str]:

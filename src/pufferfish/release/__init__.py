@@ -6,9 +6,7 @@ promised and what is not) and never the exact value.
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any, Literal, Never
 
 from pufferfish.calibration import Calibration
 from pufferfish.data.independent_rows import Rows
@@ -21,7 +19,14 @@ from pufferfish.model_file import ThetaRecord
 from pufferfish.models.states import state_label
 from pufferfish.noise import discrete_laplace_noise
 from pufferfish.queries import Query
-from pufferfish.release.checks import check_query, check_reading, check_records, check_units, prove
+from pufferfish.release.checks import (
+    check_arguments,
+    check_query,
+    check_reading,
+    check_records,
+    check_units,
+    prove,
+)
 from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import (
     NOISE_LAW,
@@ -49,13 +54,14 @@ __all__ = ["RELEASE", "Release", "project_to_simplex", "release"]
 def release(
     data: Sequences | Rows | Mapping[Any, Any] | Sequence[Any],
     query: Query,
-    calibration: Calibration,
+    calibration: Calibration | None = None,
     *,
     postprocess: Literal["valid"] | None = None,
     warnings: tuple[str, ...] = (),
     ledger: Ledger | None = None,
     window: Any = None,
     coarsening: Mapping[Any, Any] | None = None,
+    **unknown: Never,
 ) -> Release:
     """Release a query's value with calibrated noise.
 
@@ -68,7 +74,7 @@ def release(
     query : Query
         What is asked; the query the noise was calibrated for.
     calibration : Calibration
-        The noise, from a mechanism's ``calibrate``.
+        The noise, from a mechanism's ``calibrate``: epsilon and the mechanism are chosen there.
     postprocess : {"valid"}, optional
         Make the value a possible one: a histogram non-negative with the public total (the nearest such, in
         Euclidean distance), other queries inside their range. It costs no privacy, and is recorded.
@@ -93,13 +99,10 @@ def release(
         If the ledger has too little left; nothing is spent.
     DataError
         If the data holds states the model lacks.
+    ParameterError
+        If an argument is not what it should be.
     """
-    database = isinstance(data, Mapping | Sequence | np.ndarray) and not isinstance(data, str | bytes)
-    if not (isinstance(data, Sequences | Rows) or database) or not isinstance(calibration, Calibration):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ParameterError(
-            "release takes data from read_sequences or read_rows (or one database as a dict or list), a query, and a "
-            "calibration of a mechanism"
-        )
+    calibration = check_arguments(data, query, calibration, unknown)
     if ledger is None and not (window is None and coarsening is None):
         raise ParameterError("window and coarsening say which part of a ledger's base the data are: give ledger too")
     if postprocess not in (None, "valid"):

@@ -1,21 +1,70 @@
 """What is checked before noise is drawn: that noise, query, records and Θ belong together."""
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from pufferfish.calibration import Calibration, Witness
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ReleaseRefused
+from pufferfish.errors import ParameterError, ReleaseRefused
+from pufferfish.hints import did_you_mean
 from pufferfish.mechanisms.mechanism import Mechanism
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import ModelClass
 from pufferfish.models.secrets import RecordIs
-from pufferfish.queries import BoundQuery, LinearQuery, Query
+from pufferfish.queries import BoundQuery, LinearQuery, Query, refuse_pooling
 from pufferfish.release.values import Database, PrivateData
 
-__all__ = ["check_query", "check_reading", "check_records", "check_units", "prove"]
+__all__ = ["check_arguments", "check_query", "check_reading", "check_records", "check_units", "prove"]
+
+
+_CALIBRATE = (
+    "calibrate the noise first, calibration = LeakagePropagation(theta, length=data.length).calibrate(query, "
+    "epsilon=1.0), then release(data, query, calibration)"
+)
+_OPTIONS = ("postprocess", "warnings", "ledger", "window", "coarsening")
+
+
+def check_arguments(data: Any, query: Any, calibration: Any, unknown: Mapping[str, Any]) -> Calibration:
+    """Return the calibration; refuse what release does not take, and say what to do instead.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is missing, of another kind, in another's place, or not known.
+    """
+    for name in unknown:
+        if name in ("epsilon", "mechanism", "theta", "length", "noise", "accuracy", "alpha"):
+            raise ParameterError(f"release takes no {name}: that is chosen when noise is calibrated; {_CALIBRATE}")
+        hint = did_you_mean(name, _OPTIONS)
+        raise ParameterError(f"release has no option {name!r}.{hint} Options: {', '.join(_OPTIONS)}")
+    if isinstance(query, Calibration) and (calibration is None or isinstance(calibration, Query)):
+        raise ParameterError("release takes data, query and calibration, in this order: release(data, query, noise)")
+    if isinstance(data, Query):
+        raise ParameterError(
+            "release takes the data first, and this is a query: release(data, query, calibration), with data from "
+            "read_sequences or read_rows"
+        )
+    if not isinstance(query, Query):
+        raise ParameterError(f"query is {_told(query)}, expected one such as Histogram() or Count(state)")
+    if not isinstance(calibration, Calibration):
+        given = "is missing" if calibration is None else f"is {_told(calibration)}"
+        raise ParameterError(f"the calibration {given}: {_CALIBRATE}")
+    database = isinstance(data, Mapping | Sequence | np.ndarray) and not isinstance(data, str | bytes)
+    if not (isinstance(data, Sequences | Rows) or database):
+        raise ParameterError(
+            f"data is {_told(data)}, expected a table read by read_sequences (read_rows for networks), or one database "
+            "as a dict or list of states"
+        )
+    return calibration
+
+
+def _told(value: Any) -> str:
+    plain = value is None or isinstance(value, str | int | float)
+    return repr(value) if plain and len(repr(value)) < 60 else f"of the type {type(value).__name__}"
 
 
 def check_query(data: PrivateData, query: Query, calibration: Calibration) -> BoundQuery:
@@ -45,6 +94,8 @@ def check_query(data: PrivateData, query: Query, calibration: Calibration) -> Bo
             f"the noise was calibrated for {calibration.theta.kind}, and these data are independent rows of the nodes "
             "of a Bayesian network: calibrate under the network"
         )
+    if isinstance(data, Rows):
+        refuse_pooling(query, bound.networks[0].node_states)
     if isinstance(data, Rows) and data.records != bound.rows:
         raise ReleaseRefused(
             f"the noise was calibrated for a table of {bound.rows} rows, and this has {data.records}: calibrate with "

@@ -11,6 +11,7 @@ from pufferfish.calibration import Calibration
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import DataError, ParameterError
+from pufferfish.hints import did_you_mean
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.joint_distribution import JointDistribution
 from pufferfish.models.model_class import Theta
@@ -60,7 +61,11 @@ def database_of(data: Mapping[Any, Any] | Sequence[Any], calibration: Calibratio
     for name, state in found.items():
         allowed = member.node_states[name] if isinstance(member, BayesianNetwork) else theta.states
         if state not in allowed:
-            raise DataError(f"record {name} has the state {state!r}, and the model's are {', '.join(allowed[:20])}")
+            hint = did_you_mean(state, allowed)
+            raise DataError(
+                f"record {name} has the state {state!r}, which the model lacks.{hint} The model's states: "
+                f"{', '.join(allowed[:20])}"
+            )
     return Database(found)
 
 
@@ -106,9 +111,10 @@ def _in_model_order(data: Sequences, states: tuple[str, ...]) -> list[int]:
     totals = dict(zip(data.states, (int(c) for c in data.counts.sum(axis=0)), strict=True))
     outside = [f"{name!r} ({count} rows)" for name, count in totals.items() if name not in states and count]
     if outside:
+        hint = did_you_mean(next(name for name in totals if name not in states and totals[name]), states)
         shown = ", ".join(outside[:8]) + (f" and {len(outside) - 8} more" if len(outside) > 8 else "")
         raise DataError(
-            f"the data has states outside the model: {shown}. The model's states: {', '.join(states)}. "
+            f"the data has states outside the model: {shown}.{hint} The model's states: {', '.join(states)}. "
             "Read the table with the model's bins and states, or fit a model that has them"
         )
     return [totals.get(name, 0) for name in states]

@@ -13,6 +13,7 @@ from pufferfish.comparison import Comparison
 from pufferfish.errors import ParameterError, RecordError, printable
 from pufferfish.files import Kind, write_whole
 from pufferfish.files.reading import shown
+from pufferfish.queries import measure_of
 from pufferfish.report.palette import BLUE, INK, MARKS, PALE
 
 if TYPE_CHECKING:
@@ -89,14 +90,7 @@ def draw_release(release: "Release") -> "Figure":
         ha="right" if crowded else "center",
         rotation_mode="anchor" if crowded else "default",
     )
-    axes.set_ylabel(
-        {
-            "histogram": "share of records",
-            "histogram-counts": "records",
-            "marginals": "share of rows",
-            "marginal-counts": "rows",
-        }.get(release.query.kind, release.query.kind)
-    )
+    axes.set_ylabel(measure_of(release.query.kind))
     if len(labels) > 1 and release.data.base is not None:
         axes.set_xlabel(shortened(release.data.base.state), parse_math=False)
     n = f"n = {release.data.records:,}" if release.data.rows is None else f"{release.data.subjects:,} rows"
@@ -128,22 +122,24 @@ def draw_noise(comparisons: Mapping[float, Comparison]) -> "Figure":
     figure: Any = Figure(figsize=(7.2, 4.6), layout="constrained")
     axes: Any = figure.add_subplot()
     epsilons = sorted(comparisons)
-    for i, row in enumerate(comparisons[epsilons[0]]):
-        curve = [(e, comparisons[e][i].noise_multiplier) for e in epsilons if comparisons[e][i].noise_multiplier]
+    curves: dict[str, list[tuple[float, float]]] = {name: [] for name in MARKS}
+    floor: dict[float, float] = {}
+    for e in epsilons:
+        for row in comparisons[e]:
+            if row.noise_multiplier:
+                curves[row.mechanism].append((e, row.noise_multiplier))
+            if row.noise_multiplier and row.over_lower_bound:
+                floor[e] = row.noise_multiplier / row.over_lower_bound
+    titles = {row.mechanism: row.title for row in comparisons[epsilons[0]]}
+    for name, curve in curves.items():
         if curve:
             at, noise = zip(*curve, strict=True)
-            colour, marker = MARKS[row.mechanism]
-            axes.plot(at, noise, color=colour, marker=marker, markersize=4.5, linewidth=1.6, label=row.title)
-    floor = [
-        (e, row.noise_multiplier / row.over_lower_bound)
-        for e in epsilons
-        for row in comparisons[e][-1:]
-        if row.noise_multiplier and row.over_lower_bound
-    ]
+            colour, marker = MARKS[name]
+            axes.plot(at, noise, color=colour, marker=marker, markersize=4.5, linewidth=1.6, label=titles[name])
     axes.set_xscale("log")
     axes.set_yscale("log")
     if floor:
-        at, noise = zip(*floor, strict=True)
+        at, noise = zip(*floor.items(), strict=True)
         axes.plot(at, noise, color=INK, linestyle=(0, (4, 2)), linewidth=1.0, label="lower bound")
         axes.autoscale(False)
         axes.fill_between(at, noise, axes.get_ylim()[0], color="0.92", linewidth=0, zorder=0)

@@ -1,0 +1,39 @@
+"""What a misspelt name was probably meant to be, for every message about a name that is not known."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = ["did_you_mean", "nearest"]
+
+
+def nearest(name: object, known: Iterable[object]) -> str | None:
+    """Return the known name that is most like another one; None if none is near.
+
+    Capitals, spaces, hyphens and underscores make no difference.
+
+    Examples
+    --------
+    >>> nearest("activty", ["Subject", "Activity"]), nearest("MQMExact", ["mqm-approx", "mqm-exact"])
+    ('Activity', 'mqm-exact')
+    """
+    names = {_bare(other): str(other) for other in reversed(list(known))}
+    near = get_close_matches(_bare(name), names, n=1)
+    return names[near[0]] if near else None
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """Return the question to put behind a message, with the space before it; empty if no known name is near.
+
+    Examples
+    --------
+    >>> did_you_mean("Rest ", ["active", "rest"])
+    " Did you mean 'rest'?"
+    >>> did_you_mean("asleep", ["active", "rest"])
+    ''
+    """
+    near = nearest(name, known)
+    return f" Did you mean {near!r}?" if near else ""
+
+
+def _bare(name: object) -> str:
+    return "".join(character for character in str(name).casefold() if not character.isspace() and character not in "-_")
