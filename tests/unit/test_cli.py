@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -108,10 +109,10 @@ def test_compare_shows_every_mechanism_and_why_one_does_not_apply(model: Path, p
     by_table = run("compare", model, "--table", private, *READING, "--epsilon", 1)
     for result in (by_length, by_table):
         assert result.exit_code == 0, result.output
-        assert "EntryDP: N/A, records are correlated under theta[0]" in result.stdout
+        assert "EntryDP: records are correlated under theta[0]" in result.stdout
         for title in ("EntryDP", "GroupDP", "MQMApprox", "MQMExact"):
             assert title in result.stdout
-        group = next(line for line in result.stdout.splitlines() if line.startswith("GroupDP"))
+        group = next(line for line in result.stdout.splitlines() if line.startswith("  GroupDP"))
         assert float(group.split()[1]) == pytest.approx(2 * 300 / 900, rel=1e-5)
 
 
@@ -460,9 +461,52 @@ def test_numbers_are_never_cut(tmp_path: Path, private: Path, model: Path) -> No
     compare = ["compare", str(model), "--length", "300", "--epsilon", "1"]
     narrow = CliRunner(env={"COLUMNS": "30"}).invoke(main, compare)
     wide = CliRunner(env={"COLUMNS": "300"}).invoke(main, compare)
-    without_seconds = [[line.rsplit(maxsplit=1)[0] for line in r.stdout.splitlines()] for r in (narrow, wide)]
-    assert without_seconds[0] == without_seconds[1]
-    assert "…" not in narrow.stdout
+    for result in (narrow, wide):
+        assert "…" not in result.stdout
+    without_seconds = [[line.split()[:-1] for line in r.stdout.splitlines() if "DP  " in line] for r in (narrow, wide)]
+    assert without_seconds[0] == without_seconds[1] != []
+
+
+def test_a_comparison_shows_what_applies_first_and_fits_the_terminal(model: Path) -> None:
+    found = pf.compare(pf.read_model(model).theta, pf.Histogram(), 1.0, length=300)
+    scales = [row.scale for row in found if row.reason is None]
+    assert scales == sorted(scales)
+    assert [row.reason is None for row in found] == [True] * len(scales) + [False] * (len(found) - len(scales))
+    assert [row.title for row in found if row.recommended] == ["LeakagePropagation"]
+    by_title = {row.title: row for row in found}
+    for columns in (80, 120):
+        result = CliRunner(env={"COLUMNS": str(columns)}).invoke(
+            main, ["compare", str(model), "--length", "300", "--epsilon", "1"]
+        )
+        lines = result.stdout.splitlines()
+        assert max(map(len, lines)) <= columns
+        table = [line for line in lines if line[2:].split(" ")[0] in by_title]
+        assert [line[2:].split()[0] for line in table] == [row.title for row in found if row.reason is None]
+        marked = [line for line in table if line.startswith("* ")]
+        assert len(marked) == 1
+        assert marked[0].split()[1] == "LeakagePropagation"
+        for line in table:
+            row = by_title[line[2:].split()[0]]
+            numbers = line[2:].split()
+            assert float(numbers[1]) == pytest.approx(row.scale, rel=1e-5)
+            assert float(numbers[2]) == pytest.approx(row.accuracy, rel=1e-2)
+        assert "(share of records)" in " ".join(result.stdout.split())
+        rest = lines[lines.index("does not apply:") :]
+        assert [line[2:].split(":")[0] for line in rest if line[:2] == "  " and line[2] != " "] == [
+            row.title for row in found if row.reason is not None
+        ]
+
+
+def test_python_prints_the_same_comparison(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    result = run("compare", model, "--length", 300, "--epsilon", 1, "--query", "count:active")
+    printed = str(pf.compare(pf.read_model(model).theta, pf.Count("active"), 1.0, length=300))
+
+    def plain(text: str) -> list[str]:
+        return [re.sub(r"\d+\.\d\d\b(?=  for|  rec|$)", "", line) for line in text.strip().splitlines()]  # no seconds
+
+    assert plain(result.stdout) == plain(printed)
+    assert "(records)" in printed
 
 
 def test_no_command_replaces_a_release_unasked(tmp_path: Path, private: Path, public: Path, model: Path) -> None:
@@ -489,10 +533,11 @@ def test_a_broken_list_is_one_line(tmp_path: Path, private: Path, model: Path, t
 def test_compare_says_how_near_the_least_possible_each_mechanism_is(model: Path) -> None:
     result = run("compare", model, "--length", 300, "--epsilon", 1)
     assert result.exit_code == 0, result.output
-    assert "/ lower bound" in result.stdout
-    rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line[:3] in ("Gro", "MQM", "Lea")}
-    assert float(rows["LeakagePropagation"][4]) < 1.05 < float(rows["MQMExact"][4]) < float(rows["GroupDP"][4])
-    assert "lower bound: Laplace noise of a scale below" in result.stdout
+    assert "/ least" in result.stdout
+    lines = [line[2:].split() for line in result.stdout.splitlines() if line[2:5] in ("Gro", "MQM", "Lea")]
+    rows = {line[0]: line for line in lines}
+    assert float(rows["LeakagePropagation"][3]) < 1.05 < float(rows["MQMExact"][3]) < float(rows["GroupDP"][3])
+    assert "below which no Laplace noise gives this guarantee" in result.stdout
 
 
 def test_compare_draws_the_noise(tmp_path: Path, model: Path) -> None:

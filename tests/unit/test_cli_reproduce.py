@@ -212,7 +212,8 @@ def test_numbers_out_of_range_are_refused(tmp_path: Path, name: str, arguments: 
 def test_what_click_refuses(arguments: list[str]) -> None:
     result = run(*arguments)
     assert result.exit_code == 2
-    assert "\nError: " in result.stderr
+    assert result.stderr.startswith("error: ")
+    assert len(result.stderr.splitlines()) == 1
     assert "Traceback" not in result.stderr
 
 

@@ -136,3 +136,12 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
     write_whole(tmp_path / "link", b"new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "file").read_bytes() == b"new"
+
+
+def test_what_cannot_be_written_is_said_once(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    for target in (tmp_path, tmp_path / "absent" / "x.json", fifo, tmp_path / ("x" * 3000)):
+        with pytest.raises(RecordError) as caught:
+            check_writable(target)
+        assert str(caught.value).count("cannot write") == 1

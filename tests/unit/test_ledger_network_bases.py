@@ -16,7 +16,7 @@ from pufferfish.data import RowsBase
 from pufferfish.errors import BudgetExceeded, DataError, ParameterError, PufferfishError, QueryError, ReleaseRefused
 from pufferfish.ledger import Ledger
 
-COUNT = pf.Count("yes")
+COUNT = pf.Subset(pf.Count("yes"), ["a", "b", "c"])
 JOINT = pf.JointDistribution([["no", "no"], ["yes", "yes"]], [0.4, 0.6], states=YES_NO)
 
 # Bad input
@@ -116,7 +116,7 @@ def test_noise_for_another_network_is_refused() -> None:
         (turned, "its node 'a' has the states yes, no, and that of the ledger no, yes"),
         (third, "its node 'c' has the states no, yes, perhaps"),
     ):
-        calibration = pf.GroupDP(network, 50).calibrate(COUNT, 0.1)
+        calibration = pf.GroupDP(network, 50).calibrate(pf.Count("yes"), 0.1)
         spends_nothing(ledger, lambda c=calibration: ledger.spend(c), ReleaseRefused, f"another network: {match}")
 
 
@@ -133,15 +133,20 @@ def test_noise_for_more_rows_is_refused() -> None:
 def test_chains_and_networks_have_ledgers_of_their_own() -> None:
     """The line has the chain's states and as many records: it is not taken for one."""
     chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=YES_NO)
-    for calibration in (pf.GroupDP(LINE, 3).calibrate(COUNT, 0.1), pf.GroupDP(JOINT).calibrate(COUNT, 0.1)):
+    for calibration in (
+        pf.GroupDP(LINE, 3).calibrate(pf.Count("yes"), 0.1),
+        pf.GroupDP(JOINT).calibrate(pf.Count("yes"), 0.1),
+    ):
         ledger = chain_ledger(chain, 3)
         spends_nothing(ledger, lambda c=calibration, b=ledger: b.spend(c), ReleaseRefused, "whose records have names")
     ledger, data = ledger_of(rows=3), read([[2, 1]], ("no", "yes"))
     for bound in (pf.LeakagePropagation(chain, 3), pf.GroupDP(JOINT)):
-        calibration = bound.calibrate(COUNT, 0.1)
+        calibration = bound.calibrate(pf.Count("yes"), 0.1)
         spends_nothing(ledger, lambda c=calibration: ledger.spend(c), ReleaseRefused, "calibrated for .*Bayesian")
-    calibration = pf.LeakagePropagation(chain, 3).calibrate(COUNT, 0.1)
-    spends_nothing(ledger, lambda: pf.release(data, COUNT, calibration, ledger=ledger), ReleaseRefused, "read_rows")
+    calibration = pf.LeakagePropagation(chain, 3).calibrate(pf.Count("yes"), 0.1)
+    spends_nothing(
+        ledger, lambda: pf.release(data, pf.Count("yes"), calibration, ledger=ledger), ReleaseRefused, "read_rows"
+    )
     spends_nothing(ledger, lambda: ledger.spend(0.1, data=data), ReleaseRefused, "read_rows")
     ledger = chain_ledger(chain, 50)
     calibration = pf.GroupDP(LINE, 50).calibrate(COUNT, 0.1)
@@ -236,7 +241,7 @@ def test_a_part_of_a_filtered_base_is_not_known(where: str | None) -> None:
 def test_a_filter_over_a_column_that_the_base_knows_as_a_nodes_is_refused() -> None:
     """Read alone, node c is not known to be the column cc: the filter would tell its states and be charged nothing."""
     base = RowsBase(source="rows.csv", columns={"a": "a", "b": "b", "c": "cc"})
-    ledger, query = ledger_of(budget=5.0, base=base), pf.Subset(COUNT, ["a"])
+    ledger, query = ledger_of(budget=5.0, base=base), pf.Subset(pf.Count("yes"), ["a"])
     data = rows_of(n=20, nodes=["a"], where="cc == 'yes'")
     calibration = pf.LeakagePropagation(LINE, 20).calibrate(query, 0.1)
     for act in (

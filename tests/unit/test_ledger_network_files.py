@@ -51,7 +51,8 @@ def test_a_reopened_ledger_is_the_same(tmp_path: Path, bound: Any) -> None:
     assert [network.nodes for network in other.bound.networks] == [network.nodes for network in bound.networks]
     assert other.leakage_with(0.05) == pytest.approx(ledger.leakage_with(0.05), rel=1e-9)
     assert other.spend(0.05) == ledger.entries[-1]
-    pf.release(data, COUNT, other.calibrate(COUNT, up_to=10.0), ledger=other)
+    query = pf.Subset(COUNT, [v for v in data.nodes if data.states[v] == ("no", "yes")])
+    pf.release(data, query, other.calibrate(query, up_to=10.0), ledger=other)
     assert ledger.spent == pytest.approx(10.0, rel=1e-4)
 
 

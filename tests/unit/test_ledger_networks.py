@@ -17,7 +17,7 @@ from network_ledgers import APART, BOUNDS, COLLIDER, LINE, STEP, YES_NO, in_file
 from pufferfish.errors import BudgetExceeded, ReleaseRefused
 from pufferfish.ledger import Ledger
 
-COUNT = pf.Count("yes")
+COUNT = pf.Subset(pf.Count("yes"), ["a", "b"])
 RELEASE = importlib.import_module("pufferfish.release")
 JUMP = 1 - np.eye(2)
 
@@ -77,7 +77,7 @@ def test_different_queries_noise_and_losses_add_node_by_node(name: str) -> None:
     found["b"] = found["b"] + by_hand["b"]
     found["a"] = found["a"] + 0.1 * JUMP
     total = pf.Sum(dict.fromkeys(network.states, 0) | {"yes": 2.5})
-    queries = [pf.Marginals(["c", "a"]), pf.Subset(COUNT, ["b"]), total]
+    queries = [pf.Marginals(["c", "a"]), pf.Subset(pf.Count("yes"), ["b"]), total]
     for query, epsilon in zip(queries, (0.3, 1.5, 0.7), strict=True):
         calibration = ledger.bound.calibrate(query, epsilon)
         ledger.spend(calibration)
@@ -106,7 +106,7 @@ def test_a_list_of_losses_is_one_per_node() -> None:
 
 def test_nodes_are_charged_by_name_whatever_their_order() -> None:
     turned = pf.BayesianNetwork({name: LINE.cpts[name] for name in ("c", "a", "b")})
-    query = pf.Subset(COUNT, ["a"])
+    query = pf.Subset(pf.Count("yes"), ["a"])
     ledger, data = ledger_of(budget=9.0), rows_of()
     calibration = pf.LeakagePropagation(turned, 50).calibrate(query, 1.0)
     pf.release(data, query, calibration, ledger=ledger)
@@ -117,7 +117,7 @@ def test_nodes_are_charged_by_name_whatever_their_order() -> None:
 def test_releases_under_the_same_quilt_share_its_influence() -> None:
     """MATH: K releases of the same noise leak K·ε − (K−1)·e, e the influence of the quilt; less than the sum of ε."""
     bound = quilts(LINE, 1, secrets=["b"])
-    calibration = bound.calibrate(COUNT, 10.0)
+    calibration = bound.calibrate(pf.Count("yes"), 10.0)
     influence, ledger = calibration.witness.influence, Ledger(bound, 1000.0)
     assert influence > 1
     for k in range(1, 6):
@@ -131,7 +131,7 @@ def test_releases_under_another_quilt_are_asked_anew() -> None:
     """Each release alone is best served by another quilt; together one quilt serves both, and costs what it costs."""
     bound = quilts(LINE, 1, secrets=["b"])
     ledger = Ledger(bound, 100.0)
-    small, large = bound.calibrate(COUNT, 0.3), bound.calibrate(COUNT, 10.0)
+    small, large = bound.calibrate(pf.Count("yes"), 0.3), bound.calibrate(pf.Count("yes"), 10.0)
     assert small.witness.active_quilt != large.witness.active_quilt
     ledger.spend(small)
     ledger.spend(large)
@@ -144,11 +144,11 @@ def test_the_ledgers_own_theta_and_secrets_decide() -> None:
     """The charge is a record-level loss, which no Θ and no secret of the calibration changes."""
     ledger = ledger_of(budget=9.0)
     for bound in (pf.GroupDP(APART, 50), quilts(LINE, 50, secrets=["c"]), pf.LeakagePropagation(APART, 20)):
-        calibration = bound.calibrate(COUNT, 0.1)
+        calibration = bound.calibrate(pf.Count("yes"), 0.1)
         alone = ledger_of(budget=9.0).spend(calibration)
         assert alone.epsilon == 0.1
         assert alone.spent == pytest.approx(ledger.bound.leakage(calibration.node_loss), rel=1e-12)
-    assert ledger.leakage_with(pf.GroupDP(APART, 50).calibrate(COUNT, 0.1)) > 0.2
+    assert ledger.leakage_with(pf.GroupDP(APART, 50).calibrate(pf.Count("yes"), 0.1)) > 0.2
 
 
 def test_what_tells_nothing_of_a_secret_is_free_and_stays_in_the_book(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_calibrated_noise_spends_what_was_asked(name: str) -> None:
     make, network = BOUNDS[name]
     data = rows_of(network)
     ledger = Ledger(make(network, 50), 4.0, base=data.base)
-    queries = [pf.Marginals(), COUNT, pf.Subset(pf.Histogram(), ["b", "a"]), pf.Frequency("yes")]
+    queries = [pf.Marginals(), COUNT, pf.Subset(pf.Histogram(), ["b", "a"]), pf.Subset(pf.Frequency("yes"), ["a", "b"])]
     for level, query in zip((0.01, 0.4, 1.5, 4.0), queries, strict=True):
         calibration = ledger.calibrate(query, up_to=level)
         would = ledger.leakage_with(calibration)
@@ -187,7 +187,7 @@ def test_calibrated_noise_spends_what_was_asked(name: str) -> None:
 
 def test_noise_for_a_part_of_the_rows() -> None:
     ledger, part = ledger_of(base=rows_of().base), rows_of(n=20, where="age > 60")
-    query = pf.Frequency("yes")
+    query = pf.Subset(pf.Frequency("yes"), ["a", "b", "c"])
     calibration = ledger.calibrate(query, up_to=0.5, length=part.length)
     assert calibration.bound.rows == 20
     found = pf.release(part, query, calibration, ledger=ledger)

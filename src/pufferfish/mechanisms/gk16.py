@@ -95,8 +95,8 @@ class GK16(InfluenceBound):
             if not self._readings[-1]:
                 raise NotApplicableError(
                     f"{self.title} does not apply: the influence matrix has spectral norm "
-                    f"{min(r.matrix(longest).norm for r in readings):.6g}{_under(self.theta, t)}, expected below 1; "
-                    "use LeakagePropagation"
+                    f"{min(r.matrix(longest).norm for r in readings):.6g}{_under(self.theta, t)}, and the bound "
+                    "needs less than 1; use LeakagePropagation"
                 )
 
     @property

@@ -91,7 +91,7 @@ def test_the_whole_format_is_read() -> None:
         (("table 0.3, 0.7;", ""), 22, "the table of node 'Smoker' is missing"),
         (("(high, True)", "(low, True)"), 12, "a second row of node 'Cancer' for (low, True)"),
         (("(high, True)", "(high)"), 12, "(high) are 1 states, node 'Cancer' has 2 parents"),
-        (("(high, True)", "(True, high)"), 12, "'True' is no state of 'Pollution'; its states are low, high"),
+        (("(high, True)", "(True, high)"), 12, "'True' is no state of 'Pollution'. Its states: low, high"),
         (
             ("default 0.3333, 0.3333, 0.3333;", ""),
             9,
