@@ -62,7 +62,7 @@ class Term:
     def leaves(self) -> "list[Term]":
         """Return the terms that it is the sum of, down to those that are no sums."""
         found: list[Term] = []
-        waiting = [self]
+        waiting: list[Term] = [self]
         while waiting:
             term = waiting.pop()
             waiting.extend(term.parts)
@@ -146,12 +146,23 @@ class Layout:
         logs = np.concatenate(self._laws) if self._laws else np.zeros(0)
         upper, lower = bounds_of(logs, np.array(self._errors), np.array(self._entries[:-1], dtype=np.int64))
         places = [found for _, found in self._maps.values()]
+        outs, rows, columns, kernels, firsts = (
+            np.array(numbers, dtype=np.int64)
+            for numbers in (self._outs, self._rows, self._columns, self._kernels, self._firsts)
+        )
         return Steps(
-            *(np.array(numbers, dtype=np.int64) for numbers in (self._outs, self._rows, self._columns, self._kernels)),
-            np.array(self._firsts, dtype=np.int64),
-            *(kinds, sources, sizes, maps),
-            np.concatenate(places) if places else np.zeros(0, dtype=np.int64),
-            *(upper, lower),
+            outs=outs,
+            rows=rows,
+            columns=columns,
+            kernels=kernels,
+            firsts=firsts,
+            kinds=kinds,
+            sources=sources,
+            sizes=sizes,
+            maps=maps,
+            places=np.concatenate(places) if places else np.zeros(0, dtype=np.int64),
+            upper=upper,
+            lower=lower,
         )
 
     def loss(self, node: int, size: int) -> Term:
@@ -245,7 +256,7 @@ class Layout:
         return True
 
     def _order(self, bucket: int, scope: Scope, about: Scope) -> list[Scope]:
-        """Return the scopes that are left when one variable after the other is taken out, those of most states first."""
+        """Return the scopes that are left as one variable after the other is taken out, those of most states first."""
         found = [scope]
         out = sorted(set(scope) - set(about), key=lambda node: -self._states.count(bucket, (node,)))
         for node in out:
@@ -303,7 +314,7 @@ class Layout:
 
 def _whole(rows: int, columns: int) -> float:
     """Return about how long Φ takes for all pairs of rows, in seconds."""
-    return float(rows) ** 2 * (2e-7 * columns + WHOLE * float(columns) ** 3)
+    return float(rows) ** 2 * (2e-7 * columns + 1e-9 * float(columns) ** 3)
 
 
 def _single(before: int, after: int) -> float:

@@ -122,8 +122,10 @@ class ClusterPropagation:
     >>> family = ClusterPropagation([((0,), np.array([0.5, 0.5])), ((0, 1), flip), ((0, 2), flip)], [2, 2, 2])
     >>> one = 1 - np.eye(2)
     >>> found = family.leakage([one, one, one])
-    >>> round(found.total, 4), found.node, round(found.own, 4), [(near, round(nats, 4)) for near, nats in found.neighbours]
-    (2.5523, 0, 1.0, [((2,), 0.7762), ((1,), 0.7762)])
+    >>> round(found.total, 4), found.node, round(found.own, 4)
+    (2.5523, 0, 1.0)
+    >>> sorted((near, round(nats, 4)) for near, nats in found.neighbours)
+    [((1,), 0.7762), ((2,), 0.7762)]
     >>> family.leakage([one, 0 * one, 0 * one]).neighbours
     ()
     """
@@ -218,8 +220,8 @@ class _Plan:
                 self._near[cluster].append(parent)
                 self._near[parent].append(cluster)
         possible = {v: states.possible(tree.buckets[homes[v]], v) for v in sorted({*lossy, *secret})}
-        self._lossy = [(v, possible[v]) for v in lossy]
-        self._secret = [(v, possible[v]) for v in secret if possible[v].size > 1]
+        self._lossy: list[tuple[int, Indices]] = [(v, possible[v]) for v in lossy]
+        self._secret: list[tuple[int, Indices]] = [(v, possible[v]) for v in secret if possible[v].size > 1]
         # phase 2: the steps, with the most time for each that all together can be afforded
         for most in _SECONDS_OF_A_STEP:
             self._layout = Layout(states, most)
@@ -309,13 +311,14 @@ class _Plan:
                 done = large.step + 1
                 self._take_out(loops, large, memory)
             loops.sweep(self._steps, done, len(self._steps.outs), memory)
-            which, x, x_, way, total = loops.worst_of(*self._totals, pairs, memory)
+            found: tuple[Any, ...] = loops.worst_of(*self._totals, pairs, memory)
+        which, x, x_, way, total = found
         if which < 0:
             return Attained(0.0)
-        node, can = self._secret[which]
+        node, can = self._secret[int(which)]
         place = int(x) * can.size + int(x_)
         own = float(memory[self._own[node].source + place]) if node in self._own else 0.0
-        neighbours = _explained(node, self._leaks[which][way], place, memory)
+        neighbours = _explained(node, self._leaks[int(which)][int(way)], place, memory)
         return Attained(float(total), node, (int(can[x]), int(can[x_])), own, neighbours)
 
     def _take_out(self, loops: "_Loops", large: Any, memory: Vector) -> None:
