@@ -125,7 +125,7 @@ class ClusterPropagation:
     >>> round(found.total, 4), found.node, round(found.own, 4)
     (2.5523, 0, 1.0)
     >>> sorted((near, round(nats, 4)) for near, nats in found.neighbours)
-    [((1,), 0.7762), ((2,), 0.7762)]
+    [((1,), 0.7761), ((2,), 0.7761)]
     >>> family.leakage([one, 0 * one, 0 * one]).neighbours
     ()
     """

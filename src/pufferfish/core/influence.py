@@ -155,7 +155,9 @@ class ChainInfluence:
         near = 1
         while near < distance:
             found = part(near)
-            if np.max(found + found.T) <= NOTHING:
+            with np.errstate(invalid="ignore"):  # ∞ less ∞ is no number, and has not settled
+                settled = bool(np.max(found + found.T) <= NOTHING)
+            if settled:
                 return found
             near *= 2
         return None

@@ -76,8 +76,7 @@ class Coding:
         several = math.prod(radices[: len(base)]) if len(base) > 1 else 0
         if math.prod(radices) > _MOST_CODES or several > _MOST_VECTORS:
             most = _MOST_VECTORS if several > _MOST_VECTORS else _MOST_CODES
-            values = several or math.prod(radices)
-            shown = f"{values:,}" if values < 10**9 else f"{values:.3g}"
+            shown = _spelled(several or math.prod(radices))
             what = ", with what the secrets count" if len(chosen) else ""
             raise NotApplicableError(
                 f"the query's law over {records:,} records has about {shown} values{what}, "
@@ -139,3 +138,8 @@ class Coding:
         sums, weights = np.array(digits), self._query.weights
         points = (weights[:, 1:] - weights[:, :1]) @ sums if self._of_counts else sums
         return VectorLaw(np.ascontiguousarray(points.T), law.masses[positive], law.log_error)
+
+
+def _spelled(number: int) -> str:
+    """Write a number that may have thousands of digits."""
+    return f"{number:,}" if number < 10**15 else f"10^{math.log10(number):.0f}"

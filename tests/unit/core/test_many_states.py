@@ -99,3 +99,8 @@ def test_no_lower_bound_is_looked_for_where_that_takes_arrays_of_k_cubed() -> No
     calibration = pf.GroupDP(some_chain(400), length=10).calibrate(pf.Histogram(), 1.0)
     assert peak_of(lambda: calibration.lower_bound) < 100
     assert calibration.lower_bound == 0.0
+
+
+def test_laws_of_a_thousand_states_are_refused_in_words() -> None:
+    with pytest.raises(pf.PufferfishError, match=r"about 10\^\d+ values.* ask for fewer outputs"):
+        pf.Wasserstein(some_chain(K), length=1_000_000).calibrate(pf.Histogram(), 1.0)

@@ -176,7 +176,7 @@ def cluster_tree(buckets: Sequence[Bucket]) -> ClusterTree:
     --------
     >>> star = cluster_tree(buckets_of([(0,), (0, 1), (0, 2), (0, 3)], [2, 2, 2, 2]))
     >>> star.scopes
-    ((0, 1), (0,), (0, 3), (0,), (0, 2))
+    ((0, 3), (0,), (0,), (0, 1), (0, 2))
     """
     separators = [bucket.separator for bucket in buckets]
     below: list[list[int]] = [[] for _ in buckets]
