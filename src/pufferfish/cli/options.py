@@ -145,11 +145,11 @@ def _parse(text: str) -> Query:
         of = Sum if kind == "sum" else Mean
         named = [part.partition("=") for part in parts]
         if all(equals for _, equals, _ in named):
-            values = {state.strip(): value for state, _, value in named}
+            values = {state.strip(): _value(value, text) for state, _, value in named}
             if len(values) < len(named):
                 raise QueryError(f"query {text!r} gives a state two values: each state has one")
             return of(values)
-        return of(parts)
+        return of([_value(part, text) for part in parts])
     kinds = (*_OF_ALL_STATES, *_OF_STATES, *_OF_VALUES, *_OF_COLUMNS)
     if kind in (*_OF_ALL_STATES, *_OF_COLUMNS):
         raise QueryError(
@@ -160,6 +160,14 @@ def _parse(text: str) -> Query:
         example = f"{kind}:STATE,…" if kind in _OF_STATES else f"{kind}:STATE=1,*=0 (* is all other states)"
         raise QueryError(f"query {text!r} names no state: expected {example}")
     raise QueryError(f"query {text!r} is not understood.{did_you_mean(kind, kinds)} Queries: {', '.join(kinds)}")
+
+
+def _value(given: str, text: str) -> float:
+    """Return the number that a state is worth, which is text on a command line."""
+    try:
+        return float(given)
+    except ValueError:
+        raise QueryError(f"query {text!r} has the value {given.strip()!r}, expected a number") from None
 
 
 def split_list(text: str) -> list[str]:
