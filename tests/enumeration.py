@@ -116,7 +116,7 @@ class Enumerated:
         return sum(state in self.secrets(t) and len(self.secrets(t)) > 1 for t in nearby)
 
     def sigma(self, epsilon: float, longest: int | None = None, *, every: bool = False) -> float:
-        """σ_max of Algorithm 2 with the quilts of Algorithm 3, for a count of state 1; or as if every record changed it."""
+        """σ_max of Algorithm 2 with the quilts of Algorithm 3, for a count of state 1 or if all records counted."""
         limit = self.length if longest is None else longest
         scores = [
             min(

@@ -177,7 +177,7 @@ class LawMechanism(Mechanism):
                 f"{', but for less than delta' if self.delta else ''}, so there is no noise to calibrate"
             )
         witness = _witness(found, found.about, bound)
-        return self._proven(query, bound, epsilon, [(found.value, witness)])
+        return self._proven(query, bound, epsilon, iter([(found.value, witness)]))
 
     def verify(self, calibration: Calibration) -> tuple[float, Witness | None]:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
