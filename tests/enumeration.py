@@ -107,16 +107,20 @@ class Enumerated:
                 ends = tuple(t for t in (left, right) if 0 <= t < self.length)
                 yield ends, range(left + 1, right)
 
-    def score(self, node: int, quilt: Nodes, nearby: int, epsilon: float) -> float:
+    def score(self, node: int, quilt: Nodes, weight: float, epsilon: float) -> float:
         influence = self.influence(node, quilt)
-        return nearby / (epsilon - influence) if influence < epsilon else math.inf
+        return weight / (epsilon - influence) if influence < epsilon else math.inf
 
-    def sigma(self, epsilon: float, longest: int | None = None) -> float:
-        """σ_max of Algorithm 2 with the quilts of Algorithm 3."""
+    def changing(self, nearby: Sequence[int], state: int = 1) -> int:
+        """How many records can have a state and another one as well: those that can change a count of it."""
+        return sum(state in self.secrets(t) and len(self.secrets(t)) > 1 for t in nearby)
+
+    def sigma(self, epsilon: float, longest: int | None = None, *, every: bool = False) -> float:
+        """σ_max of Algorithm 2 with the quilts of Algorithm 3, for a count of state 1 or if all records counted."""
         limit = self.length if longest is None else longest
         scores = [
             min(
-                self.score(node, ends, len(nearby), epsilon)
+                self.score(node, ends, len(nearby) if every else self.changing(nearby), epsilon)
                 for ends, nearby in self.quilts(node)
                 if not ends or len(nearby) <= limit
             )
@@ -126,11 +130,10 @@ class Enumerated:
         return max(scores, default=0.0)
 
     def leakage(self, profile: Sequence[float]) -> float:
-        """What the quilts prove of a release with these record-level losses."""
+        """What the quilts prove of a release with these record-level losses; a certain record has none."""
+        each = [loss * (len(self.secrets(t)) > 1) for t, loss in enumerate(profile)]
         losses = [
-            min(
-                math.fsum(profile[t] for t in nearby) + self.influence(node, ends) for ends, nearby in self.quilts(node)
-            )
+            min(math.fsum(each[t] for t in nearby) + self.influence(node, ends) for ends, nearby in self.quilts(node))
             for node in range(self.length)
             if len(self.secrets(node)) > 1
         ]

@@ -129,11 +129,19 @@ class Network:
             yield from itertools.combinations(others, count)
 
     def best(
-        self, node: int, losses: Sequence[float], judge: Callable[[float, float], float], pairs: NDArray[np.bool_]
+        self,
+        node: int,
+        losses: Sequence[float | Array],
+        judge: Callable[[float, float], float],
+        pairs: NDArray[np.bool_],
     ) -> float:
-        """What the best of all quilts of a node proves."""
+        """What the best of all quilts of a node proves; of a loss per pair of states, those that are possible count."""
+        each = [
+            float(np.max(loss, initial=0, where=self.secrets(j))) if np.ndim(loss) else float(loss)
+            for j, loss in enumerate(losses)
+        ]
         return min(
-            judge(math.fsum(losses[j] for j in self.nearby(node, quilt)), self.influence(node, quilt, pairs))
+            judge(math.fsum(each[j] for j in self.nearby(node, quilt)), self.influence(node, quilt, pairs))
             for quilt in self.quilts(node)
         )
 
@@ -286,7 +294,7 @@ def moves(answers: Array) -> list[Array]:
 
 
 def algorithm_2(
-    theta: Sequence[Network], losses: Sequence[float], epsilon: float, secrets: Pairs | None = None
+    theta: Sequence[Network], losses: Sequence[float | Array], epsilon: float, secrets: Pairs | None = None
 ) -> float:
     """σ_max where node j may move the answer by ``losses[j]``, with every set of nodes a quilt."""
 
@@ -304,5 +312,5 @@ def algorithm_2(
 
 def needs_none(network: Network, answers: Array, epsilon: float, secrets: Pairs | None = None) -> bool:
     """Whether the exact answer is private: what it reads is behind quilts that tell less than ε of every secret."""
-    losses = [float(move.max()) for move in moves(answers)]
+    losses = list(moves(answers))
     return algorithm_2([network], losses, epsilon, secrets) == 0

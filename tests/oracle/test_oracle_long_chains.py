@@ -97,7 +97,7 @@ def test_blocks_of_a_periodic_chain(monkeypatch: pytest.MonkeyPatch, initial: li
     monkeypatch.setattr(influence, "SINGLE_NODES", 2)
     p = np.array([[0.0, 1, 0], [0.5, 0, 0.5], [0, 1, 0]])
     q = np.array([initial[0], 0, initial[1]])
-    found = pf.MQMExact(pf.MarkovChain(p, q), 40).calibrate(pf.Count(1), 1.0).noise_multiplier
+    found = pf.MQMExact(pf.MarkovChain(p, q), 40).calibrate(pf.Count(0), 1.0).noise_multiplier
     assert found >= long_sigma(q, p, 40, 1.0) * (1 - 1e-12)
 
 

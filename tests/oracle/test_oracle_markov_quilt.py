@@ -89,7 +89,7 @@ def test_the_noise_is_that_of_algorithm_2(network: Network, name: str) -> None:
     """The worst node's best quilt, of all sets of nodes, with what each node can move the answer."""
     asked = by_name(network, name)
     answers = network.answers(asked.answer)
-    losses = [float(move.max()) for move in moves(answers)]
+    losses = list(moves(answers))
     for epsilon in EPSILONS:
         if needs_none(network, answers, epsilon):
             continue
@@ -104,7 +104,7 @@ def test_with_secrets_about_some_nodes_only(network: Network, name: str) -> None
     """Names of nodes, pairs of values and of sets of values: no more noise than those need."""
     asked, model = by_name(network, name), model_of(network)
     answers, n = network.answers(asked.answer), network.size
-    losses = [float(move.max()) for move in moves(answers)]
+    losses = list(moves(answers))
     first, last = network.states[0], network.states[n - 1]
     three = next((j for j in range(n) if len(network.states[j]) == 3), None)
     asks = [
@@ -152,7 +152,7 @@ def test_under_every_theta(seed: int) -> None:
     theta = [first, with_other_tables(first, 5 * seed + 1), with_other_tables(first, seed, [[1], [], [0, 1], [2]])]
     asked = by_name(first, ("histogram", "sum", "weighted histogram")[seed % 3])
     answers = first.answers(asked.answer)
-    losses = [float(move.max()) for move in moves(answers)]
+    losses = list(moves(answers))
     for epsilon in EPSILONS:
         calibration = pf.MarkovQuilt([model_of(network) for network in theta]).calibrate(asked.query, epsilon)
         for network in theta:
@@ -168,7 +168,7 @@ def test_with_given_quilts(network: Network) -> None:
     rng = np.random.default_rng(network.size)
     model, asked = model_of(network), by_name(network, "sum")
     answers = network.answers(asked.answer)
-    losses = [float(move.max()) for move in moves(answers)]
+    losses = list(moves(answers))
     others = list(network.quilts(0))
     chosen = [others[i] for i in rng.permutation(len(others))[:3]]
     named = [[f"v{j}" for j in quilt] for quilt in chosen]
@@ -180,7 +180,7 @@ def test_with_given_quilts(network: Network) -> None:
             judged = []
             for quilt in [(), *chosen]:
                 influence = network.influence(0, quilt)
-                weight = math.fsum(losses[j] for j in network.nearby(0, quilt))
+                weight = math.fsum(losses[j].max(initial=0, where=network.secrets(j)) for j in network.nearby(0, quilt))
                 judged.append(weight / (epsilon - influence) if influence < epsilon else math.inf)
             scores.append(min(judged))
         for quilts in (named, handed, wide) if max(scores) else ():
@@ -217,7 +217,7 @@ def test_tables_of_independent_rows(seed: int, rows: int, epsilon: float) -> Non
             scale = bound.calibrate(query, epsilon).scale
             assert laplace_loss(law, answers, scale, pairs) <= epsilon * SLACK
             if isinstance(bound, pf.MarkovQuilt):
-                losses = [float(move.max()) for move in moves(network.answers(answer))]
+                losses = list(moves(network.answers(answer)))
                 assert scale == pytest.approx(algorithm_2([network], losses, epsilon), rel=1e-9)
 
 
@@ -250,16 +250,16 @@ def test_leakage_is_the_worst_nodes_best_quilt(network: Network) -> None:
             each = [loss.max() * (1 - np.eye(len(loss))) for loss in each]
         if kind == "some":
             each = [loss * (rng.random() < 0.5) for loss in each]
-        largest = [float(loss.max()) for loss in each]
         truth = max(
             (
-                network.best(node, largest, lambda weight, influence: weight + influence, pairs)
+                network.best(node, each, lambda weight, influence: weight + influence, pairs)
                 for node in range(network.size)
                 if (pairs := network.secrets(node)).any()
             ),
             default=0.0,
         )
         forms = [each, {f"v{j}": loss for j, loss in enumerate(each) if loss.any()}]
+        largest = [float(loss.max()) for loss in each]
         forms += [largest, np.array(largest)] if kind == "numbers" else []
         for form in forms:
             assert truth * (1 - 1e-12) - 1e-13 <= pf.MarkovQuilt(model).leakage(form) <= truth * SLACK + 1e-12

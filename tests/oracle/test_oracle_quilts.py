@@ -59,11 +59,16 @@ def test_sigma_and_witness(case: Case, epsilon: float) -> None:
         with pytest.raises(pf.PufferfishError, match="no secret to protect"):
             bound.calibrate(pf.Count(1), epsilon)
         return
+    if truth.sigma(epsilon) == 0:
+        with pytest.raises(pf.PufferfishError, match="no noise is needed"):
+            bound.calibrate(pf.Count(1), epsilon)
+        return
     calibration, witness = (found := bound.calibrate(pf.Count(1), epsilon)), found.witness
     assert_at_least_the_truth(calibration.noise_multiplier, truth.sigma(epsilon))
     assert witness.node is not None
     assert witness.active_quilt is not None
-    score = truth.score(witness.node, witness.active_quilt, witness.nearby, epsilon)
+    nearby = dict(truth.quilts(witness.node))[witness.active_quilt]
+    score = truth.score(witness.node, witness.active_quilt, truth.changing(nearby), epsilon)
     assert score == pytest.approx(calibration.noise_multiplier, rel=RELATIVE)
     assert witness.influence == pytest.approx(truth.influence(witness.node, witness.active_quilt), abs=1e-12)
     assert (witness.active_quilt, witness.nearby) in [(e, len(n)) for e, n in truth.quilts(witness.node)]
@@ -77,7 +82,9 @@ def test_sigma_with_short_quilts_only(case: Case, longest: int) -> None:
     truth, bound = enumerated(case), pf.MQMExact(case.chain, case.length, max_quilt_length=longest)
     sigma = truth.sigma(2.0, longest)
     if sigma:
-        assert_at_least_the_truth(bound.calibrate(pf.Count(1), 2.0).noise_multiplier, sigma)
+        found = bound.calibrate(pf.Count(1), 2.0).noise_multiplier
+        # no short quilt may end at a certain record, which then counts as the others do
+        assert sigma * (1 - 1e-12) <= found <= truth.sigma(2.0, longest, every=True) * (1 + RELATIVE)
         window = [0.25] + [0.0] * (case.length - 2) + [0.5] * (case.length > 1)
         assert bound.leakage(window) >= pf.MQMExact(case.chain, case.length).leakage(window) * (1 - 1e-12)
 
@@ -113,10 +120,12 @@ def test_leakage_of_profiles(case: Case, name: str) -> None:
 
 
 @pytest.mark.parametrize("case", RANDOM[::4], ids=str)
-def test_leakage_of_matrices_counts_the_largest_entry(case: Case) -> None:
+def test_leakage_of_matrices_counts_the_largest_entry_between_possible_states(case: Case) -> None:
     k = case.transition.shape[0]
     matrices = np.random.default_rng(5).exponential(0.3, (case.length, k, k)) * (1 - np.eye(k))
-    truth = enumerated(case).leakage([float(m.max()) for m in matrices])
+    enumeration = enumerated(case)
+    can = [enumeration.secrets(t) for t in range(case.length)]
+    truth = enumeration.leakage([float(m[np.ix_(s, s)].max()) for m, s in zip(matrices, can, strict=True)])
     assert pf.MQMExact(case.chain, case.length).leakage(matrices) == pytest.approx(truth, rel=1e-9, abs=1e-10)
 
 

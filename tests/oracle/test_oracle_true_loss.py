@@ -41,6 +41,15 @@ def test_group_dp_and_mqm_exact_keep_their_promise(case: Case, query: str, epsil
     for start in (case.initial, "any"):
         chain = pf.MarkovChain(case.transition, start)
         for bound in (pf.GroupDP(chain, case.length), pf.MQMExact(chain, case.length)):
+            if (
+                case.name == "never-reached"
+                and query == "count"
+                and bound.name == "mqm-exact"
+                and not isinstance(start, str)
+            ):
+                with pytest.raises(pf.PufferfishError, match="no noise is needed"):
+                    bound.calibrate(asked, epsilon)
+                continue
             assert true_loss(truth, bound.calibrate(asked, epsilon)) <= epsilon * SLACK
 
 
@@ -84,6 +93,10 @@ def test_counts_on_longer_chains(seed: int, epsilon: float) -> None:
 def test_entry_dp_keeps_its_promise_exactly(law: list[float], query: str) -> None:
     """On independent records its loss is ε: no less noise would do."""
     chain = pf.MarkovChain([law] * len(law), law)
+    if query == "count" and not law[-1]:
+        with pytest.raises(pf.PufferfishError, match="no noise is needed"):
+            pf.EntryDP(chain, 4).calibrate(QUERIES[query](len(law)), 1.0)
+        return
     calibration = pf.EntryDP(chain, 4).calibrate(QUERIES[query](len(law)), 1.0)
     loss = true_loss(Enumerated.of(law, [law] * len(law), 4), calibration)
     assert loss <= 1.0 * SLACK

@@ -3,7 +3,7 @@
 import math
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -23,7 +23,7 @@ __all__ = ["ROUNDING", "Mechanism", "as_epsilon"]
 _MOST_NUDGES = 30
 
 ROUNDING = 1e-8
-"""By which share noise may leak too much, and still be raised a little rather than given up for other noise."""
+"""Share of ε by which noise that leaks too much may do so for its rounding."""
 
 _LARGEST_ANSWER = 2**60
 """Largest answer, in units, that a query may have on any data: sums, and the noise on them, are 64-bit integers."""
@@ -156,38 +156,30 @@ class Mechanism(ABC):
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
 
     def _proven(
-        self, query: Query, bound: BoundQuery, epsilon: float, noises: Iterable[tuple[float, Witness]]
+        self, query: Query, bound: BoundQuery, epsilon: float, noises: Iterator[tuple[float, Witness]]
     ) -> Calibration:
-        """Return a calibration with the first of several noises that can be verified, raised by its rounding.
+        """Return a calibration with the first of several noises that is verified.
 
-        Where none can be verified, the last one is raised further.
+        A noise is raised by what its verification misses, mostly a rounding, but not as far as the one that follows.
         """
-        tried: Calibration | None = None
-        for unit_scale, witness in noises:
-            if not 0 < unit_scale < math.inf:
-                continue
-            tried = Calibration(
+        none = math.inf, None
+        (unit_scale, witness), following = next(noises, none), None
+        for nudge in range(_MOST_NUDGES):
+            if witness is None or not 0 < unit_scale < math.inf:
+                break
+            found = Calibration(
                 epsilon=epsilon, unit_scale=unit_scale, query=query, linear=bound, witness=witness, bound=self
             )
-            found = self._raised(tried, ROUNDING)
-            if found is not None:
-                return found
-        found = None if tried is None else self._raised(tried, math.inf)
-        if found is None:
-            raise NotApplicableError(f"{self.title} does not apply: no finite noise is enough at epsilon={epsilon:g}")
-        return found
-
-    def _raised(self, tried: Calibration, excess: float) -> Calibration | None:
-        """Return a calibration raised until it is verified, or None where it leaks too much by more than a share."""
-        for nudge in range(_MOST_NUDGES):
-            leakage, decides = self.verify(tried)
-            if leakage <= tried.epsilon and decides is not None:
-                return replace(tried, witness=replace(decides, gap=tried.witness.gap))
-            raised = tried.unit_scale * (1 + UNIT * 4**nudge)
-            if not leakage <= tried.epsilon * (1 + excess) or raised == math.inf:
-                return None
-            tried = replace(tried, unit_scale=raised)
-        return None
+            leakage, decides = self.verify(found)
+            if leakage <= epsilon and decides is not None:
+                return replace(found, witness=replace(decides, gap=witness.gap))
+            missing = leakage / epsilon - 1
+            if following is None and not missing <= ROUNDING:
+                following = next(noises, none)
+            unit_scale *= 1 + max(UNIT * 4**nudge, min(missing, 1.0))
+            if following is not None and not unit_scale < following[0]:
+                (unit_scale, witness), following = following, None
+        raise NotApplicableError(f"{self.title} does not apply: no finite noise is enough at epsilon={epsilon:g}")
 
     def bind(self, query: Query) -> BoundQuery:
         """Return a query on the states and records of Θ.

@@ -178,7 +178,7 @@ class LawMechanism(Mechanism):
                 f"{', but for less than delta' if self.delta else ''}, so there is no noise to calibrate"
             )
         witness = _witness(found, found.about, bound)
-        return self._proven(query, bound, epsilon, [(found.value, witness)])
+        return self._proven(query, bound, epsilon, iter([(found.value, witness)]))
 
     def scales(self, query: Query, epsilons: Sequence[float]) -> list[float | None]:
         """Return the scale of the noise at several ε, None where no finite noise is enough: to draw, not to release.

@@ -45,7 +45,8 @@ def any_secret(places: Places) -> bool:
 def possible_losses(losses: Losses, places: Places) -> Losses:
     """Return the largest loss of each record over pairs of states that it can have; 0 for a record that is certain.
 
-    Where that makes all other records alike, a certain one is given their loss: more than it has, quicker to search.
+    Where all other records are alike, certain ones are given their loss if it is none they were not said to have: more
+    than they have, and quicker to search.
     """
     of_loss, of_place, steps = _overlaps(losses.steps, [n for n, _ in places])
     certain = np.array([np.count_nonzero(states) < 2 for _, states in places])[of_place]
@@ -58,8 +59,9 @@ def possible_losses(losses: Losses, places: Places) -> Losses:
             known[key] = _largest(losses.values[i], states)
         values[n] = known[key]
     others = values[~certain]
-    if others.size == 0 or np.all(others == others[0]):
-        values, steps = others[:1] if others.size else np.zeros(1), np.array([losses.length.steps])
+    same = float(others[0]) if others.size else 0.0
+    if np.all(others == same) and np.all(losses.largest[of_loss][certain] >= same):
+        values, steps = np.array([same]), np.array([losses.length.steps])
     elif len(losses.steps) == 1 and losses.length.steps > _ONE_BY_ONE:
         values, steps = np.array([others.max()]), losses.steps
     return Losses(losses.length, steps, values, losses.of_observed)
