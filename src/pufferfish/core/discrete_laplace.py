@@ -43,6 +43,10 @@ def variance_of_modulus(b: float) -> float:
     return 1 / (2 * math.sinh(1 / (2 * b)) ** 2) - mean_modulus(b) ** 2 if b > 0.002 else 0.0
 
 
+_FEW_DIGITS = 1e-290
+"""Quotients below this may have lost digits."""
+
+
 def accuracy(b: float, alpha: float, *, together: int = 1) -> int:
     """Return the least whole t with P(|Z| > t for any of ``together`` independent Z) ≤ alpha.
 
@@ -64,7 +68,7 @@ def accuracy(b: float, alpha: float, *, together: int = 1) -> int:
     if not 0 < b < math.inf:
         raise ParameterError(f"the scale is {b!r}, expected a positive finite number")
     each = -math.expm1(math.log1p(-share) / together)
-    level = math.log(each) if each > 0 else math.log(share) - math.log(together)
+    level = math.log(each) if each > _FEW_DIGITS else math.log(share) - math.log(together)
     closed = b * (math.log(2) - level - math.log1p(math.exp(-1 / b)))  # P(|Z| > t) = alpha at t + 1 = closed
     if b >= _TOLD_APART:
         return math.ceil(min(closed + _ROUNDING * (closed + b), _LARGEST))

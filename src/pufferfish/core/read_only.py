@@ -3,6 +3,9 @@
 A model that is changed after it was used keeps what was computed of it before, and a release then promises what nobody
 proved. So every model, query, calibration and table holds private copies that refuse to be written, and a copy of such
 an object, by ``copy``, ``pickle`` or ``dataclasses.replace``, is the object itself or goes through its constructor.
+
+This is against mistakes. Who wants to can still get around it, by ``object.__setattr__`` or by giving one of these
+arrays another ``strides``, ``shape`` or ``dtype``, which numpy allows for any array.
 """
 
 from collections.abc import Mapping

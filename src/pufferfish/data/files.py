@@ -239,6 +239,8 @@ def _pandas(native: Any, needed: Needed, public: Collection[str]) -> Any:
         column: Any = native[labels[name]].reset_index(drop=True)
         if isinstance(column.dtype, pd.CategoricalDtype):
             values = column.cat.categories.array
+            if values.dtype.kind in "iu":  # a missing cell would make floats of all whole numbers
+                values = pd.array(values, dtype="Int64" if values.dtype.kind == "i" else "UInt64")
             column = pd.Series(pd.api.extensions.take(values, column.cat.codes.to_numpy(), allow_fill=True))
         if column.dtype == object:
             column = _typed(column) if name in public else _labelled(column)

@@ -114,3 +114,8 @@ def test_a_scale_that_is_none_is_refused() -> None:
     for b in (0.0, -1.0, math.inf, math.nan):
         with pytest.raises(ParameterError, match="expected a positive finite number"):
             accuracy(b, 0.05)
+
+
+def test_a_level_that_is_hardly_a_double_is_rounded_up() -> None:
+    assert accuracy(1000.0, 1.5e-323, together=2) >= 744035
+    assert accuracy(84.68294962538671, 1.5e-323, together=5) >= 63085

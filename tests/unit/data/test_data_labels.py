@@ -156,3 +156,14 @@ def test_objects_of_public_columns_have_the_type_of_all_of_them():
     data = read_sequences(held, "x", time="t", max_gap=1, where="t > 0")
     assert (data.records, data.base.step) == (3, "1")
     assert read_sequences(held, "x", subject="n", time="t", where="n > 1").records == 2
+
+
+def test_a_missing_cell_of_a_categorical_column_changes_no_other_label() -> None:
+    """Codes of missing cells made floats of whole numbers, and 2^53 + 1 became 2^53."""
+    pandas = pytest.importorskip("pandas")
+    large = 2**53
+    states = ["1", str(large), str(large + 1)]
+    for cells, counts in (([large + 1, large, 1, 1], [2, 1, 1]), ([large + 1, large, 1, None], [1, 1, 1])):
+        column = pandas.Categorical(cells, categories=[large + 1, large, 1])
+        found = pf.read_sequences(pandas.DataFrame({"a": column}), state="a", states=states, missing="unobserved")
+        assert found.counts.tolist() == [counts]
