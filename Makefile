@@ -23,6 +23,7 @@ bench: .venv/ready  ## speed, as ratios to a plain reference in the same run
 	$(PY) benchmarks/law_mechanisms.py
 	$(PY) benchmarks/trees.py
 	$(PY) benchmarks/bounds.py
+	$(PY) benchmarks/compiling.py
 
 reproduce: .venv/ready  ## the paper's tables and figures, into docs/ if the data sets are in DATA, else what needs none
 ifneq ($(wildcard $(DATA)/.),)
