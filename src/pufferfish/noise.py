@@ -1,8 +1,9 @@
 """Noise: the only place where randomness meets data, and it is OpenDP's.
 
-Values are integer vectors and noise is discrete Laplace, drawn exactly from the operating system's entropy
-(no seed, no floating-point law). OpenDP accepts a scale of 0 and answers with the exact value, so what it accepts
-is checked first, and its own privacy map must confirm the record-level loss that the calibration was proved for.
+Values are integer vectors and noise is discrete Laplace, drawn exactly (no floating-point law). The random bytes come
+from the generator of OpenSSL inside OpenDP, seeded with the operating system's entropy; nothing else can seed it.
+OpenDP accepts a scale of 0 and answers with the exact value, so what it accepts is checked first, and its own privacy
+map must confirm the record-level loss that the calibration was proved for.
 """
 
 import importlib

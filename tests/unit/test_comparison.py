@@ -1,0 +1,67 @@
+"""A comparison at several ε uses again what it computed, and says what a comparison at each of them says."""
+
+import pytest
+
+import pufferfish as pf
+from pufferfish.comparison import Contest
+from pufferfish.mechanisms import MECHANISMS, exact_laplace, of_laws
+
+CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+FACTORS = (0.1, 0.5, 2.0, 10.0)
+
+
+@pytest.mark.parametrize("kept", [3_000_000, 0], ids=["laws are kept", "laws are too large to keep"])
+def test_mechanisms_are_made_once_and_laws_computed_once(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    for kind in MECHANISMS:
+        make = kind.of
+
+        def counted(*given: object, _make=make, _name=kind.name, **more: object) -> object:
+            made.append(_name)
+            return _make(*given, **more)
+
+        monkeypatch.setattr(kind, "of", counted)
+    laws: list[int] = []
+    pairs = of_laws.pairs_of_laws
+    monkeypatch.setattr(of_laws, "pairs_of_laws", lambda *given: (laws.append(1), pairs(*given))[1])
+    monkeypatch.setattr(exact_laplace, "_KEPT", kept)
+    contest = Contest(CHAIN, pf.Histogram(), 60)
+    contest.at(1.0)
+    before = len(laws)
+    others = contest.at_each(FACTORS)
+    assert sorted(made) == sorted(kind.name for kind in MECHANISMS)
+    assert len(laws) - before == (0 if kept else 1)  # once for all ε
+    for epsilon, found in others.items():
+        expected = {row.mechanism: row for row in pf.compare(CHAIN, pf.Histogram(), epsilon, 60)}
+        assert {row.mechanism for row in found} == set(expected)
+        for row in found:
+            assert (row.reason is None) == (expected[row.mechanism].reason is None)
+            if row.scale is not None:
+                assert row.scale == pytest.approx(expected[row.mechanism].scale, rel=1e-9)
+                assert row.noise_multiplier == pytest.approx(expected[row.mechanism].noise_multiplier, rel=1e-9)
+                assert row.over_lower_bound == pytest.approx(expected[row.mechanism].over_lower_bound, rel=1e-4)
+
+
+def test_what_composes_is_recommended_before_what_needs_less_for_one_query() -> None:
+    """For P = [[.2,.8],[.7,.3]] one count leaks far less than other queries of the same record-level loss."""
+    rows = pf.compare(pf.MarkovChain([[0.2, 0.8], [0.7, 0.3]]), pf.Count("1"), 1.0, 100)
+    assert rows[0].title == "ExactLaplace"
+    assert not rows[0].composes
+    best = next(row for row in rows if row.recommended)
+    assert best.title == "LeakagePropagation"
+    assert best.scale > 2 * rows[0].scale
+
+
+def test_of_equal_noise_the_mechanism_that_covers_most_is_recommended() -> None:
+    fair = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+    rows = pf.compare(fair, pf.Count("1"), 1.0, 10)
+    assert [row.title for row in rows if row.recommended] == ["LeakagePropagation"]
+
+
+def test_without_correlated_records_that_compose_the_least_is_recommended() -> None:
+    flu = pf.Cliques([0.1, 0.15, 0.5, 0.15, 0.1], states=["healthy", "flu"])
+    rows = pf.compare(flu, pf.Count("flu"), 1.0)
+    fit = [row for row in rows if row.reason is None]
+    assert sum(row.recommended for row in rows) == 1
+    composing = [row for row in fit if row.composes] or fit
+    assert next(row for row in rows if row.recommended).scale == composing[0].scale
