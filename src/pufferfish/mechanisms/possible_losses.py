@@ -19,8 +19,9 @@ from pufferfish.models.model_class import Theta
 
 __all__ = ["any_secret", "member_places", "members_of", "possible_losses"]
 
-_ONE_BY_ONE = 1_000_000
-"""Steps of a chain up to which records are told apart by their states where the query does not tell them apart."""
+_SHORT, _LONG, _LITTLE = 64, 4096, 1.1
+"""Records that differ by their states alone are told apart in chains of so many steps; and in longer ones, up to the
+second number, where that makes their losses so many times smaller in all. Else they are alike: quicker to search."""
 
 
 def members_of(theta: Theta) -> Sequence[MarkovChain | IntervalChain | BinaryChainInterval]:
@@ -62,8 +63,10 @@ def possible_losses(losses: Losses, places: Places) -> Losses:
     same = float(others[0]) if others.size else 0.0
     if np.all(others == same) and np.all(losses.largest[of_loss][certain] >= same):
         values, steps = np.array([same]), np.array([losses.length.steps])
-    elif len(losses.steps) == 1 and losses.length.steps > _ONE_BY_ONE:
-        values, steps = np.array([others.max()]), losses.steps
+    elif len(losses.steps) == 1 and losses.length.steps > _SHORT:
+        most = float(values.max())
+        if losses.length.steps > _LONG or most * losses.length.steps <= _LITTLE * float(np.sum(values * steps)):
+            values, steps = np.array([most]), losses.steps
     return Losses(losses.length, steps, values, losses.of_observed)
 
 
