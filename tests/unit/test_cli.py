@@ -550,3 +550,22 @@ def test_compare_draws_the_noise(tmp_path: Path, model: Path) -> None:
     bad = run("compare", model, "--length", 300, "--epsilon", 1, "--plot", tmp_path / "noise.doc")
     assert (bad.exit_code, bad.stderr.count("\n")) == (2, 1)
     assert "expected a name that ends in" in bad.stderr
+
+
+def test_options_before_a_command_are_refused_in_one_line() -> None:
+    result = CliRunner().invoke(main, ["--versionn"])
+    assert result.exit_code == 2
+    (line,) = result.output.splitlines()
+    assert line.startswith("error: No such option '--versionn'. Did you mean '--version'?; see ")
+
+
+def test_a_message_that_quotes_a_huge_cell_is_cut(tmp_path: Path, model: Path) -> None:
+    table = tmp_path / "long.csv"
+    table.write_text("activity\nrest\n" + "x" * 200_000 + "\n")
+    command = ["release", str(table), "--state", "activity", "--model", str(model), "--query", "histogram"]
+    result = CliRunner().invoke(
+        main, [*command, "--epsilon", "1", "--step", "1min", "--output", str(tmp_path / "r.json")]
+    )
+    assert result.exit_code == 2
+    assert len(result.output) < 2_100
+    assert result.output.startswith("error: ")

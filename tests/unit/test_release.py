@@ -355,3 +355,10 @@ def test_a_picture_that_fails_leaves_the_old_one(
         found.plot(path)
     assert path.read_bytes() == old
     assert [p.name for p in tmp_path.iterdir()] == ["old.png"]
+
+
+def test_a_path_is_no_ledger(sequences_of: Make, two_states: pf.MarkovChain) -> None:
+    data = sequences_of([[2, 2]])
+    calibration = pf.GroupDP(two_states, length=data.length).calibrate(pf.Histogram(), 1.0)
+    with pytest.raises(pf.ParameterError, match=r"ledger is 'book.json', expected a Ledger"):
+        pf.release(data, pf.Histogram(), calibration, ledger="book.json")  # type: ignore[arg-type]

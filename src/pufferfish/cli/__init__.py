@@ -26,8 +26,22 @@ from pufferfish.hints import did_you_mean
 __all__ = ["main"]
 
 
+_LONGEST_MESSAGE = 2_000
+"""Characters of an error that are printed."""
+
+
 class _Group(click.Group):
     """Commands whose known errors become one line and exit code 2."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the options before the command; what is wrong with them is one line too."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            _tell(error, "pufferfish")
+            raise click.exceptions.Exit(2) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -37,12 +51,10 @@ class _Group(click.Group):
         except NoArgsIsHelpError:  # a group without a command: its help
             raise
         except click.UsageError as error:
-            path = ctx.command_path if error.ctx is None else error.ctx.command_path
-            said = " ".join(error.format_message().split()).rstrip(".")
-            click.echo(f"error: {printable(said)}{_nearest_choice(error)}; see {path} --help", err=True)
+            _tell(error, ctx.command_path)
             ctx.exit(2)
         except PufferfishError as error:
-            click.echo(f"error: {printable(str(error))}", err=True)
+            click.echo(f"error: {printable(_cut(str(error)))}", err=True)
             ctx.exit(2)
         except OSError as error:
             if error.errno == errno.EPIPE:  # whoever read the output has gone, such as head
@@ -51,6 +63,19 @@ class _Group(click.Group):
             where = "standard output" if error.filename is None else str(error.filename)
             click.echo(printable(f"error: cannot write to {where}: {error.strerror or error}"), err=True)
             ctx.exit(1)
+
+
+def _tell(error: click.UsageError, command: str) -> None:
+    """Print in one line what is wrong with a command line, and where it is explained."""
+    path = command if error.ctx is None else error.ctx.command_path
+    said = " ".join(error.format_message().split()).rstrip(".")
+    click.echo(f"error: {printable(said)}{_nearest_choice(error)}; see {path} --help", err=True)
+
+
+def _cut(text: str) -> str:
+    """Leave out the middle of a very long message, such as one that quotes a cell of many thousand letters."""
+    half = _LONGEST_MESSAGE // 2
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]} … {text[-half:]}"
 
 
 def _forget_output() -> None:

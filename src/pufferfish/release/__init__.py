@@ -103,6 +103,9 @@ def release(
         If an argument is not what it should be.
     """
     calibration = check_arguments(data, query, calibration, unknown)
+    given: Any = ledger
+    if not (given is None or isinstance(given, Ledger)):
+        raise ParameterError(f"ledger is {given!r}, expected a Ledger, such as Ledger.open(path)")
     if ledger is None and not (window is None and coarsening is None):
         raise ParameterError("window and coarsening say which part of a ledger's base the data are: give ledger too")
     if postprocess not in (None, "valid"):

@@ -64,6 +64,8 @@ def _numbers(found: "Release") -> list[tuple[bool, str]]:
             "the scale is noise_multiplier times lipschitz",
         ),
         (_is_time(found.created), "created is a time"),
+        (len(found.assumptions) > 0, "it says what is assumed"),
+        (len(found.not_promised) > 0, "it says what is not promised"),
         (f"e^{found.epsilon:g} " in found.promise, f"the promise speaks of e^{found.epsilon:g}"),
     ]
 
@@ -130,6 +132,7 @@ def _witness(found: "Release") -> list[tuple[bool, str]]:
     seen: Witness = found.mechanism.witness
     members = max(1, len(found.theta.chains) + len(found.theta.members))
     told = (seen.influence, seen.own, seen.past, seen.future)
+    parts = sum(v or 0.0 for v in (seen.own, seen.past, seen.future))
     others = (seen.distance, seen.gap)
     pair = seen.secret_pair or ()
     law, matrix = seen.initial_distribution, seen.transition_matrix
@@ -144,6 +147,7 @@ def _witness(found: "Release") -> list[tuple[bool, str]]:
             all(v is None or 0 <= v <= found.epsilon * (1 + _SAME) for v in told),
             "the witness tells nothing negative, and nothing above epsilon",
         ),
+        (parts <= found.mechanism.leakage * (1 + _SAME), "what the witness tells is at most the leakage"),
         (all(v is None or 0 <= v < math.inf for v in others), "distance and gap are not negative"),
         (
             found.mechanism.name not in _BOUNDS or all(state in found.theta.states for state in pair),
