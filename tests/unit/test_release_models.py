@@ -137,8 +137,8 @@ WRONG: dict[str, tuple[Any, Any, type[Exception], str]] = {
     "unknown state": (["flu"] * 5 + ["cold"], FLU, DataError, "has the state 'cold'"),
     "unknown record": ({"mother": "no", "aunt": "yes"}, FAMILY, DataError, "mother, son"),
     "state of another node": ({"mother": "perhaps", "son": "yes"}, FAMILY, DataError, "no, yes$"),
-    "text": ("flu", FLU, ParameterError, "release takes data"),
-    "a number": (3, FLU, ParameterError, "release takes data"),
+    "text": ("flu", FLU, ParameterError, "data is 'flu', expected a table"),
+    "a number": (3, FLU, ParameterError, "data is 3, expected a table"),
 }
 
 
