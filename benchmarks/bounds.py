@@ -6,6 +6,7 @@ Histograms at ε = 1, as noise multipliers. First ``IntervalChain(P − w, P + w
 fitted to n expected public transitions with 95% confidence; then ``MarkovChain(P, "any")`` over 10,000 records.
 """
 
+import itertools
 import time
 
 import numpy as np
@@ -73,7 +74,23 @@ def every_law() -> None:
         )
 
 
+def two_states() -> None:
+    """Counts under every initial law on chains that tend to stay: how far above the lower bound, at most."""
+    print("\nevery law, 2 states that tend to stay, counts over 50 records: most above the lower bound")
+    worst: dict[str, float] = {}
+    for p, q in itertools.product((0.5, 0.1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-9, 1e-10, 1e-12, 0.0), repeat=2):
+        for epsilon in (0.1, 1.0, 5.0):
+            if p + q > 0:
+                chain = pf.MarkovChain([[1 - p, p], [q, 1 - q]], "any")
+                found = pf.LeakagePropagation(chain, 50).calibrate(pf.Count("1"), epsilon)
+                kind = "all at least 1e-8" if min(p, q) >= 1e-8 else "one 1e-9 or less, or 0"
+                worst[kind] = max(worst.get(kind, 0.0), found.scale / found.lower_bound - 1)
+    for kind, above in worst.items():
+        print(f"transition probabilities {kind}: {above:.1%}")
+
+
 if __name__ == "__main__":
     intervals()
     fitted()
     every_law()
+    two_states()
