@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 import pufferfish as pf
-from pufferfish.core.binary_chain import propagated, quilted
+from pufferfish.core.propagation.binary_box import propagated, quilted
 from pufferfish.errors import NotApplicableError
 
 LENGTH = 100

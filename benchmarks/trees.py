@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pufferfish as pf
-from pufferfish.core.tree_propagation import TreePropagation
+from pufferfish.core.propagation.tree import TreePropagation
 
 Array = NDArray[np.float64]
 

@@ -28,6 +28,15 @@ LAYERS = [
 ]
 """Parts of the package from the bottom up; a part may import from its own layer's files and from below."""
 
+SHELVES = [
+    {"numbers"},
+    {"divergence"},
+    {"chains", "networks"},
+    {"gk16", "laws", "phi"},
+    {"propagation", "quilts"},
+]
+"""Folders of ``core`` from the bottom up: a file may import from its own folder and from shelves below."""
+
 UPWARD_WHEN_CALLED = {("report", "release")}
 """Imports for type checkers only: a picture takes a release, and a release can draw itself."""
 
@@ -60,6 +69,24 @@ def test_no_import_points_back(path: Path) -> None:
         assert layer_of(target) < layer_of(here), f"{path.name} ({here}) imports {target}, which stands above it"
 
 
+def shelf_of(folder: str) -> int:
+    return next(i for i, shelf in enumerate(SHELVES) if folder in shelf)
+
+
+def test_every_folder_of_core_has_a_shelf_and_imports_go_down() -> None:
+    for path in (SOURCE / "core").rglob("*.py"):
+        here = path.relative_to(SOURCE / "core").parts[0]
+        if here == "__init__.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.ImportFrom):
+                continue
+            parts = (node.module or "").split(".")
+            if parts[:2] == ["pufferfish", "core"]:
+                folder = parts[2]
+                assert folder == here or shelf_of(folder) < shelf_of(here), f"{path.name} ({here}) imports {folder}"
+
+
 def test_every_part_has_a_layer() -> None:
     parts = {part_of(p) for p in SOURCE.rglob("*.py")}
     named = set().union(*LAYERS) - {"__main__"}
@@ -78,7 +105,7 @@ def test_only_noise_draws_randomness() -> None:
 
 
 def test_core_knows_only_numpy() -> None:
-    for path in (SOURCE / "core").glob("*.py"):
+    for path in (SOURCE / "core").rglob("*.py"):
         modules = {
             (node.module or "").split(".")[0]
             for node in ast.walk(ast.parse(path.read_text()))

@@ -13,7 +13,7 @@ import importlib.metadata
 from pufferfish import errors
 from pufferfish.calibration import Calibration
 from pufferfish.comparison import compare
-from pufferfish.core.divergence import max_divergence
+from pufferfish.core.divergence.max_divergence import max_divergence
 from pufferfish.data import Rows, Sequences, read_rows, read_sequences
 from pufferfish.errors import (
     BudgetExceeded,

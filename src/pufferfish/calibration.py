@@ -8,10 +8,10 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core import discrete_laplace
-from pufferfish.core.numbers import real_number
-from pufferfish.core.read_only import ReadOnly
-from pufferfish.core.tilts import TiltedChain, scale_too_small
+from pufferfish.core.numbers import discrete_laplace
+from pufferfish.core.numbers.given import real_number
+from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish.core.propagation.lower_bound import TiltedChain, scale_too_small
 from pufferfish.errors import ParameterError, QueryError
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.lengths import ChainLength

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, overload
 
 from pufferfish.calibration import Calibration
-from pufferfish.core.progress import report_progress
-from pufferfish.core.read_only import ReadOnly
+from pufferfish.core.numbers.progress import report_progress
+from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.mechanisms import MECHANISMS, LawMechanism, LeakagePropagation, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.mechanism import as_epsilon

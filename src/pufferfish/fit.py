@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pufferfish.core.numbers import real_number
+from pufferfish.core.numbers.given import real_number
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.models.chain_intervals import IntervalChain

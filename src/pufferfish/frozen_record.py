@@ -2,7 +2,7 @@
 
 import msgspec
 
-from pufferfish.core.read_only import frozen
+from pufferfish.core.numbers.read_only import frozen
 
 __all__ = ["FrozenRecord"]
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from pufferfish.core.read_only import ReadOnly
+from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.durations import parse_duration
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError

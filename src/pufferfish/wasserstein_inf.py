@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferfish.core import vector_transport
-from pufferfish.core.rounding import float_up
-from pufferfish.core.transport import distance
+from pufferfish.core.laws import vector_transport
+from pufferfish.core.laws.transport import distance
+from pufferfish.core.numbers.rounding import float_up
 from pufferfish.errors import ModelError
 from pufferfish.models.masses import exact_law, exact_number
 

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.read_only import read_only
+from pufferfish.core.numbers.read_only import read_only
 
 REFUSALS = (AttributeError, TypeError, ValueError)
 STEP = [[0.9, 0.1], [0.4, 0.6]]

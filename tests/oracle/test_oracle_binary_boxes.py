@@ -11,9 +11,9 @@ import pytest
 
 from awkward_chains import Array
 from propagation_oracle import chain_law, supremum
-from pufferfish.core import binary_loops, binary_quilt_loops
-from pufferfish.core.binary_chain import propagated, quilted, width_of
-from pufferfish.core.supremum import supremum as certified
+from pufferfish.core.numbers.supremum import supremum as certified
+from pufferfish.core.propagation import binary_box_loops, binary_box_quilts
+from pufferfish.core.propagation.binary_box import propagated, quilted, width_of
 
 SLACK = 1e-11
 
@@ -83,7 +83,7 @@ def each(runs: list[tuple[int, float, float]]) -> list[tuple[float, float]]:
 def bounded(box: Array, runs: Any, epsilon: float = 0.0, floor: float = 0.0, room: int = 10_000) -> float:
     """The loops as they stand, not compiled."""
     values, where = np.empty(1), np.zeros((1, 5))
-    binary_loops.propagate(box.reshape(1, 6), np.array(runs, float), epsilon, floor, room, values, where)
+    binary_box_loops.propagate(box.reshape(1, 6), np.array(runs, float), epsilon, floor, room, values, where)
     if epsilon == 0.0:
         assert where[0, 2:].sum() == pytest.approx(values[0], rel=1e-9)
     return float(values[0])
@@ -228,7 +228,7 @@ def searched(
     sums = np.empty(0) if same else np.concatenate([[0.0], np.cumsum(weights)])
     each_ = weights[0] if same else 1e-15 * sum(weights)
     values, where = np.empty(1), np.zeros((1, 4))
-    binary_quilt_loops.search(
+    binary_box_quilts.search(
         kind, box.reshape(1, 6), np.array(nodes), n, records, each_, sums, n, longest, epsilon, floor, values, where
     )
     return float(values[0])
@@ -273,10 +273,10 @@ def test_ratios_laws_and_hulls_hold_every_member(name: str, law: str) -> None:
     box = box_of(*BOXES[name], LAWS[law])
     chain, n = box.reshape(6), 12
     ratios, laws, hulls = np.empty((n, 4)), np.empty((n, 2)), np.empty((n, 2))
-    binary_loops.reach(chain[:2], chain[2:4], ratios)
-    binary_quilt_loops.laws(chain, laws)
-    binary_quilt_loops.hulls(chain, laws, hulls)
-    parts = [[binary_quilt_loops.left_part(ratios[a], *laws[t]) for a in range(n)] for t in range(n)]
+    binary_box_loops.reach(chain[:2], chain[2:4], ratios)
+    binary_box_quilts.laws(chain, laws)
+    binary_box_quilts.hulls(chain, laws, hulls)
+    parts = [[binary_box_quilts.left_part(ratios[a], *laws[t]) for a in range(n)] for t in range(n)]
     for p0, p1, z in members(box):
         p = np.array([[p0, 1 - p0], [1 - p1, p1]])
         powers, path = quilt_tables(p, np.array([z, 1 - z]), 60)
@@ -329,10 +329,10 @@ def test_log_ratios_are_rounded_outwards() -> None:
             p0, p1, z = (float(rng.choice([rng.random(), near(), 1 - near()])) for _ in range(3))
             x = float(rng.choice([-1, 1]) * 10 ** rng.uniform(-9, 2.5))
             truth = decimal_ahead(x, p0, p1)
-            assert Decimal(binary_loops.ahead(x, p0, p1, 1.0)) >= truth
-            assert Decimal(binary_loops.ahead(x, p0, p1, -1.0)) <= truth
+            assert Decimal(binary_box_loops.ahead(x, p0, p1, 1.0)) >= truth
+            assert Decimal(binary_box_loops.ahead(x, p0, p1, -1.0)) <= truth
             told = decimal_told(x, p0, p1, z)
-            assert told <= 0 or Decimal(binary_loops.told(x, p0, p1, z)) >= told * (1 - Decimal("1e-20"))
+            assert told <= 0 or Decimal(binary_box_loops.told(x, p0, p1, z)) >= told * (1 - Decimal("1e-20"))
 
 
 # Suprema

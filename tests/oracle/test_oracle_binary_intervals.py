@@ -8,8 +8,8 @@ import pytest
 
 import pufferfish as pf
 from propagation_oracle import chain_law, losses_per_pair, supremum
-from pufferfish.core.binary_chain import propagated, quilted, root_box, width_of
-from pufferfish.core.supremum import supremum as certified
+from pufferfish.core.numbers.supremum import supremum as certified
+from pufferfish.core.propagation.binary_box import propagated, quilted, root_box, width_of
 from pufferfish.errors import BudgetExceeded
 
 NEAR = 1e-9

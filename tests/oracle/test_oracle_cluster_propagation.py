@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from awkward_chains import dyadic_law
-from pufferfish.core.cluster_propagation import ClusterPropagation
-from pufferfish.core.propagation import ChainPropagation, Run
+from pufferfish.core.propagation.chain import ChainPropagation, Run
+from pufferfish.core.propagation.clusters import ClusterPropagation
 from tree_oracle import (
     binary_tilts,
     density_loss,

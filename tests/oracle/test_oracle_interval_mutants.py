@@ -7,11 +7,11 @@ import pytest
 
 import pufferfish as pf
 from propagation_oracle import Array
-from pufferfish.core.interval_influence import IntervalInfluence
-from pufferfish.core.interval_sides import PastBetween
-from pufferfish.core.two_state_cells import Cell, CellSums
-from pufferfish.core.two_state_search import Loss, _Search  # pyright: ignore[reportPrivateUsage]
-from pufferfish.core.two_states import Arrivals, Paths, Square
+from pufferfish.core.laws.two_state.cells import Cell, CellSums
+from pufferfish.core.laws.two_state.coordinates import Arrivals, Paths, Square
+from pufferfish.core.laws.two_state.search import Loss, _Search  # pyright: ignore[reportPrivateUsage]
+from pufferfish.core.propagation.past_and_future_interval import PastBetween
+from pufferfish.core.quilts.influence_interval import IntervalInfluence
 
 TIGHT = [
     # records, scale, cell, initial odds: what ρ is off its plane decides

@@ -8,9 +8,9 @@ import pytest
 
 import pufferfish as pf
 from propagation_oracle import Array, density_loss, losses_per_pair, random_densities, supremum, tilts
-from pufferfish.core.interval_cone import IntervalRatios
-from pufferfish.core.interval_influence import IntervalInfluence
-from pufferfish.core.interval_laws import EntryBounds, Marginals
+from pufferfish.core.chains.interval_matrices import EntryBounds, Marginals
+from pufferfish.core.phi.rows_between_bounds import IntervalRatios
+from pufferfish.core.quilts.influence_interval import IntervalInfluence
 
 
 def interval(rng: np.random.Generator, k: int, width: float, zeros: float = 0.0) -> pf.IntervalChain:

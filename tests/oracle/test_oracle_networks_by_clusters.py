@@ -14,9 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 from network_oracle import SHAPES, Network, joint_law, random_network, shaped
-from pufferfish.core import cluster_plan, cluster_propagation
-from pufferfish.core.cluster_propagation import ClusterPropagation
 from pufferfish.core.networks.configurations import Configurations
+from pufferfish.core.propagation import cluster_plan
+from pufferfish.core.propagation import clusters as cluster_propagation
+from pufferfish.core.propagation.clusters import ClusterPropagation
 from tree_oracle import density_loss, lipschitz, product, shortest_paths, supremum
 
 Array = NDArray[np.float64]

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from awkward_chains import dyadic_law
-from pufferfish.core.propagation import ChainPropagation, Run
-from pufferfish.core.tree_propagation import TreePropagation
+from pufferfish.core.propagation.chain import ChainPropagation, Run
+from pufferfish.core.propagation.tree import TreePropagation
 from tree_oracle import (
     binary_tilts,
     density_loss,

@@ -7,7 +7,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 import pufferfish as pf
-from pufferfish.core.discrete_laplace import accuracy
+from pufferfish.core.numbers.discrete_laplace import accuracy
 from pufferfish.mechanisms import InfluenceBound
 
 ROUNDING = 1 + 1e-9

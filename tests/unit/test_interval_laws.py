@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.two_state_cells import Cell, CellSums
-from pufferfish.core.two_state_search import Loss, Reach, search
-from pufferfish.core.two_states import Arrivals, Paths, Perron, Square
+from pufferfish.core.laws.two_state.cells import Cell, CellSums
+from pufferfish.core.laws.two_state.coordinates import Arrivals, Paths, Perron, Square
+from pufferfish.core.laws.two_state.search import Loss, Reach, search
 from pufferfish.errors import NotApplicableError
 
 CELLS = [

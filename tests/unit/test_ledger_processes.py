@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.rounding import float_up
+from pufferfish.core.numbers.rounding import float_up
 from pufferfish.data import Base
 from pufferfish.errors import BudgetExceeded
 from pufferfish.ledger import Ledger

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.path_ratio import MaxPlusPath, Normalisers, log_ratio
-from pufferfish.core.rounding import log_up
+from pufferfish.core.divergence.path_divergence import MaxPlusPath, Normalisers, log_ratio
+from pufferfish.core.numbers.rounding import log_up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.models.cliques import Cliques
 from pufferfish.models.joint_distribution import JointDistribution

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from pufferfish.core.progress import listening
+from pufferfish.core.numbers.progress import listening
 from pufferfish.errors import printable
 
 __all__ = ["number", "print_table", "print_warnings", "progress", "rounded"]

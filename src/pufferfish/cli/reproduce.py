@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pufferfish.cli.printing import print_table
-from pufferfish.core.progress import listening
+from pufferfish.core.numbers.progress import listening
 from pufferfish.errors import DataError, ParameterError, printable
 from pufferfish.experiments import (
     EXPERIMENTS,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers import whole_array
-from pufferfish.core.read_only import FrozenDict, ReadOnly, read_only
+from pufferfish.core.numbers.given import whole_array
+from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
 from pufferfish.errors import ParameterError
 
 __all__ = ["Rows", "RowsBase"]

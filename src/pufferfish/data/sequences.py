@@ -12,8 +12,8 @@ from statistics import median_low
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers import whole_array
-from pufferfish.core.read_only import ReadOnly, read_only
+from pufferfish.core.numbers.given import whole_array
+from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.data.bins import parse_bins
 from pufferfish.data.durations import parse_duration
 from pufferfish.errors import ParameterError

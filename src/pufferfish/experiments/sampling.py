@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration
-from pufferfish.core import discrete_laplace as discrete_laplace_law
+from pufferfish.core.numbers import discrete_laplace as discrete_laplace_law
 from pufferfish.release.values import PrivateData, exact_value, possible
 
 __all__ = ["Errors", "discrete_laplace", "l1_variance", "stream", "summary", "trial_errors"]

@@ -7,13 +7,13 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.chain_laws import AdditiveChain
-from pufferfish.core.law import Law, VectorLaw, sum_of
-from pufferfish.core.markov import stationary_log_error
-from pufferfish.core.mixtures import LawFamily
-from pufferfish.core.progress import report_progress
-from pufferfish.core.rounding import UNIT
-from pufferfish.core.wide import Wide
+from pufferfish.core.chains.markov import stationary_log_error
+from pufferfish.core.laws.any_initial_law import LawFamily
+from pufferfish.core.laws.law import Law, VectorLaw, sum_of
+from pufferfish.core.laws.of_chains import AdditiveChain
+from pufferfish.core.numbers.progress import report_progress
+from pufferfish.core.numbers.rounding import UNIT
+from pufferfish.core.numbers.wide import Wide
 from pufferfish.errors import NotApplicableError
 from pufferfish.laws.coding import Coding
 from pufferfish.laws.pairs import About, LawPair, counts_of, place_of, records_of

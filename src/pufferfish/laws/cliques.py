@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from pufferfish.core.law import Law, sum_of
-from pufferfish.core.wide import Wide
+from pufferfish.core.laws.law import Law, sum_of
+from pufferfish.core.numbers.wide import Wide
 from pufferfish.laws.pairs import About, LawPair, place_of, records_of
 from pufferfish.models.cliques import Cliques
 from pufferfish.models.secrets import CountIs, Secret, SecretPair, check_states

@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.law import Law, VectorLaw
-from pufferfish.core.wide import Wide
+from pufferfish.core.laws.law import Law, VectorLaw
+from pufferfish.core.numbers.wide import Wide
 from pufferfish.errors import NotApplicableError
 from pufferfish.models.secrets import CountIs
 from pufferfish.queries import LinearQuery

@@ -1,7 +1,7 @@
 r"""Laws of counts under every two-state chain of an interval: the largest loss and distance, certified.
 
-No law is listed: :mod:`pufferfish.core.two_state_search` bounds the loss, and compares cumulative masses, for every
-member of the class and every initial law at once (docs/intervals.md).
+No law is listed: :mod:`pufferfish.core.laws.two_state.search` bounds the loss, and compares cumulative masses, for
+every member of the class and every initial law at once (docs/intervals.md).
 """
 
 import math
@@ -12,10 +12,10 @@ from functools import partial
 
 import numpy as np
 
-from pufferfish.core.inversion import bracket
-from pufferfish.core.rounding import up
-from pufferfish.core.two_state_search import Found, Loss, Reach, search
-from pufferfish.core.two_states import Paths, Square
+from pufferfish.core.laws.two_state.coordinates import Paths, Square
+from pufferfish.core.laws.two_state.search import Found, Loss, Reach, search
+from pufferfish.core.numbers.inversion import bracket
+from pufferfish.core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError
 from pufferfish.laws.pairs import About
 from pufferfish.models.chain_intervals import BinaryChainInterval

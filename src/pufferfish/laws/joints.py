@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from pufferfish.core.law import Law, VectorLaw
+from pufferfish.core.laws.law import Law, VectorLaw
 from pufferfish.laws.lines import OnLine, law_of_values, line_through
 from pufferfish.laws.pairs import About, LawPair
 from pufferfish.models.joint_distribution import JointDistribution

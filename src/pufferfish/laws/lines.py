@@ -7,9 +7,9 @@ from math import gcd, lcm
 
 import numpy as np
 
-from pufferfish.core.law import Law, VectorLaw
-from pufferfish.core.rounding import UNIT
-from pufferfish.core.wide import Wide
+from pufferfish.core.laws.law import Law, VectorLaw
+from pufferfish.core.numbers.rounding import UNIT
+from pufferfish.core.numbers.wide import Wide
 from pufferfish.errors import NotApplicableError
 
 _MOST_LISTED = 1_000_000

@@ -6,11 +6,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.additive import AdditiveLaw, additive_law, all_node_laws
-from pufferfish.core.law import Law
-from pufferfish.core.progress import report_progress
-from pufferfish.core.rounding import UNIT
-from pufferfish.core.wide import Wide
+from pufferfish.core.laws.law import Law
+from pufferfish.core.laws.of_networks import AdditiveLaw, additive_law, all_node_laws
+from pufferfish.core.numbers.progress import report_progress
+from pufferfish.core.numbers.rounding import UNIT
+from pufferfish.core.numbers.wide import Wide
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.hints import did_you_mean
 from pufferfish.laws.coding import Coding

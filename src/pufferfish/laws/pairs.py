@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish.core.law import Law, VectorLaw
-from pufferfish.core.mixtures import LawFamily
+from pufferfish.core.laws.any_initial_law import LawFamily
+from pufferfish.core.laws.law import Law, VectorLaw
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.models.secrets import CountIs, Fact, RecordIs, Secret
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration
-from pufferfish.core.rounding import float_up
+from pufferfish.core.numbers.rounding import float_up
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import AnyBase, Entry
 from pufferfish.mechanisms.base import InfluenceBound

@@ -22,8 +22,8 @@ from fractions import Fraction
 from typing import Any
 
 from pufferfish.calibration import Calibration
-from pufferfish.core.inversion import bracket
-from pufferfish.core.rounding import float_up
+from pufferfish.core.numbers.inversion import bracket
+from pufferfish.core.numbers.rounding import float_up
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, ReleaseRefused

@@ -1,8 +1,9 @@
 """Influence bounds over :class:`~pufferfish.models.chain_intervals.BinaryChainInterval`: certified suprema.
 
 The class is covered by boxes of (p0, p1, P(X_1=0)); a bound that holds for every chain of a box comes from
-:mod:`pufferfish.core.binary_chain`, and :mod:`pufferfish.core.supremum` halves boxes until the largest of the bounds is
-within :data:`GAP` of what one chain attains. The largest bound is what counts: the gap costs noise, never privacy.
+:mod:`pufferfish.core.propagation.binary_box`, and :mod:`pufferfish.core.numbers.supremum` halves boxes until the
+largest of the bounds is within :data:`GAP` of what one chain attains. The largest bound is what counts: the gap costs
+noise, never privacy.
 """
 
 import math
@@ -14,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
-from pufferfish.core.binary_chain import propagated, quilted, root_box, width_of
-from pufferfish.core.supremum import Bound, Supremum, supremum
+from pufferfish.core.numbers.supremum import Bound, Supremum, supremum
+from pufferfish.core.propagation.binary_box import propagated, quilted, root_box, width_of
 from pufferfish.mechanisms.losses import Losses, decisive
 from pufferfish.models.chain_intervals import BinaryChainInterval
 from pufferfish.models.markov_chain import MarkovChain

@@ -1,7 +1,7 @@
 """Quilt mechanisms on chains: what Algorithms 3 and 4 share.
 
 They differ in where a quilt's left and right parts come from (exactly, or by a closed form) and share the search
-(:mod:`pufferfish.core.quilts`), the losses of a profile, the worst chain, and the witness.
+(:mod:`pufferfish.core.quilts.chain_search`), the losses of a profile, the worst chain, and the witness.
 """
 
 import math
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
-from pufferfish.core.progress import report_progress
-from pufferfish.core.quilts import LeakThrough, Objective, Quilt, Score, best_quilt, worst_node
-from pufferfish.core.rounding import up
+from pufferfish.core.numbers.progress import report_progress
+from pufferfish.core.numbers.rounding import up
+from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Quilt, Score, best_quilt, worst_node
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.losses import Losses, decisive

@@ -1,8 +1,8 @@
 r"""The least Laplace noise for one query (beyond the paper): the exact loss, inverted.
 
 Where the laws of a query given the secrets are known, what Laplace noise of scale b leaks is known too
-(:mod:`pufferfish.core.laplace_loss`), and so is the least b that leaks at most ε. No Laplace noise of one scale that is
-independent of the data can do with less for this query.
+(:mod:`pufferfish.core.laws.laplace_loss`), and so is the least b that leaks at most ε. No Laplace noise of one scale
+that is independent of the data can do with less for this query.
 
 **Several outputs, one number.** A two-state histogram tells one number twice. More generally let the outputs be a
 constant plus v·n with a whole number n and a vector v, and give each its own noise of scale b. An output (w_m) then
@@ -18,12 +18,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from pufferfish.core.inversion import bracket
-from pufferfish.core.laplace_loss import laplace_loss
-from pufferfish.core.law import Law, VectorLaw
-from pufferfish.core.mixtures import LawFamily, mixture_loss
-from pufferfish.core.numbers import real_number
-from pufferfish.core.rounding import down, or_infinite, up
+from pufferfish.core.laws.any_initial_law import LawFamily, mixture_loss
+from pufferfish.core.laws.laplace_loss import laplace_loss
+from pufferfish.core.laws.law import Law, VectorLaw
+from pufferfish.core.numbers.given import real_number
+from pufferfish.core.numbers.inversion import bracket
+from pufferfish.core.numbers.rounding import down, or_infinite, up
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.laws import LawPair
 from pufferfish.mechanisms.of_laws import Decisive, LawMechanism

@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from pufferfish.calibration import Witness
-from pufferfish.core.influence_intervals import interval_influences
-from pufferfish.core.influence_matrix import Alphabets, Influences, chain_influences, stationary_influences
-from pufferfish.core.rounding import up
+from pufferfish.core.gk16.influence_matrix import Alphabets, Influences, chain_influences, stationary_influences
+from pufferfish.core.gk16.influence_matrix_interval import interval_influences
+from pufferfish.core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.losses import Losses, decisive

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
-from pufferfish.core.rounding import float_up, up
+from pufferfish.core.numbers.rounding import float_up, up
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.losses import Losses, decisive
 from pufferfish.mechanisms.node_losses import NodeLosses

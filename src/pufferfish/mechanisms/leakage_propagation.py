@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pufferfish.calibration import Calibration, Witness
-from pufferfish.core.progress import report_progress
-from pufferfish.core.propagation import Attained, ChainPropagation, Run
-from pufferfish.core.quilts import LeakThrough, Objective, Score
+from pufferfish.core.numbers.progress import report_progress
+from pufferfish.core.propagation.chain import Attained, ChainPropagation, Run
+from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.binary_interval import BinaryPropagation, BinaryQuilts

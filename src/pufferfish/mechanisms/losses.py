@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers import real_array, whole_number
-from pufferfish.core.read_only import ReadOnly, read_only
+from pufferfish.core.numbers.given import real_array, whole_number
+from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ParameterError
 from pufferfish.models.lengths import ChainLength
 

@@ -9,8 +9,8 @@ the loss of the nodes nearby and what the quilt tells; Algorithm 2 is this bound
 every θ and every release, since each of them bounds the loss by itself; so a ledger needs no fixed quilt sets
 (Theorem 4.4 asks for the same ones to add ε's, and here losses are added instead).
 
-Where no quilts are given they are searched (:mod:`pufferfish.core.network_quilts`): with ``max_quilts=None`` the best
-of all quilts is found, otherwise the best of as many as the bound allows.
+Where no quilts are given they are searched (:mod:`pufferfish.core.quilts.network_search`): with ``max_quilts=None`` the
+best of all quilts is found, otherwise the best of as many as the bound allows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration, Witness
-from pufferfish.core.inversion import bracket
-from pufferfish.core.network_quilts import NetworkQuilt, NodeWeights, QuiltSearch
-from pufferfish.core.progress import report_progress
-from pufferfish.core.quilts import LeakThrough, Objective, Score
-from pufferfish.core.read_only import ReadOnly, read_only
-from pufferfish.core.separation import members
+from pufferfish.core.networks.d_separation import members
+from pufferfish.core.numbers.inversion import bracket
+from pufferfish.core.numbers.progress import report_progress
+from pufferfish.core.numbers.read_only import ReadOnly, read_only
+from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Score
+from pufferfish.core.quilts.network_search import NetworkQuilt, NodeWeights, QuiltSearch
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.node_losses import NodeLosses
@@ -111,7 +111,7 @@ class MarkovQuilt(InfluenceBound):
     References
     ----------
     Section 4.1 to 4.3. The search is exhaustive where nothing limits it: proof in the docstring of
-    ``pufferfish.core.network_quilts``.
+    ``pufferfish.core.quilts.network_search``.
 
     Examples
     --------

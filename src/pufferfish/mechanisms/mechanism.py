@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from pufferfish.calibration import Calibration, Witness
-from pufferfish.core.numbers import real_number
-from pufferfish.core.rounding import UNIT
+from pufferfish.core.numbers.given import real_number
+from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.chain_class import ChainClass

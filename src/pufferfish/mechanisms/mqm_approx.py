@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers import real_number
-from pufferfish.core.rounding import down, up
+from pufferfish.core.numbers.given import real_number
+from pufferfish.core.numbers.rounding import down, up
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.chain_quilts import ChainQuiltBound, NodesAlike

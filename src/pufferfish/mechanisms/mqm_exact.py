@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.influence import ChainInfluence, NodeGroup
-from pufferfish.core.interval_influence import IntervalGroup, IntervalInfluence
+from pufferfish.core.quilts.influence import ChainInfluence, NodeGroup
+from pufferfish.core.quilts.influence_interval import IntervalGroup, IntervalInfluence
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.chain_quilts import ChainQuiltBound, NodesAlike

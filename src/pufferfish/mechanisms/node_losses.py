@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers import real_array
+from pufferfish.core.numbers.given import real_array
 from pufferfish.errors import ParameterError
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.states import state_label

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.places import Places, places_of
+from pufferfish.core.chains.places import Places, places_of
 from pufferfish.mechanisms.losses import Losses
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain

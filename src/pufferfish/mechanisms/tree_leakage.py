@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
-from pufferfish.core.inversion import bracket
-from pufferfish.core.progress import report_progress
-from pufferfish.core.quilts import LeakThrough, Objective, Score
-from pufferfish.core.tree_propagation import TreeAttained, TreePropagation
+from pufferfish.core.numbers.inversion import bracket
+from pufferfish.core.numbers.progress import report_progress
+from pufferfish.core.propagation.tree import TreeAttained, TreePropagation
+from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish.mechanisms.markov_quilt import ROUNDING, MarkovQuilt
 from pufferfish.mechanisms.node_losses import NodeLosses
 from pufferfish.models.bayesian_network import BayesianNetwork

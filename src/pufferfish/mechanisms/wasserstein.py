@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish.core import vector_transport
-from pufferfish.core.law import Law, VectorLaw
-from pufferfish.core.mixtures import LawFamily, mixture_shift
-from pufferfish.core.numbers import real_number
-from pufferfish.core.rounding import UNIT, or_infinite, up
-from pufferfish.core.transport import Shift, shift, unmatched
+from pufferfish.core.laws import vector_transport
+from pufferfish.core.laws.any_initial_law import LawFamily, mixture_shift
+from pufferfish.core.laws.law import Law, VectorLaw
+from pufferfish.core.laws.transport import Shift, shift, unmatched
+from pufferfish.core.numbers.given import real_number
+from pufferfish.core.numbers.rounding import UNIT, or_infinite, up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.laws import About, LawPair
 from pufferfish.mechanisms.of_laws import Decisive, LawMechanism

@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish.core.inference import Inference
-from pufferfish.core.numbers import real_array, with_sums_of_one
-from pufferfish.core.read_only import FrozenDict, ReadOnly, read_only
+from pufferfish.core.networks.inference import Inference
+from pufferfish.core.numbers.given import real_array, with_sums_of_one
+from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
 from pufferfish.errors import ModelError, RecordError
 from pufferfish.hints import did_you_mean
 from pufferfish.models.states import state_label

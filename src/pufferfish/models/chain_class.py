@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pufferfish.core.read_only import ReadOnly
+from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ModelError
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.markov_chain import MarkovChain

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish.core.numbers import real_array, real_number
-from pufferfish.core.read_only import ReadOnly, read_only
+from pufferfish.core.numbers.given import real_array, real_number
+from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ModelError
 from pufferfish.models.chain_class import STATED
 from pufferfish.models.markov_chain import MarkovChain

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from pufferfish.core.read_only import ReadOnly
+from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ModelError
 from pufferfish.models.masses import exact_law, exact_number
 from pufferfish.models.states import state_label

@@ -6,7 +6,7 @@ from itertools import combinations
 from numbers import Integral
 from typing import Any, ClassVar
 
-from pufferfish.core.read_only import FrozenDict, ReadOnly
+from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import ModelError
 from pufferfish.models.states import state_label
 

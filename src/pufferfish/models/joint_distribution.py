@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from pufferfish.core.read_only import FrozenDict, ReadOnly
+from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.hints import did_you_mean
 from pufferfish.models.masses import exact_law

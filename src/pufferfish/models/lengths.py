@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish.core.numbers import whole_number
-from pufferfish.core.read_only import ReadOnly
+from pufferfish.core.numbers.given import whole_number
+from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ParameterError
 
 __all__ = ["ChainLength", "as_lengths"]

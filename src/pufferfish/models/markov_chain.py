@@ -19,16 +19,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish.core.markov import (
+from pufferfish.core.chains.markov import (
     closed_classes,
     period,
     stationary_law,
     stationary_log_error,
     strong_components,
 )
-from pufferfish.core.numbers import real_array, with_sums_of_one
-from pufferfish.core.read_only import ReadOnly, read_only
-from pufferfish.core.rounding import UNIT
+from pufferfish.core.numbers.given import real_array, with_sums_of_one
+from pufferfish.core.numbers.read_only import ReadOnly, read_only
+from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import ModelError
 from pufferfish.models.states import state_names
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from pufferfish.core.read_only import ReadOnly
+from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.models.bayesian_network import BayesianNetwork, connected
 from pufferfish.models.chain_class import STATED, ChainClass, as_chain_class

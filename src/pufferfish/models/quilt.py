@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pufferfish.core.read_only import ReadOnly
-from pufferfish.core.separation import members
+from pufferfish.core.networks.d_separation import members
+from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ModelError
 from pufferfish.models.bayesian_network import BayesianNetwork
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-from pufferfish.core.read_only import ReadOnly
+from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ParameterError
 from pufferfish.hints import did_you_mean
 from pufferfish.models.states import state_label

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.read_only import ReadOnly, read_only
+from pufferfish.core.numbers.read_only import ReadOnly, read_only
 
 __all__ = ["BoundQuery", "FunctionQuery", "Line", "LinearQuery", "Query", "Variables", "measure_of"]
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish.core.numbers import whole_number
-from pufferfish.core.read_only import ReadOnly
+from pufferfish.core.numbers.given import whole_number
+from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.models.masses import exact_number
 from pufferfish.queries.linear import FunctionQuery, LinearQuery, Query, Variables

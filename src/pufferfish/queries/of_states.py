@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers import real_number
-from pufferfish.core.read_only import FrozenDict, ReadOnly
+from pufferfish.core.numbers.given import real_number
+from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.hints import did_you_mean
 from pufferfish.models.states import state_label

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish.core.read_only import ReadOnly
+from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.hints import did_you_mean
 from pufferfish.models.states import state_label

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
-from pufferfish.core import discrete_laplace
+from pufferfish.core.numbers import discrete_laplace
 from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.errors import PufferfishError, RecordError

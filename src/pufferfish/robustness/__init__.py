@@ -11,7 +11,8 @@ conditional laws given the database); the two secrets of a pair give 2Δ, Θ the
 
 How the maximum over databases is taken depends on the model:
 
-*   Markov chains: the largest ratio along a path, :mod:`pufferfish.core.path_ratio`. Independent chains add up.
+*   Markov chains: the largest ratio along a path, :mod:`pufferfish.core.divergence.path_divergence`. Independent chains
+    add up.
 *   Joint distributions: every database in turn, in exact fractions.
 *   Cliques: a database of a clique has probability P(N = j) / C(n, j), so ratios are those of P(N = j); exact.
 
@@ -23,7 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Self
 
-from pufferfish.core.rounding import float_up
+from pufferfish.core.numbers.rounding import float_up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.models.chain_class import ChainClass

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.markov import stationary_log_error
-from pufferfish.core.path_ratio import PathRatio, path_ratios
+from pufferfish.core.chains.markov import stationary_log_error
+from pufferfish.core.divergence.path_divergence import PathRatio, path_ratios
 from pufferfish.errors import NotApplicableError
 from pufferfish.laws.pairs import place_of
 from pufferfish.models.lengths import ChainLength

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pufferfish.core.rounding import up
+from pufferfish.core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError
 from pufferfish.laws.pairs import place_of
 from pufferfish.models.cliques import Cliques

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import pufferfish as pf
-from pufferfish.core import laplace_loss as losses
-from pufferfish.core import mixtures
-from pufferfish.core.law import Law
-from pufferfish.core.transport import Shift
+from pufferfish.core.laws import any_initial_law as mixtures
+from pufferfish.core.laws import laplace_loss as losses
+from pufferfish.core.laws.law import Law
+from pufferfish.core.laws.transport import Shift
 from pufferfish.errors import NotApplicableError
 from pufferfish.laws import LawPair
 from pufferfish.mechanisms import exact_laplace, wasserstein

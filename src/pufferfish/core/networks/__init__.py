@@ -1,1 +1,1 @@
-"""Algebra of Bayesian networks: junction trees and the laws of their clusters."""
+"""Algebra of Bayesian networks: elimination, d-separation, junction trees and the laws of their clusters."""

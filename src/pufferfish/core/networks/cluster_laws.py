@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.networks.junction_tree import Bucket, Scope
-from pufferfish.core.rounding import UNIT
+from pufferfish.core.numbers.rounding import UNIT
 
 __all__ = ["MOST_ENTRIES", "ClusterLaws", "Table"]
 

@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.cone_loops import SMALLEST
 from pufferfish.core.networks.cluster_laws import ClusterLaws
 from pufferfish.core.networks.junction_tree import Scope
-from pufferfish.core.rounding import UNIT
+from pufferfish.core.numbers.rounding import SMALLEST, UNIT
 
 __all__ = ["Configurations", "bounds_of"]
 

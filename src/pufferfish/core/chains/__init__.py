@@ -1,0 +1,1 @@
+"""Algebra of Markov chains: powers and stationary laws, supports, matrices between bounds."""

@@ -1,0 +1,1 @@
+"""Ghosh and Kleinberg (2016): the influence matrix of a chain, and of matrices between bounds."""

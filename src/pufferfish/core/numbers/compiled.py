@@ -1,0 +1,83 @@
+"""Loops over plain numbers and arrays, compiled by numba where that pays, and kept on disk."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from pufferfish.core.numbers import rounding
+
+__all__ = ["Loop", "compiled", "renamed", "sources", "version"]
+
+_INTERPRETED = 100_000
+"""Steps that a loop does interpreted before it is compiled."""
+
+
+def compiled(loops: Iterable[Callable[..., Any]], called: Iterable[Callable[..., Any]] = ()) -> list[Any]:
+    """Return loops compiled, from disk where they were before.
+
+    Parameters
+    ----------
+    loops : iterable of callable
+        Plain loops.
+    called : iterable of callable
+        Functions that they call.
+    """
+    import numba  # here: it takes long to load, and small problems do without
+    from numba import extending
+
+    loops, called = list(loops), list(called)
+    register: Any = extending.register_jitable
+    for function in called:
+        register(function)
+    jit: Any = numba.njit
+    try:
+        name = version(sources([*loops, *called]))
+        return [jit(renamed(loop, name), cache=True, nogil=True) for loop in loops]
+    except (OSError, RuntimeError):  # no source to read, or no folder to write to: compile anew in every process
+        return [jit(loop, nogil=True) for loop in loops]
+
+
+def sources(functions: Iterable[Any]) -> set[str]:
+    """Return the files that machine code is made of."""
+    return {function.__code__.co_filename for function in functions} | {rounding.__file__}
+
+
+def version(files: Iterable[str]) -> str:
+    """Return a name for what is in some files."""
+    contents = hashlib.sha256()
+    for file in sorted(files):
+        contents.update(hashlib.sha256(Path(file).read_bytes()).digest())
+    return contents.hexdigest()[:16]
+
+
+def renamed(loop: Any, name: str) -> FunctionType:
+    """Return a loop under a name of its own for every version of what it calls.
+
+    Kept machine code goes by the name of the loop and the file it stands in; that a function of another file has
+    changed, the one that checks proofs say, would go unnoticed.
+    """
+    copy = FunctionType(loop.__code__, loop.__globals__, loop.__name__)
+    copy.__qualname__ = f"{loop.__name__}_{name}"
+    return copy
+
+
+class Loop:
+    """A loop that is interpreted until it has had enough to do for compiling to pay.
+
+    Parameters
+    ----------
+    loop : callable
+        Plain loops over numbers, so that numba can compile them as they stand.
+    """
+
+    def __init__(self, loop: Callable[..., Any]) -> None:
+        self._run, self._plain, self._done = loop, True, 0
+
+    def __call__(self, work: int, *arguments: Any) -> Any:
+        """Run the loop, whose arguments mean ``work`` steps, and return what it does."""
+        self._done += work
+        if self._plain and self._done > _INTERPRETED:
+            (self._run,), self._plain = compiled([self._run]), False
+        return self._run(*arguments)

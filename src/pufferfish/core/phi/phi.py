@@ -1,0 +1,307 @@
+r"""Φ: what a bound on pairwise log ratios becomes one step of a chain further, with a proof.
+
+For a kernel K (rows: laws K(x,·) of the next state) and a matrix A of pairwise bounds (A(y,y) = 0)
+
+.. math:: \Phi_K(A)[x,x'] = \log \max_v \Big\{ \frac{K(x,\cdot) v}{K(x',\cdot) v} : v > 0,\;
+          v_y \le e^{A(y,y')} v_{y'} \text{ for all } y, y' \Big\}
+
+**Proof by flows.** For p = K(x,·), q = K(x',·) and *any* f(y,z) ≥ 0 let
+:math:`\mathrm{in}_y = \sum_z f(z,y) e^{A(z,y)}` and :math:`\mathrm{out}_y = \sum_z f(y,z)`. If
+:math:`p_y + \mathrm{in}_y - \mathrm{out}_y \le \lambda q_y` for every y, multiply by v_y, sum, and use
+:math:`v_z \le e^{A(z,y)} v_y`: p·v ≤ λ q·v on the whole cone, so Φ ≤ log λ. Neither optimality nor the triangle
+inequality nor convergence is needed: a search (:mod:`pufferfish.core.phi.simplex`) proposes f, and what is returned
+here is what f proves, rounded up.
+
+Entries of A that are +∞ are absent constraints; an entry for a state that cannot occur is never 0.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.core.divergence.max_divergence import max_log_ratio
+from pufferfish.core.numbers.compiled import compiled
+from pufferfish.core.numbers.rounding import SMALLEST, UNIT, up
+from pufferfish.core.phi.certificate import SEARCHED, prove
+from pufferfish.core.phi.simplex import climb
+
+__all__ = ["Kernel", "LogRatios", "close", "solve_slopes", "without_flows"]
+
+Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_INTERPRETED = 20_000
+"""Work of the search (pairs times states squared) that is interpreted before loading the compiled one pays."""
+
+
+_DENSE = 36
+"""Linear systems of at most this many unknowns are solved directly, larger ones by their series."""
+
+_MOST_TERMS, _ENOUGH = 2000, 3e-3
+"""The series ends after so many terms, or when its terms are this small a share of the residual."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """Laws of the next state, each entry between two bounds; rows that cannot occur have no part.
+
+    Parameters
+    ----------
+    upper, lower : (k, k) ndarray
+        Bounds on K(x, y); ``upper`` is 0 exactly where K is.
+    rows : (k,) ndarray of bool
+        States x that can occur; only pairs of these have a log ratio.
+    """
+
+    upper: Matrix
+    lower: Matrix
+    rows: Mask
+
+    @classmethod
+    def of_logs(cls, logs: Matrix, rows: Mask, error: float) -> "Kernel":
+        """Return the kernel with the given logarithms (−∞ for a zero), each good to ``error``."""
+        largest = float(np.max(np.abs(logs), where=np.isfinite(logs), initial=1.0))
+        slack = error + 8 * UNIT * largest
+        values = np.exp(np.where(rows[:, None], logs, -np.inf))
+        upper = np.where(values > 0, np.maximum(values * np.exp(slack) * (1 + 8 * UNIT), SMALLEST), 0.0)
+        upper[rows[:, None] & np.isfinite(logs) & (values == 0)] = SMALLEST
+        lower = np.where(values > SMALLEST, values * np.exp(-slack) * (1 - 8 * UNIT), 0.0)
+        return cls(upper, lower, rows)
+
+
+@dataclass(slots=True, eq=False)
+class _Trees:
+    """Where the search stands for every pair: trees of tight constraints, and the multipliers of their arcs."""
+
+    x: NDArray[np.int64]
+    x_: NDArray[np.int64]
+    inside: Mask
+    follows: Mask
+    tails: NDArray[np.int64]
+    heads: NDArray[np.int64]
+    flows: Matrix
+    shares: Matrix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pairs:
+    """What does not depend on A: the pairs of rows of a kernel, the states they reach, and ratios for every A."""
+
+    kernel: Kernel
+    x: NDArray[np.int64]
+    x_: NDArray[np.int64]
+    reached: tuple[NDArray[np.intp], ...]
+    always: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, kernel: Kernel) -> "_Pairs":
+        x, x_ = np.nonzero(kernel.rows[:, None] & kernel.rows[None, :] & ~np.eye(kernel.rows.size, dtype=np.bool_))
+        reached = np.flatnonzero(np.any(kernel.upper[kernel.rows] > 0, axis=0))
+        always = without_flows(kernel)[x, x_] if x.size else np.zeros(0)
+        return cls(kernel, x, x_, np.ix_(reached, reached), always)
+
+
+class LogRatios:
+    """Φ of kernels that change little from call to call: the search goes on from where it was."""
+
+    def __init__(self) -> None:
+        self._trees: _Trees | None = None
+        self._pairs: _Pairs | None = None
+        self._work = 0
+
+    def __call__(self, kernel: Kernel, a: Matrix) -> Matrix:
+        """Return an upper bound on Φ_K(A), tight where the search found the optimum; shape (k, k).
+
+        +∞ for pairs of states of which one cannot occur, 0 on the diagonal.
+        """
+        k = a.shape[0]
+        if self._pairs is None or self._pairs.kernel is not kernel:
+            self._pairs = _Pairs.of(kernel)
+        x, x_ = self._pairs.x, self._pairs.x_
+        bounds: Matrix = np.full((k, k), np.inf)
+        np.fill_diagonal(bounds, 0.0)
+        if x.size:
+            most = up(float(np.max(a[self._pairs.reached])) + UNIT * (k + 4))  # rows sum to 1 up to rounding
+            found = np.minimum(self._pairs.always, most)
+            if most <= SEARCHED:
+                found = np.minimum(found, self.of_pairs(kernel, a, x, x_))
+            bounds[x, x_] = found
+        return bounds
+
+    def of_pairs(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return what the flows found prove for pairs of laws; shape (n,).
+
+        Pair i compares row x[i] of the kernel's upper bounds with row x_[i] of its lower bounds. Bounds ``a`` are at
+        most :data:`SEARCHED`.
+        """
+        trees = self._trees_for(kernel, a, x, x_)
+        arcs = trees.tails, trees.heads, trees.flows
+        search = self._search(x.size * a.shape[0] ** 2)
+        search(kernel.upper, kernel.lower, a, x, x_, trees.follows, *arcs, trees.shares)
+        trees.follows[:] = False
+        return certify(kernel, a, x, x_, *arcs)
+
+    def slopes(self, which: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64], Matrix] | None:
+        """Return the derivatives of chosen pairs at the last call: arcs (tails, heads) and slopes, shape (n, k − 1)."""
+        trees = self._trees
+        return None if trees is None else (trees.tails[which], trees.heads[which], trees.shares[which])
+
+    def solve(self, residual: Matrix) -> Matrix:
+        """Solve d = residual + Φ'd, with Φ' the derivative at the last call: the step of Newton's method.
+
+        Returns the residual itself where that has no finite solution.
+        """
+        trees = self._trees
+        return (
+            residual
+            if trees is None
+            else solve_slopes(residual, trees.x, trees.x_, trees.tails, trees.heads, trees.shares)
+        )
+
+    def _trees_for(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> _Trees:
+        inside = (kernel.upper > 0)[x] | (kernel.lower > 0)[x_]
+        known = self._trees
+        if known is None or known.inside.shape != inside.shape or not np.array_equal(known.inside, inside):
+            known = _stars(kernel, a, x, x_, inside)
+        known.x, known.x_ = x, x_
+        self._trees = known
+        return known
+
+    def _search(self, work: int) -> Callable[..., None]:
+        self._work += work
+        loaded = _compiled.cache_info().currsize > 0
+        return _compiled().climb if loaded or self._work > _INTERPRETED else climb
+
+
+def solve_slopes(
+    residual: Matrix,
+    x: NDArray[np.int64],
+    x_: NDArray[np.int64],
+    tails: NDArray[np.int64],
+    heads: NDArray[np.int64],
+    slopes: Matrix,
+) -> Matrix:
+    """Solve δ = residual + Φ'δ, where Φ' of each pair is given by arcs and their slopes, or return the residual.
+
+    Parameters
+    ----------
+    residual : (k, k) ndarray
+        What Φ misses.
+    x, x_ : (n,) ndarray of int
+        The pairs, each one once.
+    tails, heads, slopes : (n, m) ndarray
+        Derivatives of each pair: by which entries of A, and how much.
+    """
+    k = residual.shape[0]
+    if k * k <= _DENSE:
+        matrix = np.eye(k * k)
+        rows, columns = x * k + x_, tails * k + heads
+        np.subtract.at(matrix, (rows[:, None], columns), slopes)
+        try:
+            return np.asarray(np.linalg.solve(matrix, residual.ravel()), dtype=np.float64).reshape(k, k)
+        except np.linalg.LinAlgError:
+            return residual
+    # the series r + Φ'r + Φ'Φ'r + …, over the arcs that carry something
+    pair, arc = np.nonzero(slopes)
+    if not pair.size:
+        return residual
+    ends = (tails * k + heads)[pair, arc]
+    shares = slopes[pair, arc]
+    firsts = np.flatnonzero(np.diff(pair, prepend=-1))
+    rows = (x * k + x_)[pair[firsts]]
+    change, term = residual.ravel().copy(), residual.ravel()
+    enough = _ENOUGH * float(np.max(np.abs(residual)))
+    for _ in range(_MOST_TERMS):
+        weighted: Matrix = np.multiply(shares, term[ends])
+        passed_on = np.add.reduceat(weighted, firsts)
+        change[rows] += passed_on
+        if np.max(np.abs(passed_on)) <= enough:
+            break
+        term = np.zeros(k * k)
+        term[rows] = passed_on
+    return change.reshape(k, k)
+
+
+def certify(
+    kernel: Kernel,
+    a: Matrix,
+    x: NDArray[np.int64],
+    x_: NDArray[np.int64],
+    tails: NDArray[np.int64],
+    heads: NDArray[np.int64],
+    flows: Matrix,
+) -> NDArray[np.float64]:
+    """Return what given flows prove: an upper bound on the log ratio of each pair, rounded up; shape (n,).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The laws.
+    a : (k, k) ndarray
+        Bounds A.
+    x, x_ : (n,) ndarray of int
+        The pairs.
+    tails, heads : (n, m) ndarray of int
+        Arcs of each pair.
+    flows : (n, m) ndarray
+        Flow f(tail, head) ≥ 0 of each arc, any numbers whatever.
+    """
+    proved = np.empty(x.size)
+    loop = _compiled().prove if _compiled.cache_info().currsize else prove
+    with np.errstate(all="ignore"):
+        loop(kernel.upper, kernel.lower, a, x, x_, tails, heads, flows, proved)
+    return proved
+
+
+def close(a: Matrix) -> Matrix:
+    """Return the largest matrix below ``a`` with the triangle inequality: shortest paths; the cone is the same."""
+    closed = a.copy()
+    for z in range(a.shape[0]):
+        np.minimum(closed, closed[:, z, None] + closed[None, z, :], out=closed)
+    return closed
+
+
+def without_flows(kernel: Kernel) -> Matrix:
+    """Log ratios that hold whatever A is: the max-divergence of the two rows; shape (k, k)."""
+    with np.errstate(divide="ignore"):
+        upper, lower = np.log(kernel.upper), np.log(kernel.lower)
+    rows = np.concatenate([upper, lower])
+    k = upper.shape[0]
+    return np.maximum(max_log_ratio(rows)[:k, k:] + 8 * UNIT * 700, 0.0)
+
+
+def _stars(kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64], inside: Mask) -> _Trees:
+    """Start from the best of the 2k vertices in which one state is below, or above, all others."""
+    n, k = inside.shape
+    bounds = np.where(np.isfinite(a), a, 0.0)
+    above, below = np.exp(bounds - bounds.max(axis=0)), np.exp(-bounds)  # columns: u = A[:, z]; rows: u = -A[z, :]
+    vertices = np.concatenate([above, below.T], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = (kernel.upper @ vertices)[x] / (kernel.lower @ vertices)[x_]
+    ratios = np.where(np.concatenate([inside, inside], axis=1) & ~np.isnan(ratios), ratios, -1.0)
+    best = np.argmax(ratios, axis=1)
+    centre, falling = best % k, best < k
+    leaves = inside.copy()
+    leaves[np.arange(n), centre] = False
+    arc = np.cumsum(leaves, axis=1) - 1
+    pair, state = np.nonzero(leaves)
+    tails, heads = np.zeros((n, max(k - 1, 1)), dtype=np.int64), np.zeros((n, max(k - 1, 1)), dtype=np.int64)
+    tails[pair, arc[pair, state]] = np.where(falling[pair], state, centre[pair])
+    heads[pair, arc[pair, state]] = np.where(falling[pair], centre[pair], state)
+    follows = np.zeros(n, dtype=np.bool_)
+    follows[1:] = np.all(inside[1:] == inside[:-1], axis=1)
+    return _Trees(x, x_, inside, follows, tails, heads, np.zeros(tails.shape), np.zeros(tails.shape))
+
+
+class _Loops(NamedTuple):
+    climb: Callable[..., None]
+    prove: Callable[..., None]
+
+
+@cache
+def _compiled() -> _Loops:
+    return _Loops(*compiled((climb, prove)))

@@ -1,0 +1,421 @@
+r"""Leakage propagation on every Bayesian network: one sweep over a cluster tree.
+
+Let the density of a release change by at most a factor e^{d_v(x,x')} when record v goes from x to x'. Clusters C of a
+junction tree tell each other what the records behind them tell. Every record has one **home**, a smallest cluster that
+holds it. With the separator S of C and its neighbour D
+
+.. math::
+    A_C = \sum_{v \text{ at home in } C} d_v + \sum_{E \in N(C)} M_{E \to C} \qquad
+    M_{C \to D} = \Phi_{P(C|S)}(A_C \text{ without } D) \qquad
+    \mathrm{leakage}(v) = d_v + \Phi_{P(C|v)}(A_C \text{ without } d_v), \; C \text{ the home of } v
+
+where M is a bound on pairs of states of the separator, and Φ that of :mod:`pufferfish.core.phi.phi`.
+
+**Proof.** Let R be the records at home on C's side of the edge, z any values of the others, m the density, and
+u(s) = E[m(X_R, z) | S = s]. Claim: u(s) ≤ e^{M(s,s')} u(s'). Given C = c what lies behind C's other neighbours is
+independent, so w(c) = E[m | C = c] changes from c to c' by at most e^{A_C(c,c')}: change the records at home in C one
+by one, then the law of one neighbour's side after the other, each by induction with the rest held fixed. Now
+u(s) = Σ_c P(c|s) w(c), and w lies in the cone of A_C. The last line is the same with S = {v}: change record v itself
+first, e^{d_v}, then compare averages of one function over P(C | v = x) and P(C | v = x'). ∎
+
+**Only what matters needs states.** A_C is a sum of bounds, each on a few of C's variables. A bound on variables of S
+alone passes as it is, outside of Φ; for the others Φ is taken over the configurations of their variables V, with
+P(V | S). Nothing is lost: with a bound M₁ on S besides A₂ on V, the largest ratio is M₁ + Φ(A₂).
+
+**Large clusters.** Any upper bound on Φ will do, and every step takes the best that it can afford:
+
+* Φ over all configurations of V at once;
+* one variable at a time: a bound on configurations of U becomes one on those of U∖v, by Φ of the two laws P(v | w) and
+  P(v | w') over the configurations (w, ·), (w', ·). It is sound by the proof above, with U∖v as a separator;
+* a term left out of V: its largest entry is added to all pairs (the function varies by no more along it);
+* the max-divergence of P(V | S), whatever the losses are.
+
+A message about more configurations than can be held in pairs is one number, the sum of its terms' largest entries.
+
+Configurations that cannot occur take no part. Sums and laws are rounded up.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.core.networks.cluster_laws import ClusterLaws, Table
+from pufferfish.core.networks.configurations import Configurations
+from pufferfish.core.networks.junction_tree import ClusterTree, Scope, buckets_of, cluster_tree
+from pufferfish.core.numbers.compiled import compiled
+from pufferfish.core.numbers.inversion import bracket
+from pufferfish.core.numbers.rounding import UNIT, up
+from pufferfish.core.phi.certificate import phi, prove
+from pufferfish.core.phi.first_guess import on_path, passed_on, path_ratio, stars, taken_in
+from pufferfish.core.phi.simplex import climb
+from pufferfish.core.propagation import cluster_loops
+from pufferfish.core.propagation.cluster_plan import Layout, Term
+
+__all__ = ["Attained", "ClusterPropagation"]
+
+_INTERPRETED = 20_000
+"""Work (pairs times squared columns) that is interpreted before loading the compiled sweep pays."""
+
+_SECONDS_OF_A_STEP = (1.0, 0.3, 0.1, 0.03, 0.01)
+"""What Φ of one step may take, about; the first is taken with which a sweep is no longer than it may."""
+
+_SECONDS_OF_A_SWEEP, _SECONDS_OF_ALTERNATIVES = 12.0, 1.0
+"""What all steps may take, about, and up to when other homes of records are tried."""
+
+_KEPT = 4
+"""Plans that are kept, for losses that are 0 at other nodes."""
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Attained:
+    """Where the leakage of a network is attained, and what it is made of.
+
+    Parameters
+    ----------
+    total : float
+        The leakage in nats, rounded up; 0 where there is no secret.
+    node : int or None
+        The node, 0-based; None where there is no secret.
+    pair : (int, int)
+        The two states.
+    own : float
+        What the node itself tells.
+    neighbours : tuple of (tuple of int, float)
+        What each neighbouring cluster tells about it: the nodes of the cluster but for the node itself, and nats.
+    """
+
+    total: float
+    node: int | None = None
+    pair: tuple[int, int] = (0, 0)
+    own: float = 0.0
+    neighbours: tuple[tuple[Scope, float], ...] = ()
+
+
+class ClusterPropagation:
+    """Leakage of a Bayesian network, for any record-level losses of its nodes.
+
+    Parameters
+    ----------
+    tables : sequence of (nodes, ndarray)
+        For every node j, in order, P(X_j | parents): axes for its parents, then for j; rows are distributions.
+    sizes : sequence of int
+        Number of states of every node.
+
+    Raises
+    ------
+    ModelError
+        From methods, where a cluster is too large for exact inference.
+
+    Examples
+    --------
+    >>> flip = np.array([[0.9, 0.1], [0.1, 0.9]])
+    >>> family = ClusterPropagation([((0,), np.array([0.5, 0.5])), ((0, 1), flip), ((0, 2), flip)], [2, 2, 2])
+    >>> one = 1 - np.eye(2)
+    >>> found = family.leakage([one, one, one])
+    >>> round(found.total, 4), found.node, round(found.own, 4)
+    (2.5523, 0, 1.0)
+    >>> sorted((near, round(nats, 4)) for near, nats in found.neighbours)
+    [((1,), 0.7761), ((2,), 0.7761)]
+    >>> family.leakage([one, 0 * one, 0 * one]).neighbours
+    ()
+    """
+
+    def __init__(self, tables: Sequence[Table], sizes: Sequence[int]) -> None:
+        self._tables = tables
+        self._sizes = sizes
+        self._parents = [nodes[:-1] for nodes, _ in tables]
+        self._plans: dict[tuple[Scope, Scope], _Plan] = {}
+
+    def leakage(self, losses: Sequence[Matrix], secrets: Sequence[Mask] | None = None) -> Attained:
+        """Bound the leakage.
+
+        Parameters
+        ----------
+        losses : sequence of (k_i, k_i) ndarray
+            Record-level loss of every node: not negative, 0 on the diagonal; +∞ where there is no bound.
+        secrets : sequence of (k_i, k_i) ndarray of bool, optional
+            Which pairs (x, x') of every node shall not be told apart; all of them where not given. A node without
+            such a pair is no secret.
+        """
+        closed = _closed(losses)
+        plan = self._plan(closed, secrets)
+        return plan.worst(plan.losses(closed), plan.pairs(secrets))
+
+    def least_divisor(
+        self,
+        losses: Sequence[Matrix],
+        epsilon: float,
+        start: float,
+        secrets: Sequence[Mask] | None = None,
+        tolerance: float = 1e-6,
+    ) -> float:
+        """Least number by which the losses must be divided to leak at most epsilon, or ``inf``.
+
+        Within the tolerance, on the private side. ``start`` is a guess.
+        """
+        closed = _closed(losses)
+        plan = self._plan(closed, secrets)
+        flat, pairs = plan.losses(closed), plan.pairs(secrets)
+
+        def leakage(divisor: float) -> float:
+            with np.errstate(over="ignore", under="ignore"):
+                divided = np.where(flat > 0, np.nextafter(flat / divisor, np.inf), 0.0)
+            return plan.worst(divided, pairs).total
+
+        return bracket(leakage, epsilon, start, tolerance=tolerance, from_above=False).enough
+
+    def _plan(self, losses: Sequence[Matrix], secrets: Sequence[Mask] | None) -> "_Plan":
+        """Return the steps for losses that are 0 at the same nodes, made once."""
+        lossy = tuple(v for v, loss in enumerate(losses) if loss.any())
+        secret = tuple(v for v in range(len(losses)) if secrets is None or secrets[v].any())
+        key = lossy, secret
+        if key not in self._plans:
+            while len(self._plans) >= _KEPT:
+                self._plans.pop(next(iter(self._plans)))
+            needed = self._ancestors({*lossy, *secret})
+            self._plans[key] = _Plan([self._tables[v] for v in needed], self._sizes, lossy, secret)
+        return self._plans[key]
+
+    def _ancestors(self, nodes: set[int]) -> list[int]:
+        """Return nodes and all that lead to them: what only follows them tells nothing."""
+        found, fresh = set(nodes), list(nodes)
+        while fresh:
+            fresh = list({v for node in fresh for v in self._parents[node] if v not in found})
+            found.update(fresh)
+        return sorted(found)
+
+
+class _Plan:
+    """The steps that make all messages of a network, and what every secret node leaks.
+
+    Parameters
+    ----------
+    tables : sequence of (nodes, ndarray)
+        Tables of the nodes that matter.
+    sizes : sequence of int
+        Number of states of every node.
+    lossy, secret : tuple of int
+        Nodes with a loss, and nodes that are secrets.
+    """
+
+    def __init__(self, tables: Sequence[Table], sizes: Sequence[int], lossy: Scope, secret: Scope) -> None:
+        # phase 1: clusters, their laws, and the home of every record
+        buckets = buckets_of([nodes for nodes, _ in tables], sizes)
+        self._states = states = Configurations(ClusterLaws(buckets, tables, sizes), sizes)
+        self._tree = tree = cluster_tree(buckets)
+        self._homes = homes = _homes(tree, sizes)
+        self._near: list[list[int]] = [[] for _ in tree.scopes]
+        for cluster, parent in enumerate(tree.parents):
+            if parent >= 0:
+                self._near[cluster].append(parent)
+                self._near[parent].append(cluster)
+        possible = {v: states.possible(tree.buckets[homes[v]], v) for v in sorted({*lossy, *secret})}
+        self._lossy: list[tuple[int, Indices]] = [(v, possible[v]) for v in lossy]
+        self._secret: list[tuple[int, Indices]] = [(v, possible[v]) for v in secret if possible[v].size > 1]
+        # phase 2: the steps, with the most time for each that all together can be afforded
+        for most in _SECONDS_OF_A_STEP:
+            self._layout = Layout(states, most)
+            self._own = {v: self._layout.loss(v, can.size) for v, can in self._lossy}
+            self._lay_out()
+            if self._layout.seconds <= _SECONDS_OF_A_SWEEP:
+                break
+        self._steps, self._work = self._layout.steps(), 0.0
+        self._totals = _totals(self._secret, self._own, self._leaks)
+
+    def _lay_out(self) -> None:
+        """Plan all messages, and what every secret record leaks besides its own loss, in one way or several."""
+        tree, layout = self._tree, self._layout
+        self._at_home: list[list[Term]] = [[] for _ in tree.scopes]
+        for v, term in self._own.items():
+            if term.size > 1:
+                self._at_home[self._homes[v]].append(term)
+        self._told: list[dict[int, Term]] = [{} for _ in tree.scopes]
+        edges = [(cluster, parent) for cluster, parent in enumerate(tree.parents) if parent >= 0]
+        for one, other in (*reversed(edges), *((parent, cluster) for cluster, parent in edges)):
+            message = self._sent(one, other, {}, None)
+            if message is not None:
+                self._told[other][one] = message
+        self._leaks: list[list[Term | None]] = [[self._leak(v, self._homes[v], {})] for v, _ in self._secret]
+        for (v, _), leaks in zip(self._secret, self._leaks, strict=True):
+            if layout.seconds <= _SECONDS_OF_ALTERNATIVES and len(tree.scopes[self._homes[v]]) > 1:
+                leaks.extend(self._elsewhere(v))
+
+    def _sent(self, one: int, other: int, instead: dict[int, Term | None], without: Term | None) -> Term | None:
+        """Plan the message of a cluster to another; see :meth:`_terms`."""
+        tree = self._tree
+        about = tuple(v for v in tree.scopes[one] if v in tree.scopes[other])
+        terms = self._terms(one, {other: None, **instead}, without)
+        return self._layout.message(tree.buckets[one], tree.scopes[one], about, terms)
+
+    def _terms(self, cluster: int, instead: dict[int, Term | None], without: Term | None) -> list[Term]:
+        """Return the bounds at home in a cluster, but one, and its neighbours' messages, some replaced by others."""
+        told = {**self._told[cluster], **instead}
+        return [
+            *(term for term in self._at_home[cluster] if term is not without),
+            *(term for term in told.values() if term is not None),
+        ]
+
+    def _leak(self, v: int, cluster: int, instead: dict[int, Term | None]) -> Term | None:
+        """Plan what a cluster that is the home of a record tells about it."""
+        terms = self._terms(cluster, instead, self._own.get(v))
+        return self._layout.message(self._tree.buckets[cluster], self._tree.scopes[cluster], (v,), terms)
+
+    def _elsewhere(self, v: int) -> list[Term | None]:
+        """Plan what leaks of a record when another cluster is its home: messages change on the way there alone."""
+        tree = self._tree
+        found: list[Term | None] = []
+        waiting: list[tuple[int, int, dict[int, Term | None]]] = [(self._homes[v], -1, {})]
+        while waiting:
+            at, came_from, instead = waiting.pop()
+            if at != self._homes[v] and not tree.separates[at]:
+                found.append(self._leak(v, at, instead))
+            for cluster in self._near[at]:
+                if cluster != came_from and v in tree.scopes[cluster]:
+                    message = self._sent(at, cluster, instead, self._own.get(v))
+                    waiting.append((cluster, at, {at: message}))
+        return found
+
+    def losses(self, losses: Sequence[Matrix]) -> Vector:
+        """Return closed losses of all nodes as the flat array that memory begins with."""
+        parts = [losses[v][np.ix_(can, can)].ravel() for v, can in self._lossy]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def pairs(self, secrets: Sequence[Mask] | None) -> Mask:
+        """Return which pairs of possible states of every secret node shall not be told apart, flat."""
+        parts = [
+            (~np.eye(can.size, dtype=np.bool_) if secrets is None else secrets[v][np.ix_(can, can)]).ravel()
+            for v, can in self._secret
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
+
+    def worst(self, losses: Vector, pairs: Mask) -> Attained:
+        """Return where losses leak most."""
+        memory = np.zeros(self._layout.room)
+        memory[: losses.size] = losses
+        self._work += self._layout.work
+        loops = _compiled() if _compiled.cache_info().currsize or self._work > _INTERPRETED else _PLAIN
+        done = 0
+        with np.errstate(all="ignore"):
+            for large in self._layout.large:
+                loops.sweep(self._steps, done, large.step + 1, memory)
+                done = large.step + 1
+                self._take_out(loops, large, memory)
+            loops.sweep(self._steps, done, len(self._steps.outs), memory)
+            found: tuple[Any, ...] = loops.worst_of(*self._totals, pairs, memory)
+        which, x, x_, way, total = found
+        if which < 0:
+            return Attained(0.0)
+        node, can = self._secret[int(which)]
+        place = int(x) * can.size + int(x_)
+        own = float(memory[self._own[node].source + place]) if node in self._own else 0.0
+        neighbours = _explained(node, self._leaks[int(which)][int(way)], place, memory)
+        return Attained(float(total), node, (int(can[x]), int(can[x_])), own, neighbours)
+
+    def _take_out(self, loops: "_Loops", large: Any, memory: Vector) -> None:
+        """Finish a step whose Φ is taken one variable at a time."""
+        a = loops.gathered(self._steps, large.step, cluster_loops.INNER, large.columns, memory)
+        for kernel in large.kernels:
+            rows = len(kernel[0]) - 1
+            message = np.empty((rows, rows))
+            loops.eliminate(*kernel, a, message)
+            np.minimum(message, up(float(a.max())), out=message)  # where no path leads
+            a = message
+        rows, out = len(a), int(self._steps.outs[large.step])
+        square = memory[out : out + rows * rows].reshape(rows, rows)
+        square += np.minimum(a, large.cap)
+        square *= 1 + 2 * UNIT
+        np.fill_diagonal(square, 0.0)
+
+
+def _explained(node: int, leak: Term | None, place: int, memory: Vector) -> tuple[tuple[Scope, float], ...]:
+    """Return what every cluster around a node tells about a pair of its states."""
+    return tuple(
+        (tuple(v for v in term.cluster if v != node), float(memory[term.source + (place if term.scope else 0)]))
+        for term in (leak.leaves() if leak is not None else ())
+    )
+
+
+def _homes(tree: ClusterTree, sizes: Sequence[int]) -> dict[int, int]:
+    """Return for every node its home: the separator that it is alone, or the smallest bucket that holds it.
+
+    At larger separators Φ would be taken twice, of P(bucket | separator) and of P(separator | node), which is no less
+    than once of P(bucket | node).
+    """
+    homes: dict[int, int] = {}
+    least: dict[int, float] = {}
+    for cluster, scope in enumerate(tree.scopes):
+        if tree.separates[cluster] and len(scope) > 1:
+            continue
+        size = math.prod(float(sizes[v]) for v in scope)
+        for v in scope:
+            if size < least.get(v, np.inf):
+                homes[v], least[v] = cluster, size
+    return homes
+
+
+def _totals(
+    secret: Sequence[tuple[int, Indices]], own: dict[int, Term], leaks: Sequence[Sequence[Term | None]]
+) -> tuple[Indices, ...]:
+    """Return what ``cluster_loops.worst_of`` needs to add a record's loss and what else leaks."""
+    each = [leak for several in leaks for leak in several]
+    numbers = [
+        [own[v].source if v in own else -1 for v, _ in secret],
+        [0, *np.cumsum([len(several) for several in leaks])],
+        [-1 if leak is None else leak.source for leak in each],
+        [0 if leak is None else leak.size for leak in each],
+        [can.size for _, can in secret],
+    ]
+    return tuple(np.array(column, dtype=np.int64) for column in numbers)
+
+
+def _closed(losses: Sequence[Matrix]) -> list[Matrix]:
+    """Close losses by shortest paths, many at once: a sum of doubles rounded up."""
+    found: list[Matrix] = [np.asarray(loss, dtype=np.float64) for loss in losses]
+    by_size: dict[int, list[int]] = {}
+    for v, loss in enumerate(found):
+        by_size.setdefault(len(loss), []).append(v)
+    for k, nodes in by_size.items():
+        a = np.stack([found[v] for v in nodes])
+        for z in range(k):
+            np.minimum(a, (a[:, :, z, None] + a[:, z, None, :]) * (1 + 2 * UNIT), out=a)
+        for v, closed in zip(nodes, a, strict=True):
+            found[v] = closed
+    return found
+
+
+class _Loops(NamedTuple):
+    gathered: Any
+    sweep: Any
+    eliminate: Any
+    worst_of: Any
+
+
+_PLAIN = _Loops(cluster_loops.gathered, cluster_loops.sweep, cluster_loops.eliminate, cluster_loops.worst_of)
+
+_CALLED = (
+    climb,
+    passed_on,
+    taken_in,
+    path_ratio,
+    on_path,
+    stars,
+    prove,
+    phi,
+    cluster_loops.gathered,
+    cluster_loops.one_pair,
+)
+
+
+@cache
+def _compiled() -> _Loops:
+    return _Loops(*compiled(_PLAIN, _CALLED))

@@ -1,0 +1,71 @@
+"""A sweep ends where the certified fixed point is hardly above it, and quilts are searched only where they may win."""
+
+import numpy as np
+import pytest
+
+import pufferfish as pf
+from pufferfish.core.propagation import chain as propagation
+from pufferfish.core.propagation.chain import ChainPropagation, Run
+from pufferfish.core.propagation.past_and_future import Homogeneous
+from pufferfish.mechanisms.binary_interval import BinaryQuilts
+
+STICKY = np.array([[0.99, 0.006, 0.004], [0.003, 0.995, 0.002], [0.001, 0.004, 0.995]])
+
+
+def places_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list to which every step of a sweep adds an entry."""
+    seen: list[int] = []
+    step = Homogeneous.message
+
+    def message(self: Homogeneous, place: int, a: np.ndarray) -> np.ndarray:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
+        seen.append(place)
+        return step(self, place, a)
+
+    monkeypatch.setattr(Homogeneous, "message", message)
+    return seen
+
+
+@pytest.mark.parametrize("loss", [0.002, 0.02])
+def test_a_sweep_ends_at_the_fixed_point_and_hardly_proves_more(monkeypatch: pytest.MonkeyPatch, loss: float) -> None:
+    chain, run = ChainPropagation(STICKY, "stationary"), [Run(4000, loss * (1 - np.eye(3)))]
+    monkeypatch.setattr(propagation, "_NEAR", -1.0)  # step by step, until nothing moves
+    exact = chain.leakage(run).total
+    monkeypatch.undo()
+    seen = places_of(monkeypatch)
+    found = chain.leakage(run).total
+    assert exact * (1 - 1e-6) <= found <= exact * (1 + 2e-4)
+    assert len(seen) < 3000  # of 2 × 4000 steps
+
+
+def test_more_records_never_make_a_jump_in_noise() -> None:
+    slow = np.full((3, 3), 5e-4) + (1 - 1.5e-3) * np.eye(3)
+    scales = [
+        pf.LeakagePropagation(pf.MarkovChain(slow), length=n).calibrate(pf.Count(1), 1.0).scale for n in (2040, 2060)
+    ]
+    assert scales[0] <= scales[1] * (1 + 1e-6)
+    assert scales[1] <= scales[0] * 1.02
+
+
+def test_quilts_of_a_continuum_are_not_searched_where_one_member_needs_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    theta, day = pf.BinaryChainInterval(0.2, 0.8), pf.Profile([(15, 0.1), (30, 0.2), (15, 0.05)])
+    propagated, quilted = pf.LeakagePropagation(theta, length=60), pf.MQMExact(theta, length=60).leakage(day)
+    looked: list[bool] = []
+    search = BinaryQuilts.leakage
+
+    def leakage(self: BinaryQuilts, *arguments: object) -> object:
+        looked.append(True)
+        return search(self, *arguments)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(BinaryQuilts, "leakage", leakage)
+    assert propagated.leakage(day) <= quilted
+    assert not looked
+
+
+@pytest.mark.parametrize("start", ["any", "stationary"])
+def test_a_point_of_a_continuum_needs_no_more_by_quilts_than_the_whole(start: str) -> None:
+    theta = pf.BinaryChainInterval(0.1, 0.6, initial_distribution=start)
+    for epsilon in (0.5, 2.0):
+        for length in (5, 40):
+            quilts = pf.MQMExact(theta, length=length).calibrate(pf.Count(1), epsilon).scale
+            found = pf.LeakagePropagation(theta, length=length).calibrate(pf.Count(1), epsilon).scale
+            assert found <= quilts * (1 + 1e-9)
