@@ -50,8 +50,10 @@ class Witness(ReadOnly):
     influence : float or None
         Max-influence of the record on the quilt, in nats; None where quilts play no part.
     own, past, future : float or None
-        Nats that the record itself, the records before it and those after it tell (in a tree those above, and those
-        below it); None where that is not known.
+        Nats that the record itself, the records before it and those after it tell; None where that is not known.
+    neighbours : tuple of (tuple of str, float)
+        In a network, for every cluster of nodes around the worst one, the cluster's other nodes and the nats that they,
+        and all that lies behind them, tell about it.
     gap : float or None
         Where Θ is a continuum that was searched: how far the noise is above what one member needs, as a share.
     transition_matrix, initial_distribution : tuple or None
@@ -69,6 +71,7 @@ class Witness(ReadOnly):
     own: float | None = None
     past: float | None = None
     future: float | None = None
+    neighbours: tuple[tuple[tuple[str, ...], float], ...] = ()
     gap: float | None = None
     transition_matrix: tuple[tuple[float, ...], ...] | None = None
     initial_distribution: tuple[float, ...] | str | None = None

@@ -1,4 +1,4 @@
-"""Leakage propagation: the least noise known for chains and trees; beyond the paper, proof in docs/propagation.md."""
+"""Leakage propagation: least noise known for chains and networks, beyond the paper; proofs in docs/propagation.md."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -21,8 +21,8 @@ from pufferfish.mechanisms.losses import Losses, decisive
 from pufferfish.mechanisms.markov_quilt import MarkovQuilt
 from pufferfish.mechanisms.mechanism import ROUNDING
 from pufferfish.mechanisms.mqm_exact import MQMExact
+from pufferfish.mechanisms.network_leakage import NetworkLeakage
 from pufferfish.mechanisms.node_losses import NodeLosses
-from pufferfish.mechanisms.tree_leakage import TreeLeakage, why_not
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
@@ -69,7 +69,7 @@ class _Member:
 
 
 class LeakagePropagation(InfluenceBound):
-    """Leakage propagation on chains and trees: pairwise log-ratio bounds, carried from record to record.
+    """Leakage propagation: pairwise log-ratio bounds, carried from record to record, and from cluster to cluster.
 
     The bound follows how much every pair of states of one record can still be told apart by all that lies before it,
     and by all that lies after it. It takes a loss for every pair of states, so counts and sums profit too. Where
@@ -78,8 +78,7 @@ class LeakagePropagation(InfluenceBound):
     Parameters
     ----------
     theta : MarkovChain, BayesianNetwork, sequence of these, or class
-        The class Θ: chains with every kind of initial law, :class:`IntervalChain`, or networks in which every node has
-        at most one parent, such as hidden Markov models.
+        The class Θ: chains with every kind of initial law, :class:`IntervalChain`, or Bayesian networks.
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains. The cost does not depend on long lengths. For networks
         the number of rows of their table.
@@ -121,10 +120,10 @@ class LeakagePropagation(InfluenceBound):
             raise ParameterError("secrets name nodes of a network; in chains any two values of any record are secret")
         members = (self.theta,) if isinstance(self.theta, IntervalChain) else self.theta.chains
         self._members = [_member(chain, self.length) for chain in members]
-        self._trees: TreeLeakage | None = None
+        self._by_clusters: NetworkLeakage | None = None
         if self.networks:
             self._quilts = MarkovQuilt(self.theta, secrets=secrets)
-            self._trees = TreeLeakage(self.networks, self._quilts)
+            self._by_clusters = NetworkLeakage(self.networks, self._quilts)
         self._known: dict[tuple[object, ...], tuple[float, Witness | None]] = {}
 
     @property
@@ -140,13 +139,10 @@ class LeakagePropagation(InfluenceBound):
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
-        """Every class of Markov chains, and of networks whose nodes have at most one parent, is covered."""
-        if theta.of_chains:
+        """Every class of Markov chains and of Bayesian networks is covered."""
+        if theta.of_chains or theta.networks:
             return None
-        if not theta.networks:
-            return f"it covers Markov chains and trees, and Θ is a class of {theta.kind}"
-        reasons = [reason for reason in map(why_not, theta.networks) if reason is not None]
-        return f"{reasons[0]}: use MarkovQuilt" if reasons else None
+        return f"it covers Markov chains and Bayesian networks, and Θ is a class of {theta.kind}"
 
     @cached_property
     def _continuum(self) -> Continuum | None:
@@ -155,12 +151,12 @@ class LeakagePropagation(InfluenceBound):
         return LeastOf(BinaryPropagation(self.theta), BinaryQuilts(self.theta, "exact"))
 
     def _network_leakage(self, losses: NodeLosses) -> tuple[float, Witness | None]:
-        assert self._trees is not None
-        return self._trees.leakage(losses)
+        assert self._by_clusters is not None
+        return self._by_clusters.leakage(losses)
 
     def _network_divisor(self, losses: NodeLosses, epsilon: float) -> tuple[float, Witness | None]:
-        assert self._trees is not None
-        return self._trees.least_divisor(losses, epsilon)
+        assert self._by_clusters is not None
+        return self._by_clusters.least_divisor(losses, epsilon)
 
     def _noises(
         self, losses: tuple[Losses, ...] | NodeLosses, epsilon: float

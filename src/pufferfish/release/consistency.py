@@ -131,8 +131,8 @@ def _values(found: "Release") -> list[tuple[bool, str]]:
 def _witness(found: "Release") -> list[tuple[bool, str]]:
     seen: Witness = found.mechanism.witness
     members = max(1, len(found.theta.chains) + len(found.theta.members))
-    told = (seen.influence, seen.own, seen.past, seen.future)
-    parts = sum(v or 0.0 for v in (seen.own, seen.past, seen.future))
+    told = (seen.influence, seen.own, seen.past, seen.future, *(nats for _, nats in seen.neighbours))
+    parts = sum(v or 0.0 for v in (seen.own, seen.past, seen.future)) + sum(nats for _, nats in seen.neighbours)
     others = (seen.distance, seen.gap)
     pair = seen.secret_pair or ()
     law, matrix = seen.initial_distribution, seen.transition_matrix

@@ -79,9 +79,9 @@ class Large(NamedTuple):
     step, columns : int
         The step, and over how many configurations its inner terms are.
     kernels : list of (starts, columns, upper, lower, near, fibres)
-        For every variable that is taken out the arguments of
-    :func:`pufferfish.core.propagation.cluster_loops.eliminate`. cap : (r, r) ndarray A bound that holds whatever the
-    losses are.
+        For every variable that is taken out the arguments of ``cluster_loops.eliminate``.
+    cap : (r, r) ndarray
+        A bound that holds whatever the losses are.
     """
 
     step: int

@@ -38,13 +38,13 @@ Configurations that cannot occur take no part. Sums and laws are rounded up.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.networks.cluster_laws import ClusterLaws, Table
+from pufferfish.core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws, Table
 from pufferfish.core.networks.configurations import Configurations
 from pufferfish.core.networks.junction_tree import ClusterTree, Scope, buckets_of, cluster_tree
 from pufferfish.core.numbers.compiled import compiled
@@ -111,11 +111,6 @@ class ClusterPropagation:
     sizes : sequence of int
         Number of states of every node.
 
-    Raises
-    ------
-    ModelError
-        From methods, where a cluster is too large for exact inference.
-
     Examples
     --------
     >>> flip = np.array([[0.9, 0.1], [0.1, 0.9]])
@@ -135,6 +130,12 @@ class ClusterPropagation:
         self._sizes = sizes
         self._parents = [nodes[:-1] for nodes, _ in tables]
         self._plans: dict[tuple[Scope, Scope], _Plan] = {}
+
+    @cached_property
+    def affordable(self) -> bool:
+        """Whether the laws of all clusters can be made; otherwise no bound of this kind is known."""
+        buckets = buckets_of([nodes for nodes, _ in self._tables], self._sizes)
+        return all(math.prod(self._sizes[v] for v in bucket.scope) <= MOST_ENTRIES for bucket in buckets)
 
     def leakage(self, losses: Sequence[Matrix], secrets: Sequence[Mask] | None = None) -> Attained:
         """Bound the leakage.

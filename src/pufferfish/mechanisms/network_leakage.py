@@ -1,4 +1,4 @@
-"""Leakage propagation on forests: networks in which every node has at most one parent."""
+"""Leakage propagation on Bayesian networks: the least of what cluster trees and Markov quilts prove."""
 
 from collections.abc import Sequence
 
@@ -8,17 +8,14 @@ from numpy.typing import NDArray
 from pufferfish.calibration import Witness
 from pufferfish.core.numbers.inversion import bracket
 from pufferfish.core.numbers.progress import report_progress
-from pufferfish.core.propagation.tree import TreeAttained, TreePropagation
+from pufferfish.core.propagation.clusters import Attained, ClusterPropagation
 from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish.mechanisms.markov_quilt import ROUNDING, MarkovQuilt
 from pufferfish.mechanisms.node_losses import NodeLosses
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.states import state_label
 
-__all__ = ["TreeLeakage", "why_not"]
-
-_MANY, _MOST_WORK = 12, 5e7
-"""States of a node from which on steps are slow, and how many (to the fourth power) a sweep may visit: some 20 s."""
+__all__ = ["NetworkLeakage"]
 
 _FIRST_GUESS = 3.0
 """How many times its own loss the worst node is first taken to leak."""
@@ -29,13 +26,13 @@ _NEXT_TO_NOTHING = 1e-5
 Found = tuple[float, Witness | None]
 
 
-class TreeLeakage:
-    """Leakage of every forest of a class, the least that propagation and quilts prove.
+class NetworkLeakage:
+    """Leakage of every network of a class, the least that propagation and quilts prove.
 
     Parameters
     ----------
     networks : sequence of BayesianNetwork
-        The members of Θ, all of them forests.
+        The members of Θ.
     quilts : MarkovQuilt
         The quilt mechanism on the same networks, with the same secrets.
     """
@@ -43,20 +40,22 @@ class TreeLeakage:
     def __init__(self, networks: Sequence[BayesianNetwork], quilts: MarkovQuilt) -> None:
         self._networks = networks
         self._quilts = quilts
-        self._trees = [_tree(network) for network in networks]
+        self._clusters = [ClusterPropagation(network.tables, network.sizes) for network in networks]
 
     def leakage(self, losses: NodeLosses) -> Found:
         """Leakage of given losses, and where it is attained."""
         worst: Found = 0.0, None
-        for theta in range(len(self._trees)):
-            report_progress("propagating leakage", theta / len(self._trees))
+        for theta in range(len(self._clusters)):
+            report_progress("propagating leakage", theta / len(self._clusters))
             found = self._leakage(theta, losses)
             if found[1] is not None and (worst[1] is None or found[0] > worst[0]):
                 worst = found
         return worst
 
     def _leakage(self, theta: int, losses: NodeLosses) -> Found:
-        attained = self._trees[theta].leakage(losses.values, self._secrets(theta))
+        if not self._clusters[theta].affordable:
+            return self._quilts.worst_of(theta, losses, LeakThrough())
+        attained = self._clusters[theta].leakage(losses.values, self._secrets(theta))
         found = attained.total, self._witness(theta, attained)
         if attained.node is None:
             return found
@@ -69,26 +68,26 @@ class TreeLeakage:
     def least_divisor(self, losses: NodeLosses, epsilon: float) -> Found:
         """Least number by which the losses must be divided so that they leak at most epsilon."""
         worst: Found = 0.0, None
-        for theta, tree in enumerate(self._trees):
-            report_progress("propagating leakage", theta / len(self._trees))
-            secrets = self._secrets(theta)
-            if worst[0] > 0 and tree.leakage(losses.divided(worst[0]).values, secrets).total <= epsilon:
+        for theta, clusters in enumerate(self._clusters):
+            report_progress("propagating leakage", theta / len(self._clusters))
+            secrets, fewer = self._secrets(theta), losses.divided(worst[0] or np.inf).values
+            if worst[0] > 0 and clusters.affordable and clusters.leakage(fewer, secrets).total <= epsilon:
                 continue
-            found = self._divisor(theta, tree, losses, epsilon)
+            found = self._divisor(theta, clusters, losses, epsilon)
             if found[1] is not None and (worst[1] is None or found[0] > worst[0]):
                 worst = found
         return worst
 
-    def _divisor(self, theta: int, tree: TreePropagation, losses: NodeLosses, epsilon: float) -> Found:
+    def _divisor(self, theta: int, clusters: ClusterPropagation, losses: NodeLosses, epsilon: float) -> Found:
         secrets, score = self._secrets(theta), Score(epsilon)
         least = losses.no_noise
-        attained = tree.leakage(losses.divided(least).values, secrets)
+        attained = clusters.leakage(losses.divided(least).values, secrets)
         if attained.node is None or attained.total <= epsilon:  # there is no secret, or no noise is needed
             return least, self._witness(theta, attained)
         start = _FIRST_GUESS * float(losses.largest.max()) / epsilon
-        divisor, witness = tree.least_divisor(losses.values, epsilon, start, secrets), None
+        divisor, witness = clusters.least_divisor(losses.values, epsilon, start, secrets), None
         if divisor < np.inf:
-            attained = tree.leakage(losses.divided(divisor).values, secrets)
+            attained = clusters.leakage(losses.divided(divisor).values, secrets)
             witness = self._witness(theta, attained)
             if _alone(attained):
                 return min(self._quilts.trivial_of(theta, losses, score), (divisor, witness), key=_value)
@@ -108,7 +107,7 @@ class TreeLeakage:
         return (divisor, witness) if divisor <= least else (least, by_quilts[1])
 
     def _quilts_prove_no_less(
-        self, theta: int, attained: TreeAttained, losses: NodeLosses, objective: Objective, value: float | None = None
+        self, theta: int, attained: Attained, losses: NodeLosses, objective: Objective, value: float | None = None
     ) -> bool:
         """Whether the worst node already needs as much by quilts: then they need not be searched for all nodes."""
         assert attained.node is not None
@@ -118,47 +117,26 @@ class TreeLeakage:
     def _secrets(self, theta: int) -> Sequence[NDArray[np.bool_]]:
         return self._quilts.secret_pairs[theta]
 
-    def _witness(self, theta: int, attained: TreeAttained) -> Witness | None:
+    def _witness(self, theta: int, attained: Attained) -> Witness | None:
         if attained.node is None:
             return None
         network = self._networks[theta]
         node = network.nodes[attained.node]
         x, x_ = attained.pair
+        names = [state_label(name) for name in network.nodes]
         return Witness(
             theta=theta,
             length=len(network.nodes),
             node=state_label(node),
             secret_pair=(network.node_states[node][x], network.node_states[node][x_]),
             own=attained.own,
-            past=attained.up,
-            future=attained.down,
+            neighbours=tuple((tuple(names[v] for v in near), nats) for near, nats in attained.neighbours),
         )
 
 
-def _alone(attained: TreeAttained) -> bool:
+def _alone(attained: Attained) -> bool:
     """Whether the worst node leaks its own loss alone, which every quilt charges: no search can save much."""
-    return attained.up + attained.down <= _NEXT_TO_NOTHING * attained.own
-
-
-def why_not(network: BayesianNetwork) -> str | None:
-    """Return which node has several parents, or too many states; None where the network is a forest that is covered."""
-    for node, cpt in network.cpts.items():
-        if len(cpt.parents) > 1:
-            shown = ", ".join(state_label(parent) for parent in cpt.parents[:4])
-            return f"it follows trees, and node {state_label(node)} has {len(cpt.parents)} parents ({shown})"
-    steps = [max(table.shape) for _, table in network.tables if table.ndim == 2]
-    if sum(2.0 * k**4 for k in steps if k > _MANY) > _MOST_WORK:
-        node = max(network.nodes, key=lambda name: len(network.node_states[name]))
-        return (
-            f"its steps grow like the fourth power of the number of states, and node {state_label(node)} has "
-            f"{len(network.node_states[node])}"
-        )
-    return None
-
-
-def _tree(network: BayesianNetwork) -> TreePropagation:
-    parents = [axes[0] if len(axes) > 1 else -1 for axes, _ in network.tables]
-    return TreePropagation(parents, [table for _, table in network.tables])
+    return attained.total - attained.own <= _NEXT_TO_NOTHING * attained.own
 
 
 def _value(found: Found) -> float:
