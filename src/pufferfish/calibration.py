@@ -12,6 +12,7 @@ from pufferfish.core.numbers import discrete_laplace
 from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.core.propagation.lower_bound import TiltedChain, scale_too_small
+from pufferfish.core.propagation.lower_bound_of_networks import TiltedNetwork
 from pufferfish.errors import ParameterError, QueryError
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.lengths import ChainLength
@@ -233,10 +234,13 @@ class Calibration(ReadOnly):
         noise any other calibration of Laplace noise could save at most. 0 where no such scale was found, and where
         secrets are given: it is for any two values of any record; and for
         histograms of more than 200 states. With unobserved records it holds for a chain whose observed records follow
-        each other.
+        each other, and for a row all of whose cells are observed. For networks signs are sought for the pair of states
+        that decides (the witness).
         """
         linear = self.linear
         theta = self.theta
+        if theta.networks:
+            return self._lower_bound_of_network
         some = theta.some_members if isinstance(theta, BinaryChainInterval | IntervalChain) else theta.chains
         known = bool(some) and not theta.stands_for_more
         if (
@@ -253,6 +257,21 @@ class Calibration(ReadOnly):
             TiltedChain(chain.transition_matrix, chain.initial_distribution, linear.weights, records) for chain in some
         ]
         return scale_too_small(chains, self.epsilon, self.unit_scale) * float(self.linear.unit)
+
+    @property
+    def _lower_bound_of_network(self) -> float:
+        seen, linear = self.witness, self.linear
+        known = seen.node is not None and seen.secret_pair is not None
+        if not known or self.delta or self.bound.secrets is not None or not isinstance(linear, LinearQuery):
+            return 0.0
+        network = self.theta.networks[seen.theta or 0]
+        names = [state_label(name) for name in network.nodes]
+        node = names.index(str(seen.node))
+        states = [state_label(state) for state in network.node_states[network.nodes[node]]]
+        x, x_ = (states.index(state_label(state)) for state in seen.secret_pair or ())
+        contributions = [linear.contributions_of(place) for place in range(len(names))]
+        tilted = TiltedNetwork(network.tables, network.sizes, contributions, node, (x, x_))
+        return scale_too_small([tilted], self.epsilon, self.unit_scale) * float(linear.unit)
 
     @property
     def records(self) -> int:

@@ -103,11 +103,14 @@ class LinearQuery(ReadOnly):
 
     def distance_of(self, place: int) -> NDArray[np.float64]:
         """Return the L1 change, in units, when one node of a network changes its state; shape (k_node, k_node)."""
-        columns = self.weights if self.domains is None else self.weights[:, self.domains[place]]
-        if self.factors is not None:
-            columns = columns * self.factors[place][..., None]
+        columns = self.contributions_of(place)
         changed = np.flatnonzero(np.any(columns != columns[:, :1], axis=1))
         return _l1_distances(columns[changed]).astype(np.float64)
+
+    def contributions_of(self, place: int) -> NDArray[np.int64]:
+        """Return what each state of one node of a network adds to each output, in units; shape (m, k_node)."""
+        columns = self.weights if self.domains is None else self.weights[:, self.domains[place]]
+        return columns if self.factors is None else columns * self.factors[place][..., None]
 
     def reads(self, place: int) -> bool:
         """Whether a record counts at all."""

@@ -38,10 +38,16 @@ class ClusterLaws:
         Tables whose product is the law: their nodes, one axis each. Every one fits into a bucket.
     sizes : sequence of int
         Number of states of every node.
+    normalised : bool
+        Whether every table is the law of its last node given the others; otherwise the law is the tables' product
+        divided by its sum.
     """
 
-    def __init__(self, buckets: Sequence[Bucket], tables: Sequence[Table], sizes: Sequence[int]) -> None:
+    def __init__(
+        self, buckets: Sequence[Bucket], tables: Sequence[Table], sizes: Sequence[int], *, normalised: bool = True
+    ) -> None:
         self._buckets = buckets
+        self._normalised = normalised
         self._sizes = sizes
         self._logs: list[Logs] = []
         self._errors: list[float] = []
@@ -63,7 +69,7 @@ class ClusterLaws:
     def _send_up(self, given: list[list[Table]]) -> None:
         sent: list[list[tuple[Scope, Logs, float]]] = [[] for _ in self._buckets]
         for place, bucket in enumerate(self._buckets):
-            if not sent[place] and _is_conditional(bucket, given[place]):
+            if self._normalised and not sent[place] and _is_conditional(bucket, given[place]):
                 # P(node | S) as it is given: it sums to 1, and the parent need not be told
                 ((nodes, table),) = given[place]
                 with np.errstate(divide="ignore"):
