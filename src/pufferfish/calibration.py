@@ -266,9 +266,11 @@ class Calibration(ReadOnly):
             return 0.0
         network = self.theta.networks[seen.theta or 0]
         names = [state_label(name) for name in network.nodes]
-        node = names.index(str(seen.node))
-        states = [state_label(state) for state in network.node_states[network.nodes[node]]]
-        x, x_ = (states.index(state_label(state)) for state in seen.secret_pair or ())
+        if seen.node not in names:  # a mechanism of laws, whose secrets may be about several nodes
+            return 0.0
+        node = names.index(seen.node)
+        states = network.node_states[network.nodes[node]]
+        x, x_ = (states.index(state) for state in seen.secret_pair or ())
         contributions = [linear.contributions_of(place) for place in range(len(names))]
         tilted = TiltedNetwork(network.tables, network.sizes, contributions, node, (x, x_))
         return scale_too_small([tilted], self.epsilon, self.unit_scale) * float(linear.unit)

@@ -19,7 +19,8 @@ from pufferfish.core.gk16.influence_matrix_interval import interval_influences
 from pufferfish.core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
-from pufferfish.mechanisms.losses import Losses, decisive
+from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
+from pufferfish.mechanisms.losses import ChainLosses, Losses, decisive
 from pufferfish.mechanisms.possible_losses import member_places, possible_losses
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
@@ -84,8 +85,6 @@ class GK16(InfluenceBound):
         if ends not in (None, "definition", "paper"):
             raise ParameterError(f'ends is {ends!r}, expected "definition" or "paper", or None for the better of both')
         self._ends: Literal["definition", "paper"] | None = ends
-        self._members = _members(self.theta)
-        self._sums: dict[tuple[int, int, int], tuple[float, int] | None] = {}
         longest = max(chain.steps for chain in self.length)
         self._readings: list[list[Influences]] = []
         for t, member in enumerate(_influences(self.theta)):
@@ -136,20 +135,32 @@ class GK16(InfluenceBound):
                 return f"theta[{t}] never goes from {a!r} to {b!r}, and {_UNBOUNDED}"
         return None
 
-    def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
-        worst: tuple[float, Witness | None] = (0.0, None)
-        for chain in decisive(losses):
-            for t in range(len(self._readings)):
-                value, witness = self._of_chain(t, chain)
-                if witness is not None and (worst[1] is None or value > worst[0]):
-                    worst = value, witness
-        return worst
+    def _engine_of(self, theta: Theta) -> Engine:
+        return _RowSums(_members(theta), self._readings)
 
-    def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
-        total, witness = self._leakage(losses)
-        return up(total / epsilon), witness
 
-    def _of_chain(self, t: int, losses: Losses) -> tuple[float, Witness | None]:
+class _RowSums(Proportional):
+    """Row sums of the inverse of I − Γ, times the losses.
+
+    Parameters
+    ----------
+    members : sequence of MarkovChain or IntervalChain
+        The members of Θ, or those that are at least as bad as any of them.
+    readings : sequence of list of Influences
+        For each the readings of its influences; the least counts.
+    """
+
+    def __init__(
+        self, members: Sequence[MarkovChain | IntervalChain], readings: Sequence[Sequence[Influences]]
+    ) -> None:
+        self._members = members
+        self._readings = readings
+        self._sums: dict[tuple[int, int, int], tuple[float, int] | None] = {}
+
+    def leakage(self, losses: ChainLosses, enough: float | None = None) -> Found:
+        return worst(self._of_chain(t, chain) for chain in decisive(losses) for t in range(len(self._readings)))
+
+    def _of_chain(self, t: int, losses: Losses) -> Found:
         steps = losses.length.steps
         losses = possible_losses(losses, member_places(self._members[t], steps))
         each = losses.largest

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pufferfish.calibration import Calibration, Witness
 from pufferfish.errors import ParameterError, printable
-from pufferfish.mechanisms.markov_quilt import ActiveQuilt
+from pufferfish.mechanisms.network_quilts import ActiveQuilt
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.quilt import Quilt
 from pufferfish.models.states import state_label

@@ -387,8 +387,9 @@ def _closed(losses: Sequence[Matrix]) -> list[Matrix]:
         by_size.setdefault(len(loss), []).append(v)
     for k, nodes in by_size.items():
         a = np.stack([found[v] for v in nodes])
-        for z in range(k):
-            np.minimum(a, (a[:, :, z, None] + a[:, z, None, :]) * (1 + 2 * UNIT), out=a)
+        with np.errstate(over="ignore"):  # a sum beyond the largest double is no bound
+            for z in range(k):
+                np.minimum(a, (a[:, :, z, None] + a[:, z, None, :]) * (1 + 2 * UNIT), out=a)
         for v, closed in zip(nodes, a, strict=True):
             found[v] = closed
     return found
