@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -189,7 +190,7 @@ def lines(seed: int, only: list[str]) -> Iterator[list[Case]]:
 
 def neighbours(line: list[Case], seconds: dict[Case, float], factor: float) -> Iterator[tuple[float, Case, Case]]:
     """Yield neighbours of which one takes ``factor`` times as long, beyond what their lengths explain."""
-    for one, two in zip(line, line[1:], strict=False):
+    for one, two in pairwise(line):
         if one in seconds and two in seconds:
             explained = two.length / one.length
             ratio = max(seconds[one] / max(seconds[two], 0.01), seconds[two] / max(seconds[one], 0.01) / explained)
@@ -224,7 +225,9 @@ def main() -> None:
         print(f"{seconds[case]:8.2f} s  {case}: {found[case]}")
     print(f"\nneighbours that differ more than {given.factor:g}-fold:")
     for ratio, one, two in sorted(jumps, key=lambda jump: -jump[0]):
-        print(f"{ratio:8.1f}x  {seconds[one]:.2f} s, then {seconds[two]:.2f} s at T = {two.length}, ε = {two.epsilon:g}: {one}")
+        print(
+            f"{ratio:8.1f}x  {seconds[one]:.2f} s, then {seconds[two]:.2f} s at T = {two.length}, ε = {two.epsilon:g}: {one}"
+        )
     for case in (case for case in found if found[case].startswith("FAILS")):
         print(f"{case}: {found[case]}")
 
