@@ -225,9 +225,8 @@ def main() -> None:
         print(f"{seconds[case]:8.2f} s  {case}: {found[case]}")
     print(f"\nneighbours that differ more than {given.factor:g}-fold:")
     for ratio, one, two in sorted(jumps, key=lambda jump: -jump[0]):
-        print(
-            f"{ratio:8.1f}x  {seconds[one]:.2f} s, then {seconds[two]:.2f} s at T = {two.length}, ε = {two.epsilon:g}: {one}"
-        )
+        then = f"{seconds[two]:.2f} s at T = {two.length}, ε = {two.epsilon:g}"
+        print(f"{ratio:8.1f}x  {seconds[one]:.2f} s, then {then}: {one}")
     for case in (case for case in found if found[case].startswith("FAILS")):
         print(f"{case}: {found[case]}")
 
