@@ -32,6 +32,7 @@ from pufferfish.models.model_class import ModelClass, Theta
 from pufferfish.models.quilt import Quilt
 from pufferfish.models.secrets import SecretPair
 from pufferfish.models.states import state_label
+from pufferfish.queries import LinearQuery
 
 __all__ = ["MarkovQuilt"]
 
@@ -140,10 +141,11 @@ class MarkovQuilt(InfluenceBound):
         tuple of ActiveQuilt
             In the order of the network's nodes.
         """
-        losses = self._losses_of_query(calibration.query).divided(calibration.unit_scale)
-        if not isinstance(losses, NodeLosses):
-            raise QueryError("this is about the nodes of a network")
-        return self._search.active(losses)
+        linear = self.bind(calibration.query)
+        if not isinstance(linear, LinearQuery):
+            raise QueryError("this is about the nodes of a network, and a query that is linear in their states")
+        losses = NodeLosses.of_query(linear, len(self.networks[0].nodes))
+        return self._search.active(losses.divided(calibration.unit_scale))
 
     @cached_property
     def _search(self) -> NetworkQuilts:

@@ -7,6 +7,7 @@ log((1+Δ_t)/(1−Δ_t)) to the max-influence and a left end twice that (Lemma 4
 import math
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -143,6 +144,7 @@ class _MixingQuilts(ChainQuilts):
 
 
 def _nodes_alike(theta: int, length: int, pi_min: float, eigengap: float) -> NodesAlike:
+    @cache
     def right(b: int) -> NDArray[np.float64]:
         return np.array([mixing_bound(pi_min, eigengap, b)])
 
