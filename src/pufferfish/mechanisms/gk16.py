@@ -163,7 +163,8 @@ class GK16(InfluenceBound):
         if found is None:
             return 0.0, None
         factor, node = found
-        return up(2 * factor * largest), Witness(theta=t, length=steps, node=node, secret_pair=None)
+        member = t if self.theta.chains else 0  # a class that is a continuum is one member
+        return up(2 * factor * largest), Witness(theta=member, length=steps, node=node, secret_pair=None)
 
     def _sum_of(self, t: int, steps: int, records: int) -> tuple[float, int] | None:
         """Return the largest sum of so many entries of a row of the inverse; None where there is no secret."""
