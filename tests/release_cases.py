@@ -22,6 +22,7 @@ CHAINS: dict[str, Any] = {
     "chain": TWO,
     "any": pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]], "any", states=["no", "yes"]),
     "class": NEAR,
+    "independent": pf.MarkovChain([[0.7, 0.3], [0.7, 0.3]], states=["no", "yes"]),
     "interval": pf.IntervalChain([[0.6, 0.2], [0.2, 0.5]], [[0.8, 0.4], [0.5, 0.8]], states=["no", "yes"]),
     "binary interval": pf.BinaryChainInterval(0.45, 0.55, states=["no", "yes"]),
     "binary interval, stationary": pf.BinaryChainInterval(

@@ -383,3 +383,17 @@ def test_projection_onto_a_total_that_large_values_would_swallow() -> None:
 
     assert project_to_simplex(np.array([1e18, -1e18, 3.0]), 1.0).tolist() == [1.0, 0.0, 0.0]
     assert project_to_simplex(np.array([3.0, 5.0]), 0.0).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 700.0, 1e300, 1e308, 1.7976931348623157e308])
+def test_an_epsilon_near_the_largest_number_ends_without_warnings(epsilon: float) -> None:
+    """Warnings are errors in tests; an answer proves its leakage, and what has none is one clear line."""
+    for theta in (CHAIN, pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], "any"), INTERVAL, BINARY, NETWORK):
+        for mechanism in (pf.LeakagePropagation, pf.MQMExact, pf.GroupDP, pf.MarkovQuilt):
+            try:
+                bound = mechanism(theta, None if theta is NETWORK else 40)
+                found = bound.calibrate(pf.Histogram(), epsilon)
+            except (pf.NotApplicableError, pf.ParameterError):
+                continue
+            assert found.scale > 0
+            assert 0 <= found.prove_leakage() <= epsilon

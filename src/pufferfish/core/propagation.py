@@ -71,7 +71,9 @@ class Run:
 
     def divided(self, divisor: float) -> Self:
         """Return the run with its loss divided, rounded up."""
-        return replace(self, loss=np.where(self.loss > 0, np.nextafter(self.loss / divisor, np.inf), 0.0))
+        with np.errstate(over="ignore"):  # beyond the largest number it is infinite, which is more
+            quotient = self.loss / divisor
+        return replace(self, loss=np.where(self.loss > 0, np.nextafter(quotient, np.inf), 0.0))
 
 
 @dataclass(frozen=True, slots=True)

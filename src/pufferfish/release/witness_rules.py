@@ -54,7 +54,7 @@ def _who(found: "Release") -> Rules:
     members = max(1, len(theta.chains) + len(theta.members))
     pair = seen.secret_pair
     node: Any = seen.node
-    if name in _OF_ALL_RECORDS:
+    if name in _OF_ALL_RECORDS or _is_alone(found):
         known = node is None
     elif nodes:
         known = node in nodes or (node is None and secrets is not None)
@@ -102,7 +102,7 @@ def _tells(found: "Release") -> Rules:
     """Check what the witness tells: it is what the leakage is made of, which is how the noise was chosen."""
     mechanism, multiplier = found.mechanism, found.noise.noise_multiplier
     seen, name, leakage = mechanism.witness, mechanism.name, mechanism.leakage
-    quilt = (seen.nearby, seen.influence, *(() if name == EntryDP.name else (seen.active_quilt,)))
+    quilt = (seen.nearby, seen.influence, *(() if _is_alone(found) else (seen.active_quilt,)))
     parts = (seen.own, seen.past, seen.future)
     told = [v for v in (*parts, seen.influence) if v is not None]
     by_quilt, by_parts, by_distance = (any(v is not None for v in group) for group in (quilt, parts, (seen.distance,)))
@@ -178,6 +178,13 @@ def _is_within(found: "Release", matrix: Sequence[Sequence[float]]) -> bool:
         for row, lows, highs in zip(matrix, lower, upper, strict=True)
         for p, low, high in zip(row, lows, highs, strict=True)
     )
+
+
+def _is_alone(found: "Release") -> bool:
+    """Whether records are independent, so that each tells its own loss alone, and all are alike."""
+    seen, name = found.mechanism.witness, found.mechanism.name
+    may_be = name == EntryDP.name or (name == LeakagePropagation.name and seen.node is None)
+    return may_be and seen.active_quilt is None and seen.nearby == 1
 
 
 def _is_step(node: Any, length: int) -> bool:
