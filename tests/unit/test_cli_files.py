@@ -244,6 +244,20 @@ def test_every_number_for_epsilon_ends_well(folder: Path) -> None:
         assert isinstance(compared.exception, SystemExit | None)
 
 
+def test_names_of_outputs_that_no_file_should_have(folder: Path) -> None:
+    before = contents(folder)
+    for name, message in (("", "is empty"), (" ", "is empty"), ("new.json/", "folder"), ("book.json.lock", "lock")):
+        for command in (release(name), ("fit", "table.csv", *READING, "--output", name)):
+            assert message in refused(*command), (name, command)
+    assert contents(folder) == before
+    Path("rows.csv").write_text("id,activity\n1,rest\n2,rest,more\n")
+    ragged = refused("fit", "rows.csv", "--state", "activity", "--output", "other.json")
+    assert "more cells" in ragged
+    assert "truncate" not in ragged
+    assert " fit --help" in refused("fit", "table.csv", "--output")
+    assert "looks like a table" in refused("compare", "rows.csv", "--length", 5, "--epsilon", 1)
+
+
 # A disk that is full
 
 

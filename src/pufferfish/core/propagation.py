@@ -138,6 +138,7 @@ class ChainPropagation:
         found._future, found._past = sides_between(lower, upper)
         return found
 
+    @np.errstate(over="ignore")  # beyond the largest number a sum is infinite, which is more
     def leakage(self, runs: Sequence[Run]) -> Attained:
         """Bound the leakage of a profile, its runs from the first record to the last."""
         if self._states.size == 1:
