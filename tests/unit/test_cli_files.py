@@ -119,7 +119,7 @@ def test_functions_of_python_keep_the_same_rule(folder: Path) -> None:
     found, model = pf.Release.from_json("release.json"), pf.read_model("model.json")
     before = contents(folder)
     for name in ("book.json", "table.csv", "model.json"):
-        with pytest.raises(pf.PufferfishError, match="only a release"):
+        with pytest.raises(pf.PufferfishError, match="only an earlier release"):
             found.to_json(name)
     for name in ("book.json", "table.csv", "release.json"):
         with pytest.raises(pf.PufferfishError, match="only a model"):
