@@ -122,10 +122,10 @@ def test_functions_of_python_keep_the_same_rule(folder: Path) -> None:
         with pytest.raises(pf.PufferfishError, match="only an earlier release"):
             found.to_json(name)
     for name in ("book.json", "table.csv", "release.json"):
-        with pytest.raises(pf.PufferfishError, match="only a model"):
+        with pytest.raises(pf.PufferfishError, match="only an earlier model"):
             pf.write_model(model, name)
     Path("book.png").write_bytes(before["book.json"])
-    with pytest.raises(pf.PufferfishError, match="only a picture"):
+    with pytest.raises(pf.PufferfishError, match="only an earlier picture"):
         found.plot("book.png")
     with pytest.raises(pf.PufferfishError, match="this name says BIF"):
         pf.write_model(model, "net.bif")
