@@ -115,7 +115,9 @@ class _Certified(ABC):
     def nearest(self, found: Supremum) -> dict[str, Any]:
         """Return what a witness says of the member that comes nearest to the supremum."""
         p0, p1, zero = (float(v) for v in found.point)
-        start = (zero, 1 - zero) if self._theta.initial_distribution == "any" else "stationary"
+        start: Any = self._theta.initial_distribution
+        if start == "any" and zero >= 0:  # below 0 the bound holds for every initial law, and names none
+            start = zero, 1 - zero
         return {"gap": found.gap, "transition_matrix": ((p0, 1 - p0), (1 - p1, p1)), "initial_distribution": start}
 
     def _pair(self, one: bool) -> tuple[str, str]:

@@ -136,7 +136,7 @@ class GK16(InfluenceBound):
         return None
 
     def _engine_of(self, theta: Theta) -> Engine:
-        return _RowSums(_members(theta), self._readings)
+        return _RowSums(_members(theta), self._readings, listed=bool(theta.chains))
 
 
 class _RowSums(Proportional):
@@ -148,11 +148,14 @@ class _RowSums(Proportional):
         The members of Θ, or those that are at least as bad as any of them.
     readings : sequence of list of Influences
         For each the readings of its influences; the least counts.
+    listed : bool
+        Whether they are the members of Θ; a class that is a continuum is one member.
     """
 
     def __init__(
-        self, members: Sequence[MarkovChain | IntervalChain], readings: Sequence[Sequence[Influences]]
+        self, members: Sequence[MarkovChain | IntervalChain], readings: Sequence[Sequence[Influences]], *, listed: bool
     ) -> None:
+        self._listed = listed
         self._members = members
         self._readings = readings
         self._sums: dict[tuple[int, int, int], tuple[float, int] | None] = {}
@@ -174,7 +177,9 @@ class _RowSums(Proportional):
         if found is None:
             return 0.0, None
         factor, node = found
-        return up(2 * factor * largest), Witness(theta=t, length=steps, node=node, secret_pair=None)
+        return up(2 * factor * largest), Witness(
+            theta=t if self._listed else 0, length=steps, node=node, secret_pair=None
+        )
 
     def _sum_of(self, t: int, steps: int, records: int) -> tuple[float, int] | None:
         """Return the largest sum of so many entries of a row of the inverse; None where there is no secret."""

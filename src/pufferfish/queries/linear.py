@@ -70,6 +70,8 @@ class LinearQuery(ReadOnly):
         Places in the model's states of those that each node of a network can have, in the node's order.
     blocks : tuple of (tuple of int, int), optional
         Outputs that together count every row of a network's table once, with the place of the node that they count.
+    divided_by : int, optional
+        The public number of records, or rows, that shares and means are of; None where nothing is divided.
     """
 
     weights: NDArray[np.int64]
@@ -79,6 +81,7 @@ class LinearQuery(ReadOnly):
     factors: NDArray[np.int64] | None = None
     domains: tuple[NDArray[np.intp], ...] | None = None
     blocks: tuple[tuple[tuple[int, ...], int], ...] = ()
+    divided_by: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", read_only(self.weights))
@@ -201,6 +204,11 @@ class FunctionQuery(ReadOnly):
     @property
     def lipschitz(self) -> None:
         """How far one record moves the outputs: not known of a function."""
+        return None
+
+    @property
+    def divided_by(self) -> None:
+        """What outputs are shares of: not known of a function."""
         return None
 
 

@@ -105,7 +105,7 @@ class Window(Restricted):
         factors = np.zeros(places, dtype=np.int64)
         factors[self.start : self.stop] = 1
         words = f"{found.description}, of records {self.start} to {self.stop - 1}"
-        return LinearQuery(found.weights, found.unit, found.labels, words, factors)
+        return LinearQuery(found.weights, found.unit, found.labels, words, factors, divided_by=found.divided_by)
 
 
 @dataclass(frozen=True, init=False)
@@ -154,7 +154,8 @@ class Weighted(ReadOnly, Query):
             raise QueryError(f"there are {len(self.factors)} factors for {places} records: expected one per record")
         found = inner_query(self.query, states, records, "Weighted")
         words = f"{found.description}, each with a factor of its own"
-        return LinearQuery(found.weights, found.unit, found.labels, words, np.array(self.factors, dtype=np.int64))
+        factors = np.array(self.factors, dtype=np.int64)
+        return LinearQuery(found.weights, found.unit, found.labels, words, factors, divided_by=found.divided_by)
 
 
 @dataclass(frozen=True, init=False)

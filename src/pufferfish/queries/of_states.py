@@ -56,6 +56,7 @@ class _OfStates(ReadOnly, Query):
             Fraction(1, records) if self.relative else Fraction(1),
             ("+".join(self.states),),
             f"{what} in {{{', '.join(self.states)}}}",
+            divided_by=records if self.relative else None,
         )
 
 
@@ -131,6 +132,7 @@ class Histogram(ReadOnly, Query):
             Fraction(1, records) if self.relative else Fraction(1),
             tuple(states),
             f"{what} of the {records} records in each of {len(states)} states",
+            divided_by=records if self.relative else None,
         )
 
 
@@ -171,6 +173,7 @@ class _OfValues(ReadOnly, Query):
             unit / records if self.relative else unit,
             (self.kind,),
             f"{over} of {_spelled(states, weights, unit)}",
+            divided_by=records if self.relative else None,
         )
 
     def _in_order(self, states: Sequence[str]) -> list[float]:
