@@ -254,7 +254,7 @@ class _Plan:
     def _sent(self, one: int, other: int, instead: dict[int, Term | None], without: Term | None) -> Term | None:
         """Plan the message of a cluster to another; see :meth:`_terms`."""
         tree = self._tree
-        about = tuple(v for v in tree.scopes[one] if v in tree.scopes[other])
+        about = tree.scopes[one if tree.separates[one] else other]  # one of the two is a separator
         terms = self._terms(one, {other: None, **instead}, without)
         return self._layout.message(tree.buckets[one], tree.scopes[one], about, terms)
 
