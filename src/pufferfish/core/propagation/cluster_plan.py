@@ -106,12 +106,8 @@ class Layout:
         self._seconds = 0.0
         self._room = 0
         self._work = 0.0
-        self._outs: list[int] = []
-        self._rows: list[int] = []
-        self._columns: list[int] = []
-        self._kernels: list[int] = []
-        self._firsts: list[int] = [0]
-        self._terms: list[int] = []
+        self._steps: list[int] = []  # five numbers for each, see `_end`
+        self._terms: list[int] = []  # four numbers for each: kind, source, size, map
         self._maps: dict[int, int] = {}
         self._same: dict[int, int] = {}
         self._places: list[Indices] = []
@@ -144,16 +140,13 @@ class Layout:
         """Return all steps."""
         kinds, sources, sizes, maps = np.array(self._terms, dtype=np.int64).reshape(-1, 4).T.copy()
         upper, lower = self._bounds()
-        outs, rows, columns, kernels, firsts = (
-            np.array(numbers, dtype=np.int64)
-            for numbers in (self._outs, self._rows, self._columns, self._kernels, self._firsts)
-        )
+        outs, rows, columns, kernels, ends = np.array(self._steps, dtype=np.int64).reshape(-1, 5).T.copy()
         return Steps(
             outs=outs,
             rows=rows,
             columns=columns,
             kernels=kernels,
-            firsts=firsts,
+            firsts=np.insert(ends, 0, 0),
             kinds=kinds,
             sources=sources,
             sizes=sizes,
@@ -206,29 +199,35 @@ class Layout:
         if len(inner) > 1:
             inner.sort(key=lambda term: (self._states.count(bucket, term.scope), term.scope))
         # leave the largest out until what is left can be afforded
-        while inner and not self._planned(bucket, about, rows, inner):
+        columns, kernel = 0, 0
+        while inner:
+            columns, kernel = self._planned(bucket, about, rows, inner)
+            if columns >= 0:
+                break
             constants.append(inner.pop())
-        out = self._taken(rows)
+            columns = 0
         for term in direct:
-            self._add(DIRECT, term, self._map(bucket, about, term.scope, rows))
+            self._terms += (DIRECT, term.source, term.size, self._map(bucket, about, term.scope, rows))
         for term in constants:
-            self._add(CEILING, term, 0)
-        self._end(out, rows)
+            self._terms += (CEILING, term.source, term.size, 0)
         only = len(direct) == len(terms)
-        return Term(about, out, rows, cluster, tuple(direct) if only else ())
+        return Term(about, self._end(rows, columns, kernel), rows, cluster, tuple(direct) if only else ())
 
     def _constant(self, cluster: Scope, terms: Sequence[Term]) -> Term:
         """Plan a message that is one number: the sum of the terms' largest entries."""
-        self._columns.append(0)
-        self._kernels.append(0)
         for term in terms:
-            self._add(CEILING, term, 0)
-        out = self._taken(1)
-        self._end(out, 1)
-        return Term((), out, 1, cluster)
+            self._terms += (CEILING, term.source, term.size, 0)
+        return Term((), self._end(1), 1, cluster)
 
-    def _planned(self, bucket: int, about: Scope, rows: int, inner: Sequence[Term]) -> bool:
-        """Plan Φ of the inner terms in one of its ways; False where neither can be afforded."""
+    def _planned(self, bucket: int, about: Scope, rows: int, inner: Sequence[Term]) -> tuple[int, int]:
+        """Plan Φ of the inner terms in one of its ways.
+
+        Returns
+        -------
+        columns, kernel : int
+            The numbers of columns of a step that takes Φ at once, and where its law begins; 0 for one variable at a
+            time, −1 where neither can be afforded.
+        """
         scope = inner[0].scope if len(inner) == 1 else tuple(sorted({node for term in inner for node in term.scope}))
         columns = self._states.count(bucket, scope)
         whole = _whole(rows, columns)
@@ -238,17 +237,16 @@ class Layout:
             buckets, laws = self._laws.setdefault((pattern, given, places), ([], []))
             buckets.append(bucket)
             laws.append(len(self._entries) - 1)
-            self._columns.append(columns)
-            self._kernels.append(self._entries[-1])
-            self._entries.append(self._entries[-1] + rows * columns)
+            kernel = self._entries[-1]
+            self._entries.append(kernel + rows * columns)
             self._work += float(rows) ** 2 * columns**2
             for term in inner:
-                self._add(INNER, term, self._map(bucket, scope, term.scope, columns))
-            return True
+                self._terms += (INNER, term.source, term.size, self._map(bucket, scope, term.scope, columns))
+            return columns, kernel
         alone, scope = scope, tuple(sorted({*scope, *about}))
         columns = self._states.count(bucket, scope)
         if columns > MOST_COLUMNS:
-            return False
+            return -1, 0
         order = self._order(bucket, scope, about)
         counts = [self._states.count(bucket, left) for left in order]
         all_pairs = sum(_single(before, after) for before, after in pairwise(counts)) <= self._most
@@ -256,16 +254,14 @@ class Layout:
             _single(before, after) if all_pairs else _near(before, after) for before, after in pairwise(counts)
         )
         if not all_pairs and seconds > self._most:
-            return False
+            return -1, 0
         self._seconds += seconds
-        self._columns.append(0)
-        self._kernels.append(0)
         self._work += 1e9
         for term in inner:
-            self._add(INNER, term, self._map(bucket, scope, term.scope, columns))
+            self._terms += (INNER, term.source, term.size, self._map(bucket, scope, term.scope, columns))
         kernels = [self._one_out(bucket, before, after, all_pairs) for before, after in pairwise(order)]
-        self._large.append(Large(len(self._outs), columns, kernels, self._cap(bucket, about, alone, rows)))
-        return True
+        self._large.append(Large(len(self._steps) // 5, columns, kernels, self._cap(bucket, about, alone, rows)))
+        return 0, 0
 
     def _order(self, bucket: int, scope: Scope, about: Scope) -> list[Scope]:
         """Return the scopes that are left as one variable after the other is taken out, those of most states first."""
@@ -317,21 +313,16 @@ class Layout:
         self._mapped += found.size
         return at
 
-    def _add(self, kind: int, term: Term, place: int) -> None:
-        self._terms += (kind, term.source, term.size, place)
-
     def _taken(self, size: int) -> int:
         at = self._room
         self._room += size * size
         return at
 
-    def _end(self, out: int, rows: int) -> None:
-        if len(self._columns) == len(self._outs):  # nothing goes through Φ
-            self._columns.append(0)
-            self._kernels.append(0)
-        self._outs.append(out)
-        self._rows.append(rows)
-        self._firsts.append(len(self._terms) // 4)
+    def _end(self, rows: int, columns: int = 0, kernel: int = 0) -> int:
+        """End a step, whose terms are the last that were added, and return where its message is written."""
+        out = self._taken(rows)
+        self._steps += (out, rows, columns, kernel, len(self._terms) // 4)
+        return out
 
 
 def _whole(rows: int, columns: int) -> float:

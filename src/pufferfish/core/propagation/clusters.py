@@ -261,10 +261,8 @@ class _Plan:
     def _terms(self, cluster: int, instead: dict[int, Term | None], without: Term | None) -> list[Term]:
         """Return the bounds at home in a cluster, but one, and its neighbours' messages, some replaced by others."""
         told = {**self._told[cluster], **instead}
-        return [
-            *(term for term in self._at_home[cluster] if term is not without),
-            *(term for term in told.values() if term is not None),
-        ]
+        every = (*self._at_home[cluster], *told.values())
+        return [term for term in every if term is not None and term is not without]
 
     def _leak(self, v: int, cluster: int, instead: dict[int, Term | None]) -> Term | None:
         """Plan what a cluster that is the home of a record tells about it."""
@@ -288,15 +286,16 @@ class _Plan:
 
     def losses(self, losses: Sequence[Matrix]) -> Vector:
         """Return closed losses of all nodes as the flat array that memory begins with."""
-        parts = [losses[v][np.ix_(can, can)].ravel() for v, can in self._lossy]
+        parts = [_flat(losses[v], can) for v, can in self._lossy]
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def pairs(self, secrets: Sequence[Mask] | None) -> Mask:
         """Return which pairs of possible states of every secret node shall not be told apart, flat."""
-        parts = [
-            (~np.eye(can.size, dtype=np.bool_) if secrets is None else secrets[v][np.ix_(can, can)]).ravel()
-            for v, can in self._secret
-        ]
+        if secrets is None:
+            different = {k: ~np.eye(k, dtype=np.bool_).ravel() for k in {can.size for _, can in self._secret}}
+            parts = [different[can.size] for _, can in self._secret]
+        else:
+            parts = [_flat(secrets[v], can) for v, can in self._secret]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
 
     def worst(self, losses: Vector, pairs: Mask) -> Attained:
@@ -362,6 +361,11 @@ def _homes(tree: ClusterTree, sizes: Sequence[int]) -> dict[int, int]:
             if size < least.get(v, np.inf):
                 homes[v], least[v] = cluster, size
     return homes
+
+
+def _flat(matrix: NDArray[Any], can: Indices) -> NDArray[Any]:
+    """Return the entries of a matrix for pairs of states that a node can have."""
+    return (matrix if len(matrix) == can.size else matrix[np.ix_(can, can)]).ravel()
 
 
 def _totals(
