@@ -116,7 +116,10 @@ class ClusterLaws:
         """Return for every bucket which of its configurations can occur, flat; None for all of them."""
         occurs = self._logs > -np.inf
         full = np.logical_and.reduceat(occurs, self._starts[:-1]) if occurs.size else np.zeros(0, dtype=np.bool_)
-        return [None if all_of_them else occurs[a:b] for all_of_them, a, b in zip(full, self._starts, self._starts[1:], strict=False)]
+        return [
+            None if all_of_them else occurs[a:b]
+            for all_of_them, a, b in zip(full, self._starts, self._starts[1:], strict=False)
+        ]
 
 
 def _largest(logs: Logs) -> Logs:

@@ -289,11 +289,11 @@ class Layout:
         """Bound Φ whatever the losses are: the max-divergence of P(scope | about), where no term is on both."""
         if set(about) & set(scope) or float(rows) ** 2 * self._states.count(bucket, scope) > MOST_RATIOS:
             return np.full((rows, rows), np.inf)
-        logs, errors = self._states.law([bucket], self._states.within(bucket, about)[1], self._states.within(bucket, scope)[1])
-        upper, lower = bounds_of(logs.ravel(), errors, np.zeros(1, dtype=np.int64))
-        return without_flows(
-            Kernel(upper.reshape(rows, -1), lower.reshape(rows, -1), np.ones(rows, dtype=np.bool_))
+        logs, errors = self._states.law(
+            [bucket], self._states.within(bucket, about)[1], self._states.within(bucket, scope)[1]
         )
+        upper, lower = bounds_of(logs.ravel(), errors, np.zeros(1, dtype=np.int64))
+        return without_flows(Kernel(upper.reshape(rows, -1), lower.reshape(rows, -1), np.ones(rows, dtype=np.bool_)))
 
     def _map(self, bucket: int, scope: Scope, part: Scope, count: int) -> int:
         """Return where the map from the configurations of a scope, so many, to those of a part begins."""
