@@ -19,7 +19,7 @@ from pufferfish.models.states import state_label
 
 __all__ = ["NetworkLeakage"]
 
-_FIRST_GUESS = 3.0
+_FIRST_GUESS = 10.0
 """How many times its own loss the worst node is first taken to leak."""
 
 _NEXT_TO_NOTHING = 1e-5

@@ -61,7 +61,7 @@ class TiltedNetwork:
         self._contributions = [np.asarray(w, dtype=np.float64) for w in contributions]
         self._node, self._pair = node, pair
         self._buckets = buckets_of([nodes for nodes, _ in tables], sizes)
-        self._holds = {v: place for place, bucket in enumerate(self._buckets) for v in bucket.scope}
+        self._holds = {v: (b, at) for b, bucket in enumerate(self._buckets) for at, v in enumerate(bucket.scope)}
         self._plain = self._marginals([])
 
     def candidates(self) -> Matrix:
@@ -118,4 +118,9 @@ class TiltedNetwork:
     def _marginals(self, factors: Sequence[Table]) -> list[tuple[Vector, float]]:
         """Return logarithms of every node's law, and by how much they may be off, under the network times factors."""
         laws = ClusterLaws(self._buckets, [*self._tables, *factors], self._sizes, normalised=not factors)
-        return [laws.of(self._holds[v], (v,)) for v in range(len(self._sizes))]
+        found: list[tuple[Vector, float]] = []
+        for v in range(len(self._sizes)):
+            bucket, at = self._holds[v]
+            logs, errors = laws.of([bucket], [at])
+            found.append((logs[0], float(errors[0])))
+        return found

@@ -223,7 +223,7 @@ class TestCompiled:
         forest.leakage([even(2, 1.0)] * 3)
         assert not asked
         monkeypatch.setattr(clusters, "_INTERPRETED", 0)
-        forest.leakage([even(2, 1.0)] * 3)
+        forest.leakage([even(2, 0.5)] * 3)
         assert asked
 
     def test_kept_machine_code_goes_by_the_contents_of_every_file_it_was_made_of(self, tmp_path: Path) -> None:
