@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from pufferfish.calibration import Calibration
+from pufferfish.calls import called_as
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.mechanisms.engine import Engine, Found, RecordLoss, no_noise
 from pufferfish.mechanisms.losses import Profile, as_losses
@@ -59,6 +60,7 @@ class InfluenceBound(Mechanism):
     def _engine_of(self, theta: Theta) -> Engine:
         """Return the engine for a Θ that is covered."""
 
+    @called_as("mechanism.leakage(0.1), the loss of one record in nats")
     def leakage(self, record_loss: Any, *, enough: float | None = None) -> float:
         """Bound the Pufferfish loss of a release from its record-level losses.
 
@@ -124,6 +126,7 @@ class InfluenceBound(Mechanism):
         stretches = [(int(n), each * abs(int(linear.factors[t]))) for n, t in zip(times, starts, strict=True)]
         return as_losses(Profile(stretches), self.length, self.theta.k)
 
+    @called_as("mechanism.calibrate(query, epsilon=1.0)")
     def calibrate(self, query: Query, epsilon: float) -> Calibration:
         """Least Laplace noise for which this bound proves that the query's release is ε-Pufferfish private.
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.numbers.rounding import up
 from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Quilt, Score, best_quilt, worst_node
@@ -130,6 +131,7 @@ class ChainQuiltBound(InfluenceBound):
         searched. By default all quilts.
     """
 
+    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any, *, max_quilt_length: int | None = None) -> None:
         super().__init__(theta, length)
         given: Any = max_quilt_length

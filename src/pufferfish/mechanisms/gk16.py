@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from pufferfish.calibration import Witness
+from pufferfish.calls import called_as
 from pufferfish.core.gk16.influence_matrix import Alphabets, Influences, chain_influences, stationary_influences
 from pufferfish.core.gk16.influence_matrix_interval import interval_influences
 from pufferfish.core.numbers.rounding import up
@@ -80,6 +81,7 @@ class GK16(InfluenceBound):
     title: ClassVar[str] = "GK16"
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
+    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any, *, ends: Literal["definition", "paper"] | None = None) -> None:
         super().__init__(theta, length)
         if ends not in (None, "definition", "paper"):

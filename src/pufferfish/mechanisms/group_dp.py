@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.rounding import float_up, up
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
@@ -158,6 +159,7 @@ class ParticipantDP(GroupDP):
     title: ClassVar[str] = "ParticipantDP"
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
+    @called_as("{}(data.length, theta=theta).calibrate(query, epsilon=1.0)")
     def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:
         super().__init__(theta, length_per_subject)
 

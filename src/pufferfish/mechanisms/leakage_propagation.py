@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 from pufferfish.calibration import Calibration
+from pufferfish.calls import called_as
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.binary_interval import BinaryPropagation, BinaryQuilts
@@ -65,6 +66,7 @@ class LeakagePropagation(InfluenceBound):
     title: ClassVar[str] = "LeakagePropagation"
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
 
+    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length)
         if secrets is not None and not self.networks:

@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from pufferfish.calibration import Calibration
+from pufferfish.calls import called_as
 from pufferfish.core.networks.d_separation import members
 from pufferfish.errors import ModelError, ParameterError, QueryError
 from pufferfish.mechanisms.base import InfluenceBound
@@ -80,6 +81,7 @@ class MarkovQuilt(InfluenceBound):
     title: ClassVar[str] = "MarkovQuilt"
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
 
+    @called_as("{}(network, length=rows.length).calibrate(query, epsilon=1.0)")
     def __init__(
         self,
         theta: Any,

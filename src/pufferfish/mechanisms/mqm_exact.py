@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.calls import called_as
 from pufferfish.core.quilts.influence import ChainInfluence, NodeGroup
 from pufferfish.core.quilts.influence_interval import IntervalGroup, IntervalInfluence
 from pufferfish.errors import ParameterError
@@ -54,6 +55,7 @@ class MQMExact(ChainQuiltBound):
     title: ClassVar[str] = "MQMExact"
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
+    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(
         self,
         theta: Any,

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import whole_number
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import QueryError
@@ -130,6 +131,7 @@ class Weighted(ReadOnly, Query):
     query: Query
     factors: tuple[int, ...]
 
+    @called_as("Weighted(query, [1, 2, 1])")
     def __init__(self, query: Query, factors: Sequence[int]) -> None:
         try:
             whole = tuple(whole_number(c) for c in factors)

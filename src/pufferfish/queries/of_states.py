@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import QueryError
@@ -26,6 +27,7 @@ class _OfStates(ReadOnly, Query):
     relative: ClassVar[bool]
     states: tuple[str, ...]
 
+    @called_as('{}("walking")')
     def __init__(self, states: Any) -> None:
         if isinstance(states, str) or not isinstance(states, Sequence | set | frozenset | np.ndarray):
             states = [states]
@@ -143,6 +145,7 @@ class _OfValues(ReadOnly, Query):
     relative: ClassVar[bool]
     values: Mapping[str, float] | tuple[float, ...]
 
+    @called_as('{}({"rest": 0, "walk": 1})')
     def __init__(self, values: Any) -> None:
         if isinstance(values, Mapping):
             given: Mapping[Any, Any] = values  # pyright: ignore[reportUnknownVariableType]

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.hints import did_you_mean
@@ -57,6 +58,7 @@ class Subset(Restricted):
 
     records: tuple[Any, ...]
 
+    @called_as('Subset(query, ["a", "b"])')
     def __init__(self, query: Query, records: Any) -> None:
         object.__setattr__(self, "query", query)
         object.__setattr__(self, "records", _names(records, "Subset"))

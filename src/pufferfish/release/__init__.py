@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, Never
 
 from pufferfish.calibration import Calibration
+from pufferfish.calls import called_as
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError
@@ -51,6 +52,7 @@ from pufferfish.release.words import not_promised_of, promise_of, secrets_of, ve
 __all__ = ["RELEASE", "Release", "project_to_simplex", "release"]
 
 
+@called_as("release(data, query, calibration)")
 def release(
     data: Sequences | Rows | Mapping[Any, Any] | Sequence[Any],
     query: Query,
