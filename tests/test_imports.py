@@ -9,6 +9,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "pufferfish"
 
 LAYERS = [
     {"errors", "hints"},
+    {"calls"},
     {"files"},
     {"core"},
     {"models"},

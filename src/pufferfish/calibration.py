@@ -12,6 +12,7 @@ from pufferfish.core.numbers import discrete_laplace
 from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.core.propagation.lower_bound import TiltedChain, scale_too_small
+from pufferfish.core.propagation.lower_bound_of_networks import TiltedNetwork
 from pufferfish.errors import ParameterError, QueryError
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.lengths import ChainLength
@@ -50,8 +51,10 @@ class Witness(ReadOnly):
     influence : float or None
         Max-influence of the record on the quilt, in nats; None where quilts play no part.
     own, past, future : float or None
-        Nats that the record itself, the records before it and those after it tell (in a tree those above, and those
-        below it); None where that is not known.
+        Nats that the record itself, the records before it and those after it tell; None where that is not known.
+    neighbours : tuple of (tuple of str, float)
+        In a network, for every cluster of nodes around the worst one, the cluster's other nodes and the nats that they,
+        and all that lies behind them, tell about it.
     gap : float or None
         Where Θ is a continuum that was searched: how far the noise is above what one member needs, as a share.
     transition_matrix, initial_distribution : tuple or None
@@ -69,6 +72,7 @@ class Witness(ReadOnly):
     own: float | None = None
     past: float | None = None
     future: float | None = None
+    neighbours: tuple[tuple[tuple[str, ...], float], ...] = ()
     gap: float | None = None
     transition_matrix: tuple[tuple[float, ...], ...] | None = None
     initial_distribution: tuple[float, ...] | str | None = None
@@ -230,10 +234,13 @@ class Calibration(ReadOnly):
         noise any other calibration of Laplace noise could save at most. 0 where no such scale was found, and where
         secrets are given: it is for any two values of any record; and for
         histograms of more than 200 states. With unobserved records it holds for a chain whose observed records follow
-        each other.
+        each other, and for a row all of whose cells are observed. For networks signs are sought for the pair of states
+        that decides (the witness).
         """
         linear = self.linear
         theta = self.theta
+        if theta.networks:
+            return self._lower_bound_of_network
         some = theta.some_members if isinstance(theta, BinaryChainInterval | IntervalChain) else theta.chains
         known = bool(some) and not theta.stands_for_more
         if (
@@ -250,6 +257,23 @@ class Calibration(ReadOnly):
             TiltedChain(chain.transition_matrix, chain.initial_distribution, linear.weights, records) for chain in some
         ]
         return scale_too_small(chains, self.epsilon, self.unit_scale) * float(self.linear.unit)
+
+    @property
+    def _lower_bound_of_network(self) -> float:
+        seen, linear = self.witness, self.linear
+        known = seen.node is not None and seen.secret_pair is not None
+        if not known or self.delta or self.bound.secrets is not None or not isinstance(linear, LinearQuery):
+            return 0.0
+        network = self.theta.networks[seen.theta or 0]
+        names = [state_label(name) for name in network.nodes]
+        if seen.node not in names:  # a mechanism of laws, whose secrets may be about several nodes
+            return 0.0
+        node = names.index(seen.node)
+        states = network.node_states[network.nodes[node]]
+        x, x_ = (states.index(state) for state in seen.secret_pair or ())
+        contributions = [linear.contributions_of(place) for place in range(len(names))]
+        tilted = TiltedNetwork(network.tables, network.sizes, contributions, node, (x, x_))
+        return scale_too_small([tilted], self.epsilon, self.unit_scale) * float(linear.unit)
 
     @property
     def records(self) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, overload
 
 from pufferfish.calibration import Calibration
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import NotApplicableError, ParameterError, printable
@@ -227,6 +228,7 @@ class Contest:
         return found
 
 
+@called_as("compare(theta, query, epsilon=1.0, length=data.length)")
 def compare(theta: Any, query: Query, epsilon: float, length: Any = None, *, secrets: Any = None) -> Comparison:
     """Noise of every mechanism for one query. Reads no data, spends nothing.
 

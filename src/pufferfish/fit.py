@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import real_number
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
@@ -21,6 +22,7 @@ __all__ = ["fit_chain", "fit_interval", "proportion_bounds"]
 _BISECTIONS = 200
 
 
+@called_as('fit_chain(read_sequences("public.csv", "activity"))')
 def fit_chain(
     sequences: Sequences, *, initial: Literal["stationary", "any"] = "stationary", smoothing: float = 0.0
 ) -> MarkovChain:
@@ -51,8 +53,8 @@ def fit_chain(
     added = real_number(smoothing)
     if added is None or not 0 <= added < np.inf:
         raise ParameterError(f"smoothing is {smoothing!r}, expected a number of at least 0")
-    counts = sequences.transitions + added
     _check_transitions(sequences)
+    counts = sequences.transitions + added
     lost = np.flatnonzero(counts.sum(axis=1) == 0)
     if lost.size:
         names = ", ".join(repr(sequences.states[int(x)]) for x in lost[:4]) + (", …" if lost.size > 4 else "")
@@ -66,6 +68,7 @@ def fit_chain(
         raise ModelError(f"{error}; or use smoothing (such as 1), which lets every transition happen") from error
 
 
+@called_as('fit_interval(read_sequences("public.csv", "activity"), confidence=0.95)')
 def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChain:
     r"""Bounds that hold all transition probabilities at once, with a given confidence.
 
@@ -109,8 +112,6 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
     given: Any = confidence
     if isinstance(given, bool) or not isinstance(given, Real) or not 0 < float(given) < 1:
         raise ParameterError(f"confidence is {confidence!r}, expected a probability such as 0.95, above 0 and below 1")
-    if not isinstance(sequences, Sequences):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ParameterError(f"sequences is {type(sequences).__name__}, expected what read_sequences returns")
     _check_transitions(sequences)
     counts, k = sequences.transitions, sequences.transitions.shape[0]
     if k < 2:
@@ -192,7 +193,9 @@ def proportion_bounds(successes: int, trials: int, miss: float) -> tuple[float, 
     return end(0.0) if s else 0.0, end(1.0) if s < n else 1.0
 
 
-def _check_transitions(sequences: Sequences) -> None:
+def _check_transitions(sequences: Any) -> None:
+    if not isinstance(sequences, Sequences):
+        raise ParameterError(f"sequences is {type(sequences).__name__}, expected what read_sequences returns")
     if not sequences.transitions.any():
         raise ModelError(
             "no two consecutive records of a subject were observed, so there is no transition to count; "

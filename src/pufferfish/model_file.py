@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.durations import parse_duration
@@ -171,6 +172,8 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
             return
         if self.chains or not self.members:
             raise ModelError(f"theta is a class of {self.kind}: expected that it has members, and no chains")
+        if len(set(self.states)) < len(self.states) or not self.states:
+            raise ModelError("theta names no states, or one of them twice")
         for i, member in enumerate(self.members):
             try:
                 _check_described(self.kind, member, self.states)
@@ -316,6 +319,7 @@ def check_names(theta: Theta, path: str | os.PathLike[str]) -> None:
                 )
 
 
+@called_as('write_model(Model(theta=theta), "model.json")')
 def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model file; of what is there already only an earlier model is replaced.
 
@@ -348,6 +352,7 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n", MODEL, overwrite=True)
 
 
+@called_as('read_model("model.json")')
 def read_model(path: str | os.PathLike[str]) -> Model:
     """Read a model file, every member checked as if it were made by hand; or a network from a BIF file.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pufferfish.calls import called_as
 from pufferfish.core.laws import vector_transport
 from pufferfish.core.laws.transport import distance
 from pufferfish.core.numbers.rounding import float_up
@@ -19,6 +20,7 @@ __all__ = ["wasserstein_inf"]
 _ULP = Fraction(1, 2**52)
 
 
+@called_as("wasserstein_inf([0, 1], [0.5, 0.5], [0, 2], [0.5, 0.5])")
 def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[Any]) -> float:
     r"""∞-Wasserstein distance of two finite laws: how far mass has to move at least to turn one into the other.
 

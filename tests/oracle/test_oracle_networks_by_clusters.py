@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from network_oracle import SHAPES, Network, joint_law, random_network, shaped
+from pufferfish.core.networks import configurations
 from pufferfish.core.networks.configurations import Configurations
 from pufferfish.core.propagation import cluster_plan
 from pufferfish.core.propagation import clusters as cluster_propagation
@@ -217,3 +218,53 @@ class TestMutants:
 
 def _told(plan: Any, at: int, instead: Any, own: list[Any]) -> list[Any]:
     return [*own, *(term for term in {**plan._told[at], **instead}.values() if term is not None)]
+
+
+class TestWork:
+    """How much is done, counted."""
+
+    @staticmethod
+    def counted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[Any]:
+        """Return a list that grows with every call of a function."""
+        right, calls = getattr(owner, name), []
+        monkeypatch.setattr(owner, name, lambda *given, **more: calls.append(given) or right(*given, **more))
+        return calls
+
+    def test_laws_of_a_forest_are_made_by_kind_not_one_by_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        rng, k = np.random.default_rng(0), 3
+        above = [[], *([int(rng.integers(i))] for i in range(1, 300))]
+        tables = [rng.dirichlet(np.ones(k), size=k if parents else None) for parents in above]
+        tables[7] = np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.3, 0.3, 0.4]])
+        found = ClusterPropagation([((*above[v], v), table) for v, table in enumerate(tables)], [k] * 300)
+        laws = self.counted(monkeypatch, Configurations, "law")
+        listed = self.counted(monkeypatch, configurations, "_places_of")
+        assert found.leakage([0.1 * (1 - np.eye(k))] * 300).total > 0.1
+        assert len(laws) < 20
+        assert len(listed) < 20
+
+    def test_calibration_takes_few_sweeps(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        sweeps = self.counted(monkeypatch, cluster_propagation._Plan, "_swept")
+        for seed, network in enumerate(NETWORKS[::6]):
+            found, losses = propagation(network), [0.5 * (1 - np.eye(k)) for k in network.sizes]
+            if not found.leakage(losses).total:  # all is certain
+                continue
+            for epsilon in (0.1, 1.0, 5.0):
+                sweeps.clear()
+                divisor = found.least_divisor(losses, epsilon, 0.1 / epsilon)
+                assert len(sweeps) <= 7, (seed, epsilon)
+                leaks = found.leakage([loss / divisor for loss in losses]).total
+                assert epsilon * (1 - 2e-6) <= leaks <= epsilon * (1 + 1e-12)
+
+    def test_slow_sweeps_end_a_little_farther_off_on_the_private_side(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        network = NETWORKS[11]
+        losses = [1 - np.eye(k) for k in network.sizes]
+        monkeypatch.setattr(cluster_plan.Layout, "seconds", 2.0)
+        with monkeypatch.context() as near:
+            near.setattr(cluster_propagation, "_LOOSE", 0.0)
+            exact = propagation(network).least_divisor(losses, 1.0, 1.0)
+        found = propagation(network)
+        sweeps = self.counted(monkeypatch, cluster_propagation._Plan, "_swept")
+        divisor = found.least_divisor(losses, 1.0, 1.0)
+        assert len(sweeps) <= 4
+        assert exact * (1 - 1e-6) <= divisor <= exact * (1 + 3e-4)
+        assert found.leakage([loss / divisor for loss in losses]).total <= 1 + 1e-12

@@ -119,13 +119,13 @@ def test_functions_of_python_keep_the_same_rule(folder: Path) -> None:
     found, model = pf.Release.from_json("release.json"), pf.read_model("model.json")
     before = contents(folder)
     for name in ("book.json", "table.csv", "model.json"):
-        with pytest.raises(pf.PufferfishError, match="only a release"):
+        with pytest.raises(pf.PufferfishError, match="only an earlier release"):
             found.to_json(name)
     for name in ("book.json", "table.csv", "release.json"):
-        with pytest.raises(pf.PufferfishError, match="only a model"):
+        with pytest.raises(pf.PufferfishError, match="only an earlier model"):
             pf.write_model(model, name)
     Path("book.png").write_bytes(before["book.json"])
-    with pytest.raises(pf.PufferfishError, match="only a picture"):
+    with pytest.raises(pf.PufferfishError, match="only an earlier picture"):
         found.plot("book.png")
     with pytest.raises(pf.PufferfishError, match="this name says BIF"):
         pf.write_model(model, "net.bif")
@@ -242,6 +242,20 @@ def test_every_number_for_epsilon_ends_well(folder: Path) -> None:
         compared = run("compare", "model.json", "--length", 60, "--epsilon", epsilon)
         assert compared.exit_code in (0, 2), (epsilon, compared.exception)
         assert isinstance(compared.exception, SystemExit | None)
+
+
+def test_names_of_outputs_that_no_file_should_have(folder: Path) -> None:
+    before = contents(folder)
+    for name, message in (("", "is empty"), (" ", "is empty"), ("new.json/", "folder"), ("book.json.lock", "lock")):
+        for command in (release(name), ("fit", "table.csv", *READING, "--output", name)):
+            assert message in refused(*command), (name, command)
+    assert contents(folder) == before
+    Path("rows.csv").write_text("id,activity\n1,rest\n2,rest,more\n")
+    ragged = refused("fit", "rows.csv", "--state", "activity", "--output", "other.json")
+    assert "more cells" in ragged
+    assert "truncate" not in ragged
+    assert " fit --help" in refused("fit", "table.csv", "--output")
+    assert "looks like a table" in refused("compare", "rows.csv", "--length", 5, "--epsilon", 1)
 
 
 # A disk that is full

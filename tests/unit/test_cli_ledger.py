@@ -151,7 +151,7 @@ BAD_RELEASES = {
     "epsilon 0": (["--epsilon", 0], ["epsilon is 0"]),
     "absent ledger": (["--epsilon", 0.1, "--ledger", "absent.json"], ["cannot read", "absent.json"]),
     "a model as a ledger": (["--epsilon", 0.1, "--ledger", "model.json"], ["no pufferfish-ledger file"]),
-    "a table as a ledger": (["--epsilon", 0.1, "--ledger", "table.csv"], ["not JSON"]),
+    "a table as a ledger": (["--epsilon", 0.1, "--ledger", "table.csv"], ["looks like a table"]),
     "a folder as a ledger": (["--epsilon", 0.1, "--ledger", "."], ["cannot read"]),
     "output on the ledger": (["--epsilon", 0.1, "--output", "book.json"], ["to be read"]),
     "output on the ledger, overwrite": (["--epsilon", 0.1, "--output", "book.json", "--overwrite"], ["to be read"]),

@@ -94,13 +94,13 @@ def test_the_ledger_of_a_part_of_the_columns_knows_no_others(folder: Path) -> No
     assert Ledger.open("small.json").entries[0].distance == {"b": [[0, 2], [2, 0]]}
 
 
-def test_a_network_that_is_no_tree_is_kept_by_quilts_and_secrets_are_the_ledgers(folder: Path) -> None:
+def test_propagation_keeps_every_network_and_secrets_are_the_ledgers(folder: Path) -> None:
     lines = (folder / "rows.csv").read_text().splitlines()
     (folder / "rows.csv").write_text("\n".join([lines[0].replace("c,old", "d,old"), *lines[1:]]) + "\n")
     create = ["ledger", "create", "other.json", "--model", "collider.json", "--budget", 1, "--table", "rows.csv"]
     assert run(*create, "--secrets", "a").exit_code == 0
     ledger = Ledger.open("other.json")
-    assert ledger.bound.name == "markov-quilt"
+    assert ledger.bound.name == "propagation"
     assert [str(secret) for secret in ledger.bound.secrets[0]] == ["record a is no", "record a is yes"]
     base = ["release", "rows.csv", "--model", "collider.json", "--ledger", "other.json"]
     result = run(*base, "--query", "marginal-counts", "--up-to", 0.5, "--output", "release.json")
@@ -118,7 +118,7 @@ def test_a_network_that_is_no_tree_is_kept_by_quilts_and_secrets_are_the_ledgers
     ("options", "says"),
     [
         (["--mechanism", "mqm-exact"], ["MQMExact does not apply"]),
-        (["--model", "collider.json", "--mechanism", "propagation"], ["LeakagePropagation does not apply"]),
+        (["--model", "collider.json", "--mechanism", "mqm-exact"], ["MQMExact does not apply"]),
         (["--columns", "a,z"], ["'z'"]),
         (["--secrets", "z"], ["'z'"]),
         (["--mechanism", "group-dp", "--secrets", "a"], ["--secrets is for markov-quilt and propagation"]),

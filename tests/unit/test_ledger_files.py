@@ -70,8 +70,8 @@ def test_a_bound_that_cannot_be_made_again_is_not_saved(tmp_path: Path) -> None:
     """It would be reopened as the mechanism it inherits its name from, with other leakages."""
 
     class Stricter(pf.GroupDP):
-        def _leakage(self, losses: Any) -> Any:
-            total, witness = super()._leakage(losses)
+        def _prove(self, losses: Any, enough: float | None = None) -> Any:
+            total, witness = super()._prove(losses, enough)
             return 5 * total, witness
 
     with pytest.raises(PufferfishError):

@@ -139,12 +139,12 @@ def test_a_loss_too_large_for_any_budget_is_one_clear_error(bound: Any) -> None:
 
 def test_a_leakage_without_a_bound_does_not_fit() -> None:
     class Unbounded(pf.GroupDP):
-        def _leakage(self, losses: Any) -> Any:
-            return math.inf, super()._leakage(losses)[1]
+        def _prove(self, losses: Any, enough: float | None = None) -> Any:
+            return math.inf, super()._prove(losses, enough)[1]
 
     class NoNumber(pf.GroupDP):
-        def _leakage(self, losses: Any) -> Any:
-            return math.nan, super()._leakage(losses)[1]
+        def _prove(self, losses: Any, enough: float | None = None) -> Any:
+            return math.nan, super()._prove(losses, enough)[1]
 
     for bound in (Unbounded, NoNumber):
         ledger = ledger_of(bound=bound, budget=1e308)

@@ -168,7 +168,7 @@ SECRETS = [(pf.RecordIs("x0", "yes"), pf.RecordIs("x0", "no"))]
 WITHOUT_QUILTS = {
     "propagation": (
         lambda: pf.LeakagePropagation(TREE),
-        r"node x\d \(\w+ / \w+\), leaks .* by itself, .* above, .* below",
+        r"node x\d \(\w+ / \w+\), leaks .* by itself, .* through x\d, .* through x\d",
     ),
     "group": (lambda: pf.GroupDP(TREE), "the losses of 7 connected nodes decide"),
     "distance": (lambda: pf.Wasserstein(TREE), r"node x\d \(no / yes\), the query's law moves by \d"),

@@ -51,7 +51,7 @@ class _Group(click.Group):
         except NoArgsIsHelpError:  # a group without a command: its help
             raise
         except click.UsageError as error:
-            _tell(error, ctx.command_path)
+            _tell(error, f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip())
             ctx.exit(2)
         except PufferfishError as error:
             click.echo(f"error: {printable(_cut(str(error)))}", err=True)

@@ -45,8 +45,7 @@ def ledger_group() -> None:
     "--mechanism",
     "mechanism_name",
     type=click.Choice([m.name for m in BOUNDS]),
-    help=f"What proves how much the releases leak together [default: {DEFAULT_MECHANISM}; markov-quilt for networks "
-    "that are no trees].",
+    help=f"What proves how much the releases leak together [default: {DEFAULT_MECHANISM}].",
 )
 @click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
 def ledger_create_command(
@@ -72,7 +71,7 @@ def ledger_create_command(
         raise ParameterError(f"{lock_of(ledger_path)} is the file to be read, and would be the lock; name another")
     check_targets([("FILE", ledger_path, LEDGER)], inputs=inputs, overwrite=False)
     model = read_model(model_path)
-    mechanism = bound_named(mechanism_name, model.theta)
+    mechanism = bound_named(mechanism_name)
     settings = secret_settings(secrets, mechanism, model.theta)
     data = read_under(table, model, reading)
     ledger = Ledger(mechanism.of(model.theta, data.length, **settings), budget, base=data.base)

@@ -79,11 +79,9 @@ def table_options(*, networks: bool = True) -> Callable[[Callable[..., Any]], Ca
     return decorate
 
 
-def mechanism_named(name: str | None, theta: Theta) -> type[Mechanism]:
-    """Return the mechanism that ``--mechanism`` names: by default propagation, or quilts where it does not apply."""
-    if name is None:
-        return LeakagePropagation if LeakagePropagation.supports(theta) is None else MarkovQuilt
-    return next(mechanism for mechanism in MECHANISMS if mechanism.name == name)
+def mechanism_named(name: str | None) -> type[Mechanism]:
+    """Return the mechanism that ``--mechanism`` names; propagation where none is named."""
+    return next(mechanism for mechanism in MECHANISMS if mechanism.name == (name or DEFAULT_MECHANISM))
 
 
 def secret_settings(text: str | None, mechanism: type[Mechanism], theta: Theta) -> dict[str, Any]:
@@ -98,9 +96,9 @@ def secret_settings(text: str | None, mechanism: type[Mechanism], theta: Theta) 
     return {"secrets": secrets}
 
 
-def bound_named(name: str | None, theta: Theta) -> type[InfluenceBound]:
+def bound_named(name: str | None) -> type[InfluenceBound]:
     """Return the mechanism that ``--mechanism`` names, of those that compose; the same default."""
-    found = mechanism_named(name, theta)
+    found = mechanism_named(name)
     return next(bound for bound in BOUNDS if bound is found)
 
 

@@ -42,8 +42,7 @@ __all__ = ["release_command"]
     "--mechanism",
     "mechanism_name",
     type=click.Choice([m.name for m in MECHANISMS]),
-    help=f"How the noise is calibrated [default: {DEFAULT_MECHANISM}; markov-quilt for networks that are no trees]; "
-    "with --up-to by the ledger's own.",
+    help=f"How the noise is calibrated [default: {DEFAULT_MECHANISM}]; with --up-to by the ledger's own.",
 )
 @click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
 @click.option("--valid", is_flag=True, help="Post-process to a possible value (a histogram that sums to its total).")
@@ -85,7 +84,7 @@ def release_command(
     inputs = (table, model_path, *([ledger_path, lock_of(ledger_path)] if ledger_path else []))
     check_targets([("--output", output, RELEASE), ("--plot", plot_path, PICTURE)], inputs=inputs, overwrite=overwrite)
     model = read_model(model_path)
-    mechanism = mechanism_named(mechanism_name, model.theta)
+    mechanism = mechanism_named(mechanism_name)
     settings = secret_settings(secrets, mechanism, model.theta)
     named = node_names(reading["columns"], model.theta)
     parse_query(query_text, model.theta, named)

@@ -114,6 +114,8 @@ def engine_errors(name: str) -> Generator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         line = " ".join(str(error).split()) or type(error).__name__
+        if "truncate_ragged_lines" in line:  # the engine's advice is for its own users
+            line = "a line has more cells than the first line has columns; quote cells that hold commas"
         raise DataError(f"{name} cannot be read: {line[:300]}") from error
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from pufferfish.calls import called_as
 from pufferfish.data.bins import MAX_STATES
 from pufferfish.data.chain_rows import BAD, ChainRows
 from pufferfish.data.chains import STATE, TIME, Fold, Layout
@@ -26,6 +27,7 @@ from pufferfish.models.lengths import ChainLength
 __all__ = ["read_sequences"]
 
 
+@called_as('read_sequences("steps.csv", "activity", subject="person")')
 def read_sequences(
     source: Any,
     state: str,

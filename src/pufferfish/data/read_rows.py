@@ -12,6 +12,7 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 
+from pufferfish.calls import called_as
 from pufferfish.data.bins import MAX_STATES
 from pufferfish.data.chains import KEEP, SUBJECT
 from pufferfish.data.columns import count_where, is_absent, state_column, subject_column
@@ -32,6 +33,7 @@ _CELL, _STATE, _COUNT = "__pf_cell", "__pf_state", "__pf_count"
 Frame = nw.LazyFrame[Any]
 
 
+@called_as('read_rows("patients.csv", network)')
 def read_rows(
     source: Any,
     network: BayesianNetwork | ModelClass | Iterable[BayesianNetwork],

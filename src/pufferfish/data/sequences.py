@@ -182,6 +182,12 @@ class Sequences(ReadOnly):
             if (array < 0).any():
                 raise ParameterError(f"{name} has a negative entry, expected numbers of records")
             object.__setattr__(self, name, read_only(array))
+        cut = self.base.gaps == "independent"
+        if not (1 <= self.subjects <= chains if cut else self.subjects == chains):
+            raise ParameterError(
+                f"subjects is {self.subjects}, and there are {chains} chains: a subject is one chain, or several where "
+                "gaps='independent' cuts it"
+            )
         if len(set(self.states)) != k:
             raise ParameterError(f"states repeats a name: {', '.join(self.states)}")
         for i, length in enumerate(self.length):

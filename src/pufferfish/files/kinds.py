@@ -62,8 +62,17 @@ def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: 
     RecordError
         If there is no such folder, or something stands there that must not be replaced.
     """
-    if str(path) == "-":
+    given = os.fspath(path)
+    if str(given) == "-":
         raise RecordError("cannot write to standard output: name a file")
+    if not str(given).strip():
+        raise RecordError("cannot write: the name of the file is empty; name a file")
+    if str(given).endswith(("/", os.sep)):
+        raise RecordError(f"cannot write {shown(path)}: a name that ends in {os.sep} is a folder's; name a file")
+    if kind is not None and Path(path).name.lower().endswith(".lock"):
+        raise RecordError(
+            f"cannot write {shown(path)}: names that end in .lock are kept for ledgers that are in use; name another"
+        )
     with failing("cannot write", path):
         target = Path(path).resolve()
         if not target.parent.is_dir():
@@ -95,7 +104,7 @@ def _check_kind(path: Any, target: Path, kind: Kind, *, overwrite: bool) -> None
         other = _format_of(content)
         what = f"holds a {other} file" if other is not None else f"is no {kind.name}" if content else "is empty"
         raise RecordError(
-            f"{shown(path)} exists and {what}: only a {kind.name} that this program wrote may be replaced; name "
+            f"{shown(path)} exists and {what}: only an earlier {kind.name} is ever replaced; name "
             "another file, or move this one away first"
         )
     if not overwrite:

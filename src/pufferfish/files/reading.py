@@ -130,6 +130,9 @@ def decode_record(
         # some editors leave a byte order mark
         head: Any = msgspec.json.decode(content.removeprefix(_BYTE_ORDER_MARK))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if not content.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith((b"{", b"[")):
+            what = "looks like a table" if b"," in content.partition(b"\n")[0] else "is not JSON"
+            raise RecordError(f"{source} {what if content else 'is empty'}, expected a {format_} file") from error
         raise RecordError(f"{source} is damaged or cut short, it is not JSON: {error}") from error
     if not isinstance(head, dict) or head.get("format") != format_:  # pyright: ignore[reportUnknownMemberType]
         raise RecordError(f'{source} is no {format_} file: expected "format": "{format_}" at its top')

@@ -90,7 +90,8 @@ def _of_records(index: int, chain: MarkovChain, steps: Sequence[int], query: Lin
         for found in zip(*sweeps, strict=True):
             laws = [[coding.decoded(nodes.laws[a]) for nodes in found] for a in range(chain.k)]
             for a, b in combinations(range(chain.k), 2):
-                about = About(coding.norm, index, length, found[0].node + before, (chain.states[a], chain.states[b]))
+                whole = length if query.factors is None else len(query.factors)
+                about = About(coding.norm, index, whole, found[0].node + before, (chain.states[a], chain.states[b]))
                 yield from _pairs(laws[a], laws[b], about)
 
 

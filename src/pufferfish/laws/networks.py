@@ -17,6 +17,7 @@ from pufferfish.laws.coding import Coding
 from pufferfish.laws.pairs import About, LawPair, counts_of, records_of
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.secrets import Secret, SecretPair, check_states
+from pufferfish.models.states import state_label
 from pufferfish.queries import LinearQuery
 
 __all__ = ["network_pairs"]
@@ -51,7 +52,7 @@ def _of_nodes(index: int, network: BayesianNetwork, query: LinearQuery) -> Itera
         for a, b in combinations(range(network.sizes[j]), 2):
             mu, nu = laws[a], laws[b]
             if mu is not None and nu is not None:
-                yield LawPair(mu, nu, About(coding.norm, index, group[node], j, (names[a], names[b])))
+                yield LawPair(mu, nu, About(coding.norm, index, group[node], state_label(node), (names[a], names[b])))
 
 
 def _of_secrets(

@@ -25,8 +25,8 @@ class About:
     theta : int
         Index of θ.
     length : int
-        Number of records that may depend on each other.
-    node : int or None
+        Number of records that may depend on each other, those that the query does not read among them.
+    node : int, str or None
         The record that both secrets are about, if it is one.
     secrets : tuple of str
         The two values of the record, or the two secrets in words.
@@ -37,7 +37,7 @@ class About:
     norm: int
     theta: int
     length: int
-    node: int | None
+    node: int | str | None
     secrets: tuple[str, str]
     gap: float | None = None
 

@@ -22,6 +22,7 @@ from fractions import Fraction
 from typing import Any
 
 from pufferfish.calibration import Calibration
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.inversion import bracket
 from pufferfish.core.numbers.rounding import float_up
 from pufferfish.data.independent_rows import Rows
@@ -75,6 +76,7 @@ class Ledger:
     (0.8, 0.2)
     """
 
+    @called_as("Ledger(LeakagePropagation(theta, length=data.length), budget=1.0)")
     def __init__(self, bound: InfluenceBound, budget: float, *, base: AnyBase | None = None) -> None:
         self._charging = _charging(bound)
         self._charging.check_base(base)
@@ -185,6 +187,7 @@ class Ledger:
         charge = self._charging.charge(what, base=book.tied_to, data=None, window=window, coarsening=coarsening)
         return self._leakage(book.entries, charge)
 
+    @called_as("ledger.calibrate(query, up_to=0.8)")
     def calibrate(
         self, query: Query, *, up_to: float | None = None, length: Any = None, window: Any = None
     ) -> Calibration:
@@ -235,6 +238,7 @@ class Ledger:
         leakage, witness = part.verify(found)
         return found if witness is None else replace(found, epsilon=leakage, witness=witness)
 
+    @called_as("ledger.spend(calibration)")
     def spend(
         self,
         what: Any,

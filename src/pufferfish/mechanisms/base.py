@@ -11,19 +11,21 @@ Laplace scale, vector queries and composition (losses of several releases add be
 alone. Both directions round towards privacy.
 """
 
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
 from functools import cached_property
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from pufferfish.calibration import Calibration, Witness
+from pufferfish.calibration import Calibration
+from pufferfish.calls import called_as
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
-from pufferfish.mechanisms.continuum import Continuum
-from pufferfish.mechanisms.losses import Losses, Profile, as_losses, divided
+from pufferfish.mechanisms.engine import Engine, Found, RecordLoss, no_noise
+from pufferfish.mechanisms.losses import Profile, as_losses
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
-from pufferfish.mechanisms.node_losses import NO_NOISE, NodeLosses, as_node_losses
+from pufferfish.mechanisms.node_losses import NodeLosses, as_node_losses
+from pufferfish.models.model_class import Theta
 from pufferfish.queries import LinearQuery, Query
 
 __all__ = ["InfluenceBound"]
@@ -50,26 +52,15 @@ class InfluenceBound(Mechanism):
     """
 
     @cached_property
-    def _continuum(self) -> Continuum | None:
-        """How a class of chains that is a continuum is covered; None where Θ is none, or it makes no difference."""
-        return None
+    def engine(self) -> Engine:
+        """What proves: for the kind of Θ at hand, from losses to leakage and back."""
+        return self._engine_of(self.theta)
 
-    def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
-        """Leakage of the losses of chains, and where it is attained; no witness where there is no secret to protect."""
-        raise NotApplicableError(f"{self.title} does not apply: it does not cover chains")
+    @abstractmethod
+    def _engine_of(self, theta: Theta) -> Engine:
+        """Return the engine for a Θ that is covered."""
 
-    def _network_leakage(self, losses: NodeLosses) -> tuple[float, Witness | None]:
-        """Leakage of the losses of a network's nodes, and where it is attained."""
-        raise NotApplicableError(f"{self.title} does not apply: it does not cover networks")
-
-    def _network_divisor(self, losses: NodeLosses, epsilon: float) -> tuple[float, Witness | None]:
-        """Least number by which the losses of a network's nodes must be divided so that they leak at most epsilon."""
-        raise NotApplicableError(f"{self.title} does not apply: it does not cover networks")
-
-    def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
-        """Least number by which the losses of chains must be divided so that they leak at most epsilon."""
-        raise NotApplicableError(f"{self.title} does not apply: it does not cover chains")
-
+    @called_as("mechanism.leakage(0.1), the loss of one record in nats")
     def leakage(self, record_loss: Any, *, enough: float | None = None) -> float:
         """Bound the Pufferfish loss of a release from its record-level losses.
 
@@ -96,40 +87,34 @@ class InfluenceBound(Mechanism):
         """
         return self.prove(record_loss, enough=enough)[0]
 
-    def prove(self, record_loss: Any, *, enough: float | None = None) -> tuple[float, Witness | None]:
+    def prove(self, record_loss: Any, *, enough: float | None = None) -> Found:
         """Return :meth:`leakage` and where it is attained (None: there is no secret to protect)."""
+        return self._prove(self._checked(record_loss), enough)
+
+    def _checked(self, record_loss: Any) -> RecordLoss:
+        """Return losses that a user gives, checked."""
         if self.networks:
-            return self._prove(as_node_losses(record_loss, self.networks[0]))
-        return self._prove(as_losses(record_loss, self.length, self.theta.k), enough)
+            return as_node_losses(record_loss, self.networks[0])
+        return as_losses(record_loss, self.length, self.theta.k)
 
-    def _prove(
-        self, losses: tuple[Losses, ...] | NodeLosses, enough: float | None = None
-    ) -> tuple[float, Witness | None]:
+    def _prove(self, losses: RecordLoss, enough: float | None = None) -> Found:
         with self._lock:
-            if isinstance(losses, NodeLosses):
-                return self._network_leakage(losses)
-            continuum = self._continuum
-            return self._leakage(losses) if continuum is None else continuum.leakage(losses, enough)
+            return self.engine.leakage(losses, enough)
 
-    def verify(self, calibration: Calibration) -> tuple[float, Witness | None]:
+    def verify(self, calibration: Calibration) -> Found:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
-        linear = self.bind(calibration.query)
+        return self._prove(
+            self._losses_of_query(calibration.query).divided(calibration.unit_scale), calibration.epsilon
+        )
+
+    def _losses_of_query(self, query: Query) -> RecordLoss:
+        """Return the record-level losses of a query with noise of scale 1."""
+        linear = self.bind(query)
         if not isinstance(linear, LinearQuery):
             raise QueryError("a function of the database has no known record-level loss")
-        losses, scale = self._losses_of(linear), calibration.unit_scale
-        if isinstance(losses, NodeLosses):
-            return self._prove(losses.divided(scale))
-        return self._prove(divided(losses, scale), calibration.epsilon)
+        return self._losses_of(linear)
 
-    def _losses_of_calibration(self, calibration: Calibration) -> NodeLosses:
-        """Return the losses of a network's nodes under the noise of a calibration."""
-        linear = self.bind(calibration.query)
-        losses = self._losses_of(linear) if isinstance(linear, LinearQuery) else None
-        if not isinstance(losses, NodeLosses):
-            raise QueryError("this is about the nodes of a network, and a query that is linear in their states")
-        return losses.divided(calibration.unit_scale)
-
-    def _losses_of(self, linear: LinearQuery) -> tuple[Losses, ...] | NodeLosses:
+    def _losses_of(self, linear: LinearQuery) -> RecordLoss:
         """Return the record-level losses of a query with noise of scale 1."""
         if self.networks:
             return NodeLosses.of_query(linear, len(self.networks[0].nodes))
@@ -141,6 +126,7 @@ class InfluenceBound(Mechanism):
         stretches = [(int(n), each * abs(int(linear.factors[t]))) for n, t in zip(times, starts, strict=True)]
         return as_losses(Profile(stretches), self.length, self.theta.k)
 
+    @called_as("mechanism.calibrate(query, epsilon=1.0)")
     def calibrate(self, query: Query, epsilon: float) -> Calibration:
         """Least Laplace noise for which this bound proves that the query's release is ε-Pufferfish private.
 
@@ -174,10 +160,10 @@ class InfluenceBound(Mechanism):
                 f"{self.title} does not apply: it bounds what single records move, which is not known of a function"
             )
         losses = self._losses_of(linear)
-        if isinstance(losses, NodeLosses) and not losses.largest.any():
-            raise QueryError("no node that the query reads can change its answer, which is public: ask another")
+        if not losses.largest:
+            raise QueryError("no record that the query reads can change its answer, which is public: ask another")
         with self._lock:
-            noises = self._noises(losses, epsilon)
+            noises = iter(self.engine.divisors(losses, epsilon))
             scale, witness = next(noises)
             if witness is None:
                 raise ModelError(
@@ -189,18 +175,11 @@ class InfluenceBound(Mechanism):
             others = ((scale, found) for scale, found in noises if found is not None)
             return self._proven(query, linear, epsilon, chain([(scale, witness)], others))
 
-    def _check_needed(self, losses: tuple[Losses, ...] | NodeLosses, scale: float, epsilon: float) -> None:
+    def _check_needed(self, losses: RecordLoss, scale: float, epsilon: float) -> None:
         """Refuse to calibrate noise where the exact answer leaks no more than epsilon."""
-        if isinstance(losses, NodeLosses):
-            if scale >= float(losses.largest.max()) / _LITTLE_NOISE:
-                return
-            exact = losses.divided(losses.no_noise)
-        else:
-            if scale > 0:  # what a query reads of a chain is secret itself, so it is all or nothing
-                return
-            largest = max(float(one.largest.max()) for one in losses)
-            exact = tuple(one.divided(largest * NO_NOISE) for one in losses)
-        leaks = self._prove(exact)[0]
+        if scale >= losses.largest / _LITTLE_NOISE:
+            return
+        leaks = self._prove(losses.divided(no_noise(losses)))[0]
         if leaks <= epsilon:
             why = (
                 "under every θ what the query reads is certain, or has only values that give the same answer"
@@ -210,14 +189,3 @@ class InfluenceBound(Mechanism):
             raise NotApplicableError(
                 f"no noise is needed: even without it the answer leaks at most {leaks:.6g} of what is secret, and {why}"
             )
-
-    def _noises(
-        self, losses: tuple[Losses, ...] | NodeLosses, epsilon: float
-    ) -> Iterator[tuple[float, Witness | None]]:
-        """Yield noises that leak at most epsilon, the least first; another one only where that cannot be verified."""
-        if isinstance(losses, NodeLosses):
-            yield self._network_divisor(losses, epsilon)
-        elif self._continuum is not None:
-            yield from self._continuum.divisors(losses, epsilon)
-        else:
-            yield self._least_divisor(losses, epsilon)

@@ -8,7 +8,7 @@ noise, never privacy.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from pufferfish.calibration import Witness
 from pufferfish.core.numbers.supremum import Bound, Supremum, supremum
 from pufferfish.core.propagation.binary_box import propagated, quilted, root_box, width_of
-from pufferfish.mechanisms.losses import Losses, decisive
+from pufferfish.mechanisms.engine import Found
+from pufferfish.mechanisms.losses import ChainLosses, Losses, decisive
 from pufferfish.models.chain_intervals import BinaryChainInterval
 from pufferfish.models.markov_chain import MarkovChain
 
@@ -51,13 +52,13 @@ _ONE_BY_ONE = 20_000
 
 
 class _Certified(ABC):
-    """A bound over a class of two-state chains; implements ``Continuum``."""
+    """A bound over a class of two-state chains; implements ``Engine``."""
 
     def __init__(self, theta: BinaryChainInterval | MarkovChain) -> None:
         self._theta = theta
         self._box = _box(theta)
         self._gap = GAP if isinstance(theta, BinaryChainInterval) and theta.low < theta.high else _GAP_OF_ONE
-        self._known: dict[tuple[object, ...], tuple[float, Witness | None]] = {}
+        self._known: dict[tuple[object, ...], Found] = {}
 
     @abstractmethod
     def bound(self, chain: Losses, epsilon: float) -> Bound:
@@ -67,30 +68,28 @@ class _Certified(ABC):
     def witness(self, found: Supremum, chain: Losses) -> Witness:
         """Say where a supremum is attained."""
 
-    def leakage(self, losses: Sequence[Losses], enough: float | None = None) -> tuple[float, Witness | None]:
+    def leakage(self, losses: ChainLosses, enough: float | None = None) -> Found:
         """Bound the leakage of the losses of chains, and say where it is attained."""
         return self._worst(losses, 0.0, enough)
 
-    def divisors(self, losses: Sequence[Losses], epsilon: float) -> list[tuple[float, Witness | None]]:
+    def divisors(self, losses: ChainLosses, epsilon: float) -> list[Found]:
         """Return the least number that divides the losses so that they leak at most epsilon."""
         return [self.least_divisor(losses, epsilon)]
 
-    def least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
+    def least_divisor(self, losses: ChainLosses, epsilon: float) -> Found:
         """Return a number that divides the losses so that they leak at most epsilon, the least but for the gap."""
         divisor, witness = self._worst(losses, epsilon)
         return divisor * (1 + (_SPARE if isinstance(self._theta, BinaryChainInterval) else _SPARE_OF_ONE)), witness
 
-    def _worst(
-        self, losses: Sequence[Losses], epsilon: float, enough: float | None = None
-    ) -> tuple[float, Witness | None]:
-        key = (*(chain.key for chain in losses), epsilon, enough)
+    def _worst(self, losses: ChainLosses, epsilon: float, enough: float | None = None) -> Found:
+        key = losses.key, epsilon, enough
         if key not in self._known:
             while len(self._known) >= _KEPT:
                 self._known.pop(next(iter(self._known)))
             self._known[key] = self._search(losses, epsilon, enough)
         return self._known[key]
 
-    def _search(self, losses: Sequence[Losses], epsilon: float, enough: float | None) -> tuple[float, Witness | None]:
+    def _search(self, losses: ChainLosses, epsilon: float, enough: float | None) -> Found:
         worst, witness = 0.0, None
         for chain in decisive(losses):
             found = supremum(
@@ -116,7 +115,9 @@ class _Certified(ABC):
     def nearest(self, found: Supremum) -> dict[str, Any]:
         """Return what a witness says of the member that comes nearest to the supremum."""
         p0, p1, zero = (float(v) for v in found.point)
-        start = (zero, 1 - zero) if self._theta.initial_distribution == "any" else "stationary"
+        start: Any = self._theta.initial_distribution
+        if start == "any" and zero >= 0:  # below 0 the bound holds for every initial law, and names none
+            start = zero, 1 - zero
         return {"gap": found.gap, "transition_matrix": ((p0, 1 - p0), (1 - p1, p1)), "initial_distribution": start}
 
     def _pair(self, one: bool) -> tuple[str, str]:
@@ -170,7 +171,7 @@ class BinaryQuilts(_Certified):
             self._kind = "mixing"
             self._box = root_box((theta.low, theta.high), (theta.low, theta.high), "stationary")
 
-    def proves_less(self, losses: Sequence[Losses], value: float, witness: Witness | None, epsilon: float) -> bool:
+    def proves_less(self, losses: ChainLosses, value: float, witness: Witness | None, epsilon: float) -> bool:
         """Return whether quilts may prove less than a value: not where its member and record need as much by quilts.
 
         Then the whole class is not searched, which takes long where losses differ from record to record.

@@ -5,8 +5,8 @@ They differ in where a quilt's left and right parts come from (exactly, or by a 
 """
 
 import math
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -15,18 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.numbers.rounding import up
 from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Quilt, Score, best_quilt, worst_node
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
-from pufferfish.mechanisms.losses import Losses, decisive
+from pufferfish.mechanisms.engine import Found
+from pufferfish.mechanisms.losses import ChainLosses, Losses, decisive
 from pufferfish.mechanisms.possible_losses import member_places, members_of, possible_losses
 from pufferfish.models.lengths import ChainLength
+from pufferfish.models.model_class import Theta
 
 _SAMPLE = 64
 
-__all__ = ["ChainQuiltBound", "NodesAlike", "Weights"]
+__all__ = ["ChainQuiltBound", "ChainQuilts", "NodesAlike", "Weights"]
 
 Vector = NDArray[np.float64]
 
@@ -128,6 +131,7 @@ class ChainQuiltBound(InfluenceBound):
         searched. By default all quilts.
     """
 
+    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any, *, max_quilt_length: int | None = None) -> None:
         super().__init__(theta, length)
         given: Any = max_quilt_length
@@ -142,62 +146,77 @@ class ChainQuiltBound(InfluenceBound):
         """The most nearby records of a quilt; None for any number."""
         return self._max_quilt_length
 
+
+class ChainQuilts(ABC):
+    """The search for the best quilts of chains, as an engine.
+
+    Parameters
+    ----------
+    theta : class of chains
+        The class Θ; a continuum counts as one member.
+    longest : int, optional
+        Search quilts with at most this many nearby records.
+    """
+
+    def __init__(self, theta: Theta, longest: int | None = None) -> None:
+        self._theta = theta
+        self._members = members_of(theta)
+        self._longest = longest
+
     @abstractmethod
-    def _groups(self, length: int) -> Iterator[NodesAlike]:
+    def groups(self, length: int) -> Iterator[NodesAlike]:
         """Yield the groups of alike nodes with a secret, of every θ, in a chain of ``length`` records."""
 
-    def _visits(self, length: int) -> Iterator[NodesAlike]:
-        """Yield a sample of the groups, then all: what the sample finds lets most of the others be dropped at once."""
-        yield from islice(self._groups(length), _SAMPLE - 1, None, _SAMPLE)
-        yield from self._groups(length)
-
-    def _weights(self, losses: Losses) -> list[Weights]:
-        """Return what runs of records weigh under every member of Θ."""
-        return [Weights(of_member) for of_member in self._possible(losses)]
-
-    def _possible(self, losses: Losses) -> list[Losses]:
+    def possible(self, losses: Losses) -> list[Losses]:
         """Return the losses that count under every member: those between states that its records can have."""
-        return [possible_losses(losses, member_places(m, losses.length.steps)) for m in members_of(self.theta)]
+        return [possible_losses(losses, member_places(member, losses.length.steps)) for member in self._members]
 
-    def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
+    def leakage(self, losses: ChainLosses, enough: float | None = None) -> Found:
+        """Bound the leakage of losses, and say where it is attained."""
         return self._worst(losses, LeakThrough())
 
-    def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
-        return self._worst(losses, Score(epsilon))
+    def divisors(self, losses: ChainLosses, epsilon: float) -> list[Found]:
+        """Return the least number that divides the losses so that they leak at most epsilon."""
+        return [self._worst(losses, Score(epsilon))]
 
     def best_at(self, chain: Losses, node: int, objective: Objective, enough: float = -math.inf) -> float | None:
         """Return what the best quilts of one record prove, the worst member of Θ deciding; None if it has no secret.
 
         The record is 1-based. A search stops once it found ``enough``. A lower bound on what all records need.
         """
-        worst: float | None = None
-        steps = chain.length.steps
-        weights = self._weights(chain)
-        longest = steps if self.max_quilt_length is None else self.max_quilt_length
-        for nodes in self._groups(steps):
+        most: float | None = None
+        for nodes, problem in self._problems(chain, self.groups(chain.length.steps)):
             if nodes.first <= node <= nodes.last:
-                problem = _Problem(nodes, weights[nodes.theta], steps, longest)
                 found = best_quilt(problem, objective, node, enough=enough).value
-                worst = found if worst is None else max(worst, found)
-                if len(self.theta.chains) <= 1:
+                most = found if most is None else max(most, found)
+                if len(self._members) <= 1:
                     break
-        return worst
+        return most
 
-    def _worst(self, losses: Sequence[Losses], objective: Objective) -> tuple[float, Witness | None]:
-        worst: Quilt | None = None
+    def _visits(self, length: int) -> Iterator[NodesAlike]:
+        """Yield a sample of the groups, then all: what the sample finds lets most of the others be dropped at once."""
+        yield from islice(self.groups(length), _SAMPLE - 1, None, _SAMPLE)
+        yield from self.groups(length)
+
+    def _problems(self, chain: Losses, groups: Iterable[NodesAlike]) -> Iterator[tuple[NodesAlike, _Problem]]:
+        """Yield groups of nodes with what runs of records weigh under their member of Θ."""
+        weights = [Weights(of_member) for of_member in self.possible(chain)]
+        steps = chain.length.steps
+        for nodes in groups:
+            yield nodes, _Problem(nodes, weights[nodes.theta], steps, self._longest or steps)
+
+    def _worst(self, losses: ChainLosses, objective: Objective) -> Found:
+        most: Quilt | None = None
         witness: Witness | None = None
-        for each in decisive(losses):
-            chain, weights = each.length, self._weights(each)
-            steps = chain.steps
-            longest = steps if self.max_quilt_length is None else self.max_quilt_length
-            for nodes in self._visits(steps):
+        for chain in decisive(losses):
+            steps = chain.length.steps
+            for nodes, problem in self._problems(chain, self._visits(steps)):
                 report_progress("searching quilts", nodes.last / steps)
-                problem = _Problem(nodes, weights[nodes.theta], steps, longest)
                 uniform = problem.losses.uniform
-                found = worst_node(problem, objective, nodes.first, nodes.last, uniform=uniform, floor=worst)
+                found = worst_node(problem, objective, nodes.first, nodes.last, uniform=uniform, floor=most)
                 if found is not None:
-                    worst, witness = found, _witness(found, nodes, chain, self.theta.states)
-        return (0.0, None) if worst is None else (worst.value, witness)
+                    most, witness = found, _witness(found, nodes, chain.length, self._theta.states)
+        return (0.0, None) if most is None else (most.value, witness)
 
 
 def _witness(quilt: Quilt, nodes: NodesAlike, chain: ChainLength, states: tuple[str, ...]) -> Witness:

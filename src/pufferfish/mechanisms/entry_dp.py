@@ -5,21 +5,22 @@ the record goes from one state that it can have under some θ to another. On cor
 nobody, so any Θ with any dependence is refused.
 """
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from pufferfish.calibration import Witness
+from pufferfish.core.chains.places import Places
 from pufferfish.mechanisms.base import InfluenceBound
-from pufferfish.mechanisms.losses import Losses, decisive
+from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
+from pufferfish.mechanisms.losses import ChainLosses, Losses, decisive
 from pufferfish.mechanisms.possible_losses import any_secret, member_places, members_of, possible_losses
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
 from pufferfish.models.model_class import Theta
 
-__all__ = ["EntryDP"]
+__all__ = ["EntryDP", "IndependentRecords"]
 
 
 class EntryDP(InfluenceBound):
@@ -71,28 +72,38 @@ class EntryDP(InfluenceBound):
                 )
         return None
 
-    def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
-        worst: tuple[float, Witness | None] = 0.0, None
-        for theta, member in enumerate(members_of(self.theta)):
-            for chain in decisive(losses):
-                places = member_places(member, chain.length.steps)
-                total = float(possible_losses(chain, places).values.max())
-                if any_secret(places) and (worst[1] is None or total > worst[0]):
-                    witness = Witness(
-                        theta=theta,
-                        length=chain.length.steps,
-                        node=None,
-                        secret_pair=None,
-                        active_quilt=None,
-                        nearby=1,
-                        influence=0.0,
-                    )
-                    worst = total, witness
-        return worst
+    def _engine_of(self, theta: Theta) -> Engine:
+        return IndependentRecords(theta)
 
-    def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
-        total, witness = self._leakage(losses)
-        return total / epsilon, witness
+
+class IndependentRecords(Proportional):
+    """What single records leak where no record tells of another: the largest loss between two possible states."""
+
+    def __init__(self, theta: Theta) -> None:
+        self._members = members_of(theta)
+
+    def leakage(self, losses: ChainLosses, enough: float | None = None) -> Found:
+        """Return the largest loss of a record, and in which chain."""
+        return worst(
+            _of_chain(theta, chain, member_places(member, chain.length.steps))
+            for theta, member in enumerate(self._members)
+            for chain in decisive(losses)
+        )
+
+
+def _of_chain(theta: int, chain: Losses, places: Places) -> Found:
+    if not any_secret(places):
+        return 0.0, None
+    witness = Witness(
+        theta=theta,
+        length=chain.length.steps,
+        node=None,
+        secret_pair=None,
+        active_quilt=None,
+        nearby=1,
+        influence=0.0,
+    )
+    return float(possible_losses(chain, places).values.max()), witness
 
 
 _FAIR = 0.5

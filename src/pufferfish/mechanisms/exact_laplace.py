@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
+from pufferfish.calls import called_as
 from pufferfish.core.laws.any_initial_law import LawFamily, mixture_loss
 from pufferfish.core.laws.laplace_loss import laplace_loss
 from pufferfish.core.laws.law import Law, VectorLaw
@@ -73,6 +74,7 @@ class ExactLaplace(LawMechanism):
     name: ClassVar[str] = "exact-laplace"
     title: ClassVar[str] = "ExactLaplace"
 
+    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length, secrets=secrets)
         self._known: list[tuple[object, list[LawPair]]] = []

@@ -14,12 +14,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from pufferfish.calibration import Witness
+from pufferfish.calls import called_as
 from pufferfish.core.gk16.influence_matrix import Alphabets, Influences, chain_influences, stationary_influences
 from pufferfish.core.gk16.influence_matrix_interval import interval_influences
 from pufferfish.core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
-from pufferfish.mechanisms.losses import Losses, decisive
+from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
+from pufferfish.mechanisms.losses import ChainLosses, Losses, decisive
 from pufferfish.mechanisms.possible_losses import member_places, possible_losses
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
@@ -79,13 +81,12 @@ class GK16(InfluenceBound):
     title: ClassVar[str] = "GK16"
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
+    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any, *, ends: Literal["definition", "paper"] | None = None) -> None:
         super().__init__(theta, length)
         if ends not in (None, "definition", "paper"):
             raise ParameterError(f'ends is {ends!r}, expected "definition" or "paper", or None for the better of both')
         self._ends: Literal["definition", "paper"] | None = ends
-        self._members = _members(self.theta)
-        self._sums: dict[tuple[int, int, int], tuple[float, int] | None] = {}
         longest = max(chain.steps for chain in self.length)
         self._readings: list[list[Influences]] = []
         for t, member in enumerate(_influences(self.theta)):
@@ -136,20 +137,35 @@ class GK16(InfluenceBound):
                 return f"theta[{t}] never goes from {a!r} to {b!r}, and {_UNBOUNDED}"
         return None
 
-    def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
-        worst: tuple[float, Witness | None] = (0.0, None)
-        for chain in decisive(losses):
-            for t in range(len(self._readings)):
-                value, witness = self._of_chain(t, chain)
-                if witness is not None and (worst[1] is None or value > worst[0]):
-                    worst = value, witness
-        return worst
+    def _engine_of(self, theta: Theta) -> Engine:
+        return _RowSums(_members(theta), self._readings, listed=bool(theta.chains))
 
-    def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
-        total, witness = self._leakage(losses)
-        return up(total / epsilon), witness
 
-    def _of_chain(self, t: int, losses: Losses) -> tuple[float, Witness | None]:
+class _RowSums(Proportional):
+    """Row sums of the inverse of I − Γ, times the losses.
+
+    Parameters
+    ----------
+    members : sequence of MarkovChain or IntervalChain
+        The members of Θ, or those that are at least as bad as any of them.
+    readings : sequence of list of Influences
+        For each the readings of its influences; the least counts.
+    listed : bool
+        Whether they are the members of Θ; a class that is a continuum is one member.
+    """
+
+    def __init__(
+        self, members: Sequence[MarkovChain | IntervalChain], readings: Sequence[Sequence[Influences]], *, listed: bool
+    ) -> None:
+        self._listed = listed
+        self._members = members
+        self._readings = readings
+        self._sums: dict[tuple[int, int, int], tuple[float, int] | None] = {}
+
+    def leakage(self, losses: ChainLosses, enough: float | None = None) -> Found:
+        return worst(self._of_chain(t, chain) for chain in decisive(losses) for t in range(len(self._readings)))
+
+    def _of_chain(self, t: int, losses: Losses) -> Found:
         steps = losses.length.steps
         losses = possible_losses(losses, member_places(self._members[t], steps))
         each = losses.largest
@@ -163,7 +179,9 @@ class GK16(InfluenceBound):
         if found is None:
             return 0.0, None
         factor, node = found
-        return up(2 * factor * largest), Witness(theta=t, length=steps, node=node, secret_pair=None)
+        return up(2 * factor * largest), Witness(
+            theta=t if self._listed else 0, length=steps, node=node, secret_pair=None
+        )
 
     def _sum_of(self, t: int, steps: int, records: int) -> tuple[float, int] | None:
         """Return the largest sum of so many entries of a row of the inverse; None where there is no secret."""

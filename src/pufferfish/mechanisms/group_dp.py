@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.rounding import float_up, up
 from pufferfish.mechanisms.base import InfluenceBound
-from pufferfish.mechanisms.losses import Losses, decisive
+from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
+from pufferfish.mechanisms.losses import ChainLosses, Losses, decisive
 from pufferfish.mechanisms.node_losses import NodeLosses
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.chain_class import ChainClass
@@ -62,38 +64,44 @@ class GroupDP(InfluenceBound):
         """Every Θ is covered."""
         return None
 
-    def _leakage(self, losses: Sequence[Losses]) -> tuple[float, Witness | None]:
-        return max((_total(chain) for chain in decisive(losses)), key=lambda found: found[0])
+    def _engine_of(self, theta: Theta) -> Engine:
+        return _NetworkGroups(theta.networks) if theta.networks else _ChainGroups()
 
-    def _least_divisor(self, losses: Sequence[Losses], epsilon: float) -> tuple[float, Witness | None]:
-        total, witness = self._leakage(losses)
-        return total / epsilon, witness
 
-    def _network_leakage(self, losses: NodeLosses) -> tuple[float, Witness | None]:
-        return max((_of_groups(t, net, losses) for t, net in enumerate(self.networks)), key=lambda found: found[0])
+class _ChainGroups(Proportional):
+    """All observed records of a chain add up."""
 
-    def _network_divisor(self, losses: NodeLosses, epsilon: float) -> tuple[float, Witness | None]:
-        total, witness = self._network_leakage(losses)
-        return total / epsilon, witness
+    def leakage(self, losses: ChainLosses, enough: float | None = None) -> Found:
+        return worst(_total(chain) for chain in decisive(losses))
+
+
+class _NetworkGroups(Proportional):
+    """All nodes of a connected part of a network add up."""
+
+    def __init__(self, networks: Sequence[BayesianNetwork]) -> None:
+        self._networks = networks
+
+    def leakage(self, losses: NodeLosses, enough: float | None = None) -> Found:
+        return worst(_of_groups(t, network, losses) for t, network in enumerate(self._networks))
 
 
 def _of_groups(theta: int, network: BayesianNetwork, losses: NodeLosses) -> tuple[float, Witness]:
     """Return the losses of the connected part of a network that has most, summed up."""
-    largest, place = losses.largest, {node: j for j, node in enumerate(network.nodes)}
+    largest, place = losses.per_node, {node: j for j, node in enumerate(network.nodes)}
     once = np.ones(1, dtype=np.int64)
     parts = [largest[[place[node] for node in part]] for part in network.components]
     totals = [_sum_up(part, np.broadcast_to(once, part.shape)) for part in parts]
-    worst = int(np.argmax(totals))
+    most = int(np.argmax(totals))
     witness = Witness(
         theta=theta,
-        length=len(parts[worst]),
+        length=len(parts[most]),
         node=None,
         secret_pair=None,
         active_quilt=(),
-        nearby=int(np.count_nonzero(parts[worst])),
+        nearby=int(np.count_nonzero(parts[most])),
         influence=0.0,
     )
-    return totals[worst], witness
+    return totals[most], witness
 
 
 def _total(losses: Losses) -> tuple[float, Witness]:
@@ -151,6 +159,7 @@ class ParticipantDP(GroupDP):
     title: ClassVar[str] = "ParticipantDP"
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
+    @called_as("{}(data.length, theta=theta).calibrate(query, epsilon=1.0)")
     def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:
         super().__init__(theta, length_per_subject)
 

@@ -5,7 +5,7 @@ nats: one number for all pairs, or a (k, k) matrix. Losses are constant on stret
 query does not read costs 0.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ParameterError
 from pufferfish.models.lengths import ChainLength
 
-__all__ = ["Losses", "Profile", "as_losses", "decisive", "divided"]
+__all__ = ["ChainLosses", "Losses", "Profile", "as_losses", "decisive"]
 
 Vector = NDArray[np.float64]
 
@@ -102,7 +102,45 @@ class Losses:
         return Losses(self.length, self.steps, values, self.of_observed)
 
 
-def decisive(losses: Sequence[Losses]) -> Iterator[Losses]:
+@dataclass(frozen=True, slots=True, eq=False)
+class ChainLosses:
+    """Record-level losses of independent chains: a :class:`~pufferfish.mechanisms.engine.RecordLoss`.
+
+    Parameters
+    ----------
+    chains : tuple of Losses
+        One entry per chain.
+    """
+
+    chains: tuple[Losses, ...]
+
+    def __iter__(self) -> Iterator[Losses]:
+        return iter(self.chains)
+
+    @property
+    def largest(self) -> float:
+        """Largest loss of any record over pairs of states."""
+        return max(float(chain.largest.max()) for chain in self._different)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells these losses from others."""
+        return tuple(chain.key for chain in self.chains)
+
+    def divided(self, divisor: float) -> "ChainLosses":
+        """Return the losses of the same release with ``divisor`` times the noise, rounded up.
+
+        Chains that share their losses share these too.
+        """
+        found = {id(chain): chain.divided(divisor) for chain in self._different}
+        return ChainLosses(tuple(found[id(chain)] for chain in self.chains))
+
+    @property
+    def _different(self) -> list[Losses]:
+        return list({id(chain): chain for chain in self.chains}.values())
+
+
+def decisive(losses: Iterable[Losses]) -> Iterator[Losses]:
     """Yield the chains that can decide: of equal ones one, of those with one loss for all records the longest.
 
     A chain of no more steps and no more observed records is another one with some of its losses left out, and less
@@ -124,7 +162,7 @@ def decisive(losses: Sequence[Losses]) -> Iterator[Losses]:
                 yield chain
 
 
-def as_losses(record_loss: Any, length: Sequence[ChainLength], k: int) -> tuple[Losses, ...]:
+def as_losses(record_loss: Any, length: Sequence[ChainLength], k: int) -> ChainLosses:
     """Return the losses of every chain, checked; a list or tuple has one entry per chain where there are several.
 
     Raises
@@ -136,28 +174,21 @@ def as_losses(record_loss: Any, length: Sequence[ChainLength], k: int) -> tuple[
         entries: list[Any] = list(record_loss)  # pyright: ignore[reportUnknownArgumentType]
         if len(entries) != len(length):
             raise ParameterError(f"record_loss has {len(entries)} entries, expected {len(length)}: one per chain")
-        return tuple(
-            _one(entry, chain, k, f"record_loss[{c}]")
-            for c, (entry, chain) in enumerate(zip(entries, length, strict=True))
+        return ChainLosses(
+            tuple(
+                _one(entry, chain, k, f"record_loss[{c}]")
+                for c, (entry, chain) in enumerate(zip(entries, length, strict=True))
+            )
         )
     if isinstance(record_loss, list) and len(length) == 1 and len(record_loss) == 1:  # pyright: ignore[reportUnknownArgumentType]
         record_loss = record_loss[0]  # pyright: ignore[reportUnknownVariableType]
     return _per_chain(length, lambda chain: _one(record_loss, chain, k, "record_loss"))
 
 
-def divided(losses: Sequence[Losses], divisor: float) -> tuple[Losses, ...]:
-    """Return the losses of all chains with ``divisor`` times the noise; chains that share theirs share these too."""
-    found: dict[int, Losses] = {}
-    for chain in losses:
-        if id(chain) not in found:
-            found[id(chain)] = chain.divided(divisor)
-    return tuple(found[id(chain)] for chain in losses)
-
-
-def _per_chain(length: Sequence[ChainLength], of: Callable[[ChainLength], Losses]) -> tuple[Losses, ...]:
+def _per_chain(length: Sequence[ChainLength], of: Callable[[ChainLength], Losses]) -> ChainLosses:
     """Return the losses of every chain; one object for equal lengths: a million subjects cost what one does."""
     each = {chain: of(chain) for chain in dict.fromkeys(length)}
-    return tuple(each[chain] for chain in length)
+    return ChainLosses(tuple(each[chain] for chain in length))
 
 
 def _one(entry: Any, chain: ChainLength, k: int, name: str) -> Losses:

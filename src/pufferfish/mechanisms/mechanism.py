@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from pufferfish.calibration import Calibration, Witness
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError
@@ -58,6 +59,7 @@ class Mechanism(ABC):
     kinds: ClassVar[tuple[type, ...]] = (ChainClass,)
     """Kinds of Θ that it knows; :meth:`supports` says which of them it covers."""
 
+    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None) -> None:
         self._lock = threading.RLock()  # mechanisms keep what they computed, and are asked by one thread at a time
         self._theta = as_theta(theta)
@@ -223,6 +225,8 @@ def as_epsilon(epsilon: Any) -> float:
         If it is not a positive finite number.
     """
     value = real_number(epsilon)
+    if isinstance(epsilon, Query):
+        raise ParameterError("epsilon is a query: the query comes first, as in mechanism.calibrate(query, epsilon=1.0)")
     if value is None:
         raise ParameterError(f"epsilon is {epsilon!r}, expected a positive number such as 1.0")
     if not 0 < value < math.inf:

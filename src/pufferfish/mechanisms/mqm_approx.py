@@ -6,21 +6,22 @@ log((1+Δ_t)/(1−Δ_t)) to the max-influence and a left end twice that (Lemma 4
 
 import math
 import sys
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.rounding import down, up
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
-from pufferfish.mechanisms.chain_quilts import ChainQuiltBound, NodesAlike
-from pufferfish.mechanisms.continuum import Continuum
+from pufferfish.mechanisms.chain_quilts import ChainQuiltBound, ChainQuilts, NodesAlike
+from pufferfish.mechanisms.engine import Engine
 from pufferfish.mechanisms.losses import Losses
-from pufferfish.mechanisms.possible_losses import any_secret, member_places, members_of
+from pufferfish.mechanisms.possible_losses import any_secret, member_places
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
@@ -65,6 +66,7 @@ class MQMApprox(ChainQuiltBound):
     title: ClassVar[str] = "MQMApprox"
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
+    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(
         self,
         theta: Any = None,
@@ -120,24 +122,31 @@ class MQMApprox(ChainQuiltBound):
                 )
         return None
 
-    @cached_property
-    def _continuum(self) -> Continuum | None:
+    def _engine_of(self, theta: Theta) -> Engine:
         given = any(value is not None for value in self._given.values())
-        if given or not isinstance(self.theta, BinaryChainInterval):
-            return None
-        return BinaryQuilts(self.theta, "mixing", self.max_quilt_length)
+        if isinstance(theta, BinaryChainInterval) and not given:
+            return BinaryQuilts(theta, "mixing", self.max_quilt_length)
+        return _MixingQuilts(theta, self._numbers, self.max_quilt_length)
 
-    def _possible(self, losses: Losses) -> list[Losses]:
-        return [losses] if self.theta.stands_for_more else super()._possible(losses)
 
-    def _groups(self, length: int) -> Iterator[NodesAlike]:
-        members = members_of(self.theta)
+class _MixingQuilts(ChainQuilts):
+    """Quilts of chains by how fast each member mixes: its least stationary probability and its eigengap."""
+
+    def __init__(self, theta: Theta, numbers: Sequence[tuple[float, float]], longest: int | None) -> None:
+        super().__init__(theta, longest)
+        self._numbers = numbers
+
+    def possible(self, losses: Losses) -> list[Losses]:
+        return [losses] if self._theta.stands_for_more else super().possible(losses)
+
+    def groups(self, length: int) -> Iterator[NodesAlike]:
         for t, (pi_min, eigengap) in enumerate(self._numbers):
-            if self.theta.stands_for_more or any_secret(member_places(members[t], length)):
+            if self._theta.stands_for_more or any_secret(member_places(self._members[t], length)):
                 yield _nodes_alike(t, length, pi_min, eigengap)
 
 
 def _nodes_alike(theta: int, length: int, pi_min: float, eigengap: float) -> NodesAlike:
+    @cache
     def right(b: int) -> NDArray[np.float64]:
         return np.array([mixing_bound(pi_min, eigengap, b)])
 

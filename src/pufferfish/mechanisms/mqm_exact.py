@@ -1,24 +1,25 @@
 """MQMExact: Algorithm 3, the Markov Quilt Mechanism with exact max-influence on chains."""
 
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.calls import called_as
 from pufferfish.core.quilts.influence import ChainInfluence, NodeGroup
 from pufferfish.core.quilts.influence_interval import IntervalGroup, IntervalInfluence
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
-from pufferfish.mechanisms.chain_quilts import ChainQuiltBound, NodesAlike
-from pufferfish.mechanisms.continuum import Continuum
+from pufferfish.mechanisms.chain_quilts import ChainQuiltBound, ChainQuilts, NodesAlike
+from pufferfish.mechanisms.engine import Engine
 from pufferfish.mechanisms.losses import Losses
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.model_class import Theta
 
-__all__ = ["MQMExact"]
+__all__ = ["ExactQuilts", "MQMExact"]
 
 
 class MQMExact(ChainQuiltBound):
@@ -54,6 +55,7 @@ class MQMExact(ChainQuiltBound):
     title: ClassVar[str] = "MQMExact"
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
+    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(
         self,
         theta: Any,
@@ -66,18 +68,6 @@ class MQMExact(ChainQuiltBound):
         if support not in ("definition", "paper"):
             raise ParameterError(f'support is {support!r}, expected "definition" or "paper"')
         self._support: Literal["definition", "paper"] = support
-        self._influence = [
-            ChainInfluence(chain.transition_matrix, chain.initial_distribution, structural=support == "definition")
-            for chain in self.theta.chains
-        ]
-        self._between = None
-        if isinstance(self.theta, IntervalChain):
-            self._between = IntervalInfluence(self.theta.lower, self.theta.upper)
-
-    @cached_property
-    def _continuum(self) -> Continuum | None:
-        theta = self.theta
-        return BinaryQuilts(theta, "exact", self.max_quilt_length) if isinstance(theta, BinaryChainInterval) else None
 
     @property
     def support(self) -> Literal["definition", "paper"]:
@@ -94,10 +84,42 @@ class MQMExact(ChainQuiltBound):
         """Every class of Markov chains is covered; where quilts do not help, the trivial quilt is GroupDP."""
         return None
 
-    def _possible(self, losses: Losses) -> list[Losses]:
-        return super()._possible(losses) if self.support == "definition" else [losses] * len(self._influence or [0])
+    def _engine_of(self, theta: Theta) -> Engine:
+        if isinstance(theta, BinaryChainInterval):
+            return BinaryQuilts(theta, "exact", self.max_quilt_length)
+        return ExactQuilts(theta, self.max_quilt_length, self.support)
 
-    def _groups(self, length: int) -> Iterator[NodesAlike]:
+
+class ExactQuilts(ChainQuilts):
+    """Quilts of chains with exact max-influence; between bounds on matrices an upper bound of it.
+
+    Parameters
+    ----------
+    theta : class of chains
+        The class Θ, none of two-state chains between bounds.
+    longest : int, optional
+        Search quilts with at most this many nearby records.
+    support : {"definition", "paper"}, default "definition"
+        Which values count; see :class:`MQMExact`.
+    """
+
+    def __init__(
+        self, theta: Theta, longest: int | None = None, support: Literal["definition", "paper"] = "definition"
+    ) -> None:
+        super().__init__(theta, longest)
+        self._structural = support == "definition"
+        self._between = IntervalInfluence(theta.lower, theta.upper) if isinstance(theta, IntervalChain) else None
+        self._influence = [
+            ChainInfluence(chain.transition_matrix, chain.initial_distribution, structural=self._structural)
+            for chain in theta.chains
+        ]
+
+    def possible(self, losses: Losses) -> list[Losses]:
+        """Return the losses that count under every member: in the paper's reading all of them."""
+        return super().possible(losses) if self._structural else [losses] * len(self._members)
+
+    def groups(self, length: int) -> Iterator[NodesAlike]:
+        """Yield the groups of alike nodes with a secret, of every θ, in a chain of ``length`` records."""
         if self._between is not None:
             for alike in self._between.groups(length):
                 if alike.pairs.shape[1]:

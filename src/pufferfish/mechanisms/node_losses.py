@@ -13,17 +13,14 @@ from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.states import state_label
 from pufferfish.queries import LinearQuery
 
-__all__ = ["NO_NOISE", "NodeLosses", "as_node_losses"]
+__all__ = ["NodeLosses", "as_node_losses"]
 
 Matrix = NDArray[np.float64]
-
-NO_NOISE = 1e-9
-"""As good as no noise, where the largest loss that noise of scale 1 leaves is 1 nat."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeLosses:
-    """Record-level losses of the nodes of a network.
+    """Record-level losses of the nodes of a network: a :class:`~pufferfish.mechanisms.engine.RecordLoss`.
 
     Parameters
     ----------
@@ -39,18 +36,18 @@ class NodeLosses:
         return cls(tuple(query.distance_of(j) for j in range(nodes)))
 
     @property
-    def largest(self) -> NDArray[np.float64]:
+    def largest(self) -> float:
+        """Largest loss of any node over pairs of its states."""
+        return float(self.per_node.max())
+
+    @property
+    def per_node(self) -> NDArray[np.float64]:
         """Largest loss of every node over pairs of states; shape (n,)."""
         return np.array([float(value.max(initial=0.0)) for value in self.values])
 
     def largest_among(self, pairs: Sequence[NDArray[np.bool_]]) -> NDArray[np.float64]:
         """Largest loss of every node over some pairs of its states, 0 where there are none; shape (n,)."""
         return np.array([float(v.max(initial=0.0, where=w)) for v, w in zip(self.values, pairs, strict=True)])
-
-    @property
-    def no_noise(self) -> float:
-        """A divisor that leaves as good as no noise: the largest loss becomes a billion nats."""
-        return float(self.largest.max()) * NO_NOISE
 
     @property
     def key(self) -> tuple[object, ...]:

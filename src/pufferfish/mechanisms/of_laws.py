@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from pufferfish.calibration import Calibration, Witness
+from pufferfish.calls import called_as
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.laws import About, LawPair, pairs_of_laws
 from pufferfish.laws.interval import IntervalLaws
@@ -63,6 +64,7 @@ class LawMechanism(Mechanism):
     composes: ClassVar[bool] = False
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
 
+    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length)
         self._secrets = as_secret_pairs(secrets)
@@ -136,6 +138,7 @@ class LawMechanism(Mechanism):
         except NotApplicableError as error:
             raise NotApplicableError(f"{self.title} does not apply: {error}") from error
 
+    @called_as("mechanism.calibrate(query, epsilon=1.0)")
     def calibrate(self, query: Query, epsilon: float) -> Calibration:
         """Least noise for which this mechanism proves that the query's release is private.
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pufferfish.calls import called_as
 from pufferfish.core.laws import vector_transport
 from pufferfish.core.laws.any_initial_law import LawFamily, mixture_shift
 from pufferfish.core.laws.law import Law, VectorLaw
@@ -58,6 +59,7 @@ class Wasserstein(LawMechanism):
     name: ClassVar[str] = "wasserstein"
     title: ClassVar[str] = "Wasserstein"
 
+    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length, secrets=secrets)
         self._known: list[tuple[object, list[tuple[About, Shift]]]] = []
@@ -158,6 +160,7 @@ class ApproximateWasserstein(Wasserstein):
     name: ClassVar[str] = "approximate-wasserstein"
     title: ClassVar[str] = "ApproximateWasserstein"
 
+    @called_as("{}(theta, length=data.length, delta=1e-6).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None, *, delta: float, secrets: Any = None) -> None:
         super().__init__(theta, length, secrets=secrets)
         number = real_number(delta)

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pufferfish.calls import called_as
 from pufferfish.core.networks.inference import Inference
 from pufferfish.core.numbers.given import real_array, with_sums_of_one
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
@@ -60,6 +61,7 @@ class CPT(ReadOnly):
     table: NDArray[np.float64]
     parents: tuple[Any, ...]
 
+    @called_as('CPT(["no", "yes"], [0.8, 0.2])')
     def __init__(self, states: Sequence[Any], table: ArrayLike, parents: Sequence[Any] = ()) -> None:
         names = tuple(state_label(s) for s in _listed(states, "states", '["no", "yes"]'))
         if not names:
@@ -133,6 +135,7 @@ class BayesianNetwork(ReadOnly):
     states: tuple[str, ...] = field(init=False)
     order: tuple[Any, ...] = field(init=False)
 
+    @called_as('BayesianNetwork({"rain": CPT(["no", "yes"], [0.8, 0.2])})')
     def __init__(self, cpts: Mapping[Any, CPT]) -> None:
         given: Any = cpts
         if not isinstance(given, Mapping):

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import real_array, real_number
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ModelError
@@ -145,6 +146,7 @@ class IntervalChain(ReadOnly, _Continuum):
     kind: ClassVar[str] = "Markov chains in intervals"
     initial_distribution: ClassVar[Literal["any"]] = "any"
 
+    @called_as("IntervalChain([[0.8, 0.1], [0.3, 0.5]], [[0.9, 0.2], [0.5, 0.7]])")
     def __init__(self, lower: ArrayLike, upper: ArrayLike, *, states: Any = None, origin: str = STATED) -> None:
         lo, hi = _matrix("lower", lower), _matrix("upper", upper)
         if lo.shape != hi.shape:

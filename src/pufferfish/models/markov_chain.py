@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pufferfish.calls import called_as
 from pufferfish.core.chains.markov import (
     closed_classes,
     period,
@@ -72,6 +73,7 @@ class MarkovChain(ReadOnly):
     states: tuple[str, ...]
     k: int = field(init=False)
 
+    @called_as('MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "walk"])')
     def __init__(
         self,
         transition_matrix: ArrayLike,

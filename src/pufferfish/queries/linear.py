@@ -70,6 +70,8 @@ class LinearQuery(ReadOnly):
         Places in the model's states of those that each node of a network can have, in the node's order.
     blocks : tuple of (tuple of int, int), optional
         Outputs that together count every row of a network's table once, with the place of the node that they count.
+    divided_by : int, optional
+        The public number of records, or rows, that shares and means are of; None where nothing is divided.
     """
 
     weights: NDArray[np.int64]
@@ -79,6 +81,7 @@ class LinearQuery(ReadOnly):
     factors: NDArray[np.int64] | None = None
     domains: tuple[NDArray[np.intp], ...] | None = None
     blocks: tuple[tuple[tuple[int, ...], int], ...] = ()
+    divided_by: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", read_only(self.weights))
@@ -103,11 +106,14 @@ class LinearQuery(ReadOnly):
 
     def distance_of(self, place: int) -> NDArray[np.float64]:
         """Return the L1 change, in units, when one node of a network changes its state; shape (k_node, k_node)."""
-        columns = self.weights if self.domains is None else self.weights[:, self.domains[place]]
-        if self.factors is not None:
-            columns = columns * self.factors[place][..., None]
+        columns = self.contributions_of(place)
         changed = np.flatnonzero(np.any(columns != columns[:, :1], axis=1))
         return _l1_distances(columns[changed]).astype(np.float64)
+
+    def contributions_of(self, place: int) -> NDArray[np.int64]:
+        """Return what each state of one node of a network adds to each output, in units; shape (m, k_node)."""
+        columns = self.weights if self.domains is None else self.weights[:, self.domains[place]]
+        return columns if self.factors is None else columns * self.factors[place][..., None]
 
     def reads(self, place: int) -> bool:
         """Whether a record counts at all."""
@@ -198,6 +204,11 @@ class FunctionQuery(ReadOnly):
     @property
     def lipschitz(self) -> None:
         """How far one record moves the outputs: not known of a function."""
+        return None
+
+    @property
+    def divided_by(self) -> None:
+        """What outputs are shares of: not known of a function."""
         return None
 
 

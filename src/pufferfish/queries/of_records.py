@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import whole_number
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import QueryError
@@ -105,7 +106,7 @@ class Window(Restricted):
         factors = np.zeros(places, dtype=np.int64)
         factors[self.start : self.stop] = 1
         words = f"{found.description}, of records {self.start} to {self.stop - 1}"
-        return LinearQuery(found.weights, found.unit, found.labels, words, factors)
+        return LinearQuery(found.weights, found.unit, found.labels, words, factors, divided_by=found.divided_by)
 
 
 @dataclass(frozen=True, init=False)
@@ -130,6 +131,7 @@ class Weighted(ReadOnly, Query):
     query: Query
     factors: tuple[int, ...]
 
+    @called_as("Weighted(query, [1, 2, 1])")
     def __init__(self, query: Query, factors: Sequence[int]) -> None:
         try:
             whole = tuple(whole_number(c) for c in factors)
@@ -154,7 +156,8 @@ class Weighted(ReadOnly, Query):
             raise QueryError(f"there are {len(self.factors)} factors for {places} records: expected one per record")
         found = inner_query(self.query, states, records, "Weighted")
         words = f"{found.description}, each with a factor of its own"
-        return LinearQuery(found.weights, found.unit, found.labels, words, np.array(self.factors, dtype=np.int64))
+        factors = np.array(self.factors, dtype=np.int64)
+        return LinearQuery(found.weights, found.unit, found.labels, words, factors, divided_by=found.divided_by)
 
 
 @dataclass(frozen=True, init=False)

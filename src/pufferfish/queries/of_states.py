@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import QueryError
@@ -26,6 +27,7 @@ class _OfStates(ReadOnly, Query):
     relative: ClassVar[bool]
     states: tuple[str, ...]
 
+    @called_as('{}("walking")')
     def __init__(self, states: Any) -> None:
         if isinstance(states, str) or not isinstance(states, Sequence | set | frozenset | np.ndarray):
             states = [states]
@@ -56,6 +58,7 @@ class _OfStates(ReadOnly, Query):
             Fraction(1, records) if self.relative else Fraction(1),
             ("+".join(self.states),),
             f"{what} in {{{', '.join(self.states)}}}",
+            divided_by=records if self.relative else None,
         )
 
 
@@ -131,6 +134,7 @@ class Histogram(ReadOnly, Query):
             Fraction(1, records) if self.relative else Fraction(1),
             tuple(states),
             f"{what} of the {records} records in each of {len(states)} states",
+            divided_by=records if self.relative else None,
         )
 
 
@@ -141,6 +145,7 @@ class _OfValues(ReadOnly, Query):
     relative: ClassVar[bool]
     values: Mapping[str, float] | tuple[float, ...]
 
+    @called_as('{}({"rest": 0, "walk": 1})')
     def __init__(self, values: Any) -> None:
         if isinstance(values, Mapping):
             given: Mapping[Any, Any] = values  # pyright: ignore[reportUnknownVariableType]
@@ -171,6 +176,7 @@ class _OfValues(ReadOnly, Query):
             unit / records if self.relative else unit,
             (self.kind,),
             f"{over} of {_spelled(states, weights, unit)}",
+            divided_by=records if self.relative else None,
         )
 
     def _in_order(self, states: Sequence[str]) -> list[float]:

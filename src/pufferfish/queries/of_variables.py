@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.hints import did_you_mean
@@ -57,6 +58,7 @@ class Subset(Restricted):
 
     records: tuple[Any, ...]
 
+    @called_as('Subset(query, ["a", "b"])')
     def __init__(self, query: Query, records: Any) -> None:
         object.__setattr__(self, "query", query)
         object.__setattr__(self, "records", _names(records, "Subset"))
@@ -73,7 +75,7 @@ class Subset(Restricted):
         weights[:, [list(states).index(state) for state in own]] = found.weights
         names = ", ".join(state_label(record) for record in self.records[:8])
         words = f"{found.description}, of {names}{', …' if len(at) > 8 else ''}"
-        return LinearQuery(weights, found.unit, found.labels, words, factors)
+        return LinearQuery(weights, found.unit, found.labels, words, factors, divided_by=found.divided_by)
 
 
 @dataclass(frozen=True, init=False)
@@ -131,6 +133,7 @@ class Marginals(ReadOnly, Query):
             f"{'share' if self.relative else 'number'} of the {rows} rows in each state of {shown}",
             factors if len(at) > 1 else factors[:, 0],
             blocks=tuple(blocks),
+            divided_by=rows if self.relative else None,
         )
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, Never
 
 from pufferfish.calibration import Calibration
+from pufferfish.calls import called_as
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError
@@ -51,6 +52,7 @@ from pufferfish.release.words import not_promised_of, promise_of, secrets_of, ve
 __all__ = ["RELEASE", "Release", "project_to_simplex", "release"]
 
 
+@called_as("release(data, query, calibration)")
 def release(
     data: Sequences | Rows | Mapping[Any, Any] | Sequence[Any],
     query: Query,
@@ -132,13 +134,19 @@ def release(
     noisy = [float(v * unit) for v in drawn]
     return Release(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        query=QueryRecord(query.kind, bound.description, list(bound.labels), bound.lipschitz),
+        query=QueryRecord(query.kind, bound.description, list(bound.labels), bound.lipschitz, bound.divided_by),
         values=noisy if valid is None else valid.of(noisy),
         noisy_values=noisy,
         postprocessing=valid,
         epsilon=calibration.epsilon,
         delta=calibration.delta,
-        promise=promise_of(calibration),
+        promise=promise_of(
+            calibration.epsilon,
+            calibration.delta,
+            secrets_of(calibration),
+            of_chains=theta.of_chains,
+            networks=bool(theta.networks),
+        ),
         warnings=[*warnings, *_warnings(records, calibration), *warnings_of(calibration)],
         not_promised=not_promised_of(calibration, booked),
         assumptions=[
@@ -147,7 +155,9 @@ def release(
         ],
         noise=noise,
         accuracy_95=AccuracyRecord(0.05, *(noise.accuracy(0.05, outputs) for outputs in (1, len(bound.labels)))),
-        mechanism=MechanismRecord(calibration.mechanism, calibration.title, leakage, witness, secrets_of(calibration)),
+        mechanism=MechanismRecord(
+            calibration.mechanism, calibration.title, leakage, _longest(calibration), witness, secrets_of(calibration)
+        ),
         data=_data_record(records, calibration),
         theta=ThetaRecord.of(theta),
         software=versions(),
@@ -180,6 +190,11 @@ def _assumptions(records: PrivateData, calibration: Calibration) -> tuple[str, .
 def _warnings(records: PrivateData, calibration: Calibration) -> tuple[str, ...]:
     """Return what may be wrong with how a table was read; groups of any other Θ may well be many and small."""
     return records.warnings if isinstance(records, Sequences) and calibration.theta.of_chains else ()
+
+
+def _longest(calibration: Calibration) -> int:
+    networks = calibration.theta.networks
+    return len(networks[0].nodes) if networks else max(chain.steps for chain in calibration.length)
 
 
 def _data_record(records: PrivateData, calibration: Calibration) -> DataRecord:

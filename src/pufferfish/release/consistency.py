@@ -1,17 +1,50 @@
 """Whether a release that was read agrees with itself: everything that follows from something else is computed again.
 
-A changed number somewhere in a file must not pass for what was promised. Words (descriptions, assumptions, warnings)
-cannot be checked; what is said in numbers is.
+A changed number somewhere in a file must not pass for what was promised. For every field, what fixes it:
+
+==================================  ===================================================================================
+field                               follows from, or is bounded by
+==================================  ===================================================================================
+values                              noisy_values and postprocessing
+noisy_values                        whole numbers of noise.unit, one per label
+postprocessing                      query.kind; totals and range: data.records, data.observed, lipschitz, noise.unit
+epsilon                             promise; at least mechanism.leakage
+delta                               promise; mechanism.name says whether it is 0
+promise                             epsilon, delta, mechanism.secrets and theta.kind, where this version wrote it
+assumptions                         theta.origin; data.base or data.rows, where this version wrote them
+not_promised                        ledger.entry and ledger.spent
+query.kind                          one of the known ones
+query.labels                        query.kind and theta.states, or the states of the nodes of theta
+query.lipschitz, divided_by         query.kind, noise.unit, data.records, and each other
+noise.scale, noise_multiplier       each other and query.lipschitz
+accuracy_95                         noise and the number of labels
+mechanism.name, title               each other
+mechanism.leakage                   epsilon, and what the witness tells
+mechanism.longest_chain             theta; at least data.longest_chain and the witness's length
+mechanism.witness                   mechanism.name, theta, noise; its fields each other (witness_rules.py)
+data                                theta where it names its records; base or rows; each other
+theta                               a class of models; theta.states and theta.kind as above
+ledger                              spent is at most budget; not_promised
+==================================  ===================================================================================
+
+Words (description, warnings, created, software) cannot be checked beyond that.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pufferfish.calibration import Witness
-from pufferfish.mechanisms import BOUNDS, MECHANISMS, ApproximateWasserstein, ParticipantDP
+from pufferfish.mechanisms import ApproximateWasserstein
+from pufferfish.models.bayesian_network import BayesianNetwork
+from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.models.cliques import Cliques
+from pufferfish.models.given_laws import GivenLaws
+from pufferfish.models.joint_distribution import JointDistribution
 from pufferfish.noise import fits
+from pufferfish.release.query_rules import Rules, near, nodes_of, postprocessing_rules, query_rules
+from pufferfish.release.witness_rules import BOUND_NAMES, TITLES, witness_rules
+from pufferfish.release.words import promise_of, versions
 
 if TYPE_CHECKING:
     from pufferfish.release.record import Release
@@ -21,8 +54,8 @@ __all__ = ["contradictions"]
 _SAME = 1e-9
 """What is computed again may differ by this share: other versions of numpy round otherwise."""
 
-_MECHANISMS = {m.name: m.title for m in (*MECHANISMS, ParticipantDP, ApproximateWasserstein)}
-_BOUNDS = {m.name for m in (*BOUNDS, ParticipantDP)}
+_PROGRAM = "pufferfish-privacy"
+_OF_CHAINS = ("Markov chains", BinaryChainInterval.kind, IntervalChain.kind)
 
 
 def contradictions(found: "Release") -> Iterator[str]:
@@ -36,10 +69,12 @@ def contradictions(found: "Release") -> Iterator[str]:
     rules = [*_numbers(found), *_places(found)]
     yield from (rule for holds, rule in rules if not holds)
     if all(holds for holds, _ in rules):
-        yield from (rule for holds, rule in (*_values(found), *_witness(found)) if not holds)
+        # these compute with numbers that are sound by now
+        later = (_values, query_rules, postprocessing_rules, witness_rules, _sentences)
+        yield from (rule for rules_of in later for holds, rule in rules_of(found) if not holds)
 
 
-def _numbers(found: "Release") -> list[tuple[bool, str]]:
+def _numbers(found: "Release") -> Rules:
     noise, query = found.noise, found.query
     labels = len(query.labels)
     positive = 0 < noise.scale < math.inf and 0 < noise.unit < math.inf
@@ -60,49 +95,90 @@ def _numbers(found: "Release") -> list[tuple[bool, str]]:
         ((query.lipschitz is None) == (multiplier is None), "lipschitz and noise_multiplier are there together"),
         (several is None or _whole(several), "lipschitz is a positive whole number of units"),
         (
-            multiplier is None or query.lipschitz is None or _near(noise.scale, multiplier * query.lipschitz),
+            multiplier is None or query.lipschitz is None or near(noise.scale, multiplier * query.lipschitz),
             "the scale is noise_multiplier times lipschitz",
         ),
         (_is_time(found.created), "created is a time"),
         (len(found.assumptions) > 0, "it says what is assumed"),
         (len(found.not_promised) > 0, "it says what is not promised"),
         (f"e^{found.epsilon:g} " in found.promise, f"the promise speaks of e^{found.epsilon:g}"),
+        (_PROGRAM in found.software, f"software names the version of {_PROGRAM}"),
     ]
 
 
-def _places(found: "Release") -> list[tuple[bool, str]]:
+def _places(found: "Release") -> Rules:
     """Check data, mechanism and ledger."""
-    data, booked, mechanism = found.data, found.ledger, found.mechanism
+    data, booked, mechanism, theta = found.data, found.ledger, found.mechanism, found.theta
+    of_chains, base = theta.kind in _OF_CHAINS, data.base
+    cut = base is not None and base.gaps == "independent"
     rules = [
-        (_MECHANISMS.get(mechanism.name) == mechanism.title, "the mechanism is one of this program's"),
+        (TITLES.get(mechanism.name) == mechanism.title, "the mechanism is one of this program's"),
         (mechanism.secrets is None or len(mechanism.secrets) > 0, "secrets are pairs, or none are given"),
         (min(data.subjects, data.chains, data.longest_chain) >= 1, "there are subjects, chains and steps"),
-        (data.records >= 0, "the number of records is none below 0"),
-        (data.base is None or data.rows is None, "the data are sequences or rows"),
+        (
+            data.records >= (0 if data.rows is not None else data.chains),
+            "the number of records is none below 0, nor below that of the chains",
+        ),
+        (data.records <= data.chains * data.longest_chain, "no chain has more records than steps"),
+        (base is None or data.rows is None, "the data are sequences or rows"),
+        (base is None or of_chains or theta.kind == Cliques.kind, "sequences are of chains, or cliques"),
+        (data.rows is None or theta.kind == BayesianNetwork.kind, "rows are of networks"),
         ((data.rows is None) == (data.observed is None), "rows say how many cells of each column were observed"),
+        (base is not None or data.rows is not None or data.subjects == 1, "one database is of one subject"),
+        (
+            base is None or (data.subjects <= data.chains if cut else data.subjects == data.chains),
+            "every subject is a chain, or several where gaps cut it",
+        ),
+        (data.longest_chain <= mechanism.longest_chain, "the noise is for chains as long as the longest of the data"),
+        *_of_named_records(found),
     ]
-    if data.rows is not None and data.observed is not None:
-        cells = data.observed
-        rules += [
-            (data.subjects == data.chains, "every row is a subject"),
-            (cells.keys() == data.rows.columns.keys(), "the observed columns are those that were read"),
-            (all(0 <= n <= data.subjects for n in cells.values()), "no column has more observed cells than rows"),
-            (sum(cells.values()) == data.records, "records are the observed cells"),
-            (
-                all(cells.keys() <= member.get("nodes", {}).keys() for member in found.theta.members),
-                "the columns that were read are nodes of theta",
-            ),
-        ]
     if booked is not None:
         rules += [
             (booked.entry >= 1, "the place in the ledger is at least 1"),
             (0 < booked.budget < math.inf and 0 <= booked.spent <= booked.budget, "what is spent is in the budget"),
-            (booked.mechanism in _BOUNDS, "the ledger's mechanism is one of this program's"),
+            (booked.mechanism in BOUND_NAMES, "the ledger's mechanism is one of this program's"),
         ]
     return rules
 
 
-def _values(found: "Release") -> list[tuple[bool, str]]:
+def _of_named_records(found: "Release") -> Rules:
+    """Check the numbers of records that Θ itself tells: of networks, joint laws and cliques."""
+    data, mechanism, theta = found.data, found.mechanism, found.theta
+    nodes = nodes_of(found)
+    if nodes:
+        own = [(mechanism.longest_chain == len(nodes), "longest_chain are the nodes of the network")]
+        if data.rows is None or data.observed is None:
+            return [*own, (data.records == len(nodes), "the records of one row are the nodes of the network")]
+        cells = data.observed
+        least = data.subjects if data.rows.missing == "refuse" else 0
+        return [
+            *own,
+            (data.longest_chain == len(nodes), "the longest chain are the nodes of the network"),
+            (data.subjects == data.chains, "every row is a subject"),
+            (cells.keys() == data.rows.columns.keys(), "the observed columns are those that were read"),
+            (
+                all(least <= n <= data.subjects for n in cells.values()),
+                "no column has more observed cells than rows, nor fewer where none may be missing",
+            ),
+            (sum(cells.values()) == data.records, "records are the observed cells"),
+            (cells.keys() <= nodes.keys(), "the columns that were read are nodes of theta"),
+        ]
+    if theta.kind == GivenLaws.kind:
+        own = data.chains == 1 and data.records == data.longest_chain == mechanism.longest_chain
+        return [(own, "laws of your own are about one group of records")]
+    sizes: list[int] | None = None
+    if theta.kind == JointDistribution.kind:
+        sizes = [len(theta.members[0]["variables"])]
+    elif theta.kind == Cliques.kind:
+        laws: list[Any] = theta.members[0]["laws"]
+        sizes = [len(law) - 1 for law in laws]
+    if sizes is None:
+        return []
+    stated = data.chains, data.records, data.longest_chain, mechanism.longest_chain
+    return [(stated == (len(sizes), sum(sizes), max(sizes), max(sizes)), "the records are those of theta")]
+
+
+def _values(found: "Release") -> Rules:
     """Check values, their grid, and their accuracy; computed where the numbers they rest on are sound."""
     noise, said = found.noise, found.accuracy_95
     done = found.postprocessing
@@ -128,49 +204,29 @@ def _values(found: "Release") -> list[tuple[bool, str]]:
     ]
 
 
-def _witness(found: "Release") -> list[tuple[bool, str]]:
-    seen: Witness = found.mechanism.witness
-    members = max(1, len(found.theta.chains) + len(found.theta.members))
-    told = (seen.influence, seen.own, seen.past, seen.future)
-    parts = sum(v or 0.0 for v in (seen.own, seen.past, seen.future))
-    others = (seen.distance, seen.gap)
-    pair = seen.secret_pair or ()
-    law, matrix = seen.initial_distribution, seen.transition_matrix
-    k = len(found.theta.states)
-    return [
-        (0 <= seen.theta < members, "the witness is a member of theta"),
-        (seen.length >= 1, "the witness has a length"),
-        (not isinstance(seen.node, int) or seen.node >= 0, "the witness has a node from 0 on"),
-        (seen.secret_pair is None or seen.secret_pair[0] != seen.secret_pair[1], "the secret pair is of two secrets"),
-        (seen.nearby is None or seen.nearby >= 0, "the number of nearby records is none below 0"),
-        (
-            all(v is None or 0 <= v <= found.epsilon * (1 + _SAME) for v in told),
-            "the witness tells nothing negative, and nothing above epsilon",
-        ),
-        (parts <= found.mechanism.leakage * (1 + _SAME), "what the witness tells is at most the leakage"),
-        (all(v is None or 0 <= v < math.inf for v in others), "distance and gap are not negative"),
-        (
-            found.mechanism.name not in _BOUNDS or all(state in found.theta.states for state in pair),
-            "the secret pair is of states of theta",
-        ),
-        (matrix is None or (len(matrix) == k and all(_is_law(row, k) for row in matrix)), "the witness has a matrix"),
-        (
-            law is None or (law in ("any", "stationary") if isinstance(law, str) else _is_law(law, k)),
-            "the witness has an initial law",
-        ),
-    ]
-
-
-def _is_law(row: Sequence[float], k: int) -> bool:
-    return len(row) == k and all(0 <= p <= 1 for p in row) and abs(sum(row) - 1) <= 1e-6
-
-
-def _near(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=_SAME, abs_tol=1e-300)
+def _sentences(found: "Release") -> Rules:
+    """Check what sentences say: numbers and names always, all the words where this very version wrote them."""
+    theta, data, booked = found.theta, found.data, found.ledger
+    rules = [(f"({theta.origin})." in found.assumptions[0], "the first assumption says where theta comes from")]
+    if booked is not None:
+        number, spent = f"number {booked.entry})", f"at most {booked.spent:.6g};"
+        told = any(number in sentence and spent in sentence for sentence in found.not_promised)
+        rules.append((told, "what is not promised speaks of the ledger's entry, and of what it spent"))
+    if found.software[_PROGRAM] != versions()[_PROGRAM]:
+        return rules
+    networks, of_chains = theta.kind == BayesianNetwork.kind, theta.kind in _OF_CHAINS
+    secrets = found.mechanism.secrets
+    promise = promise_of(found.epsilon, found.delta, secrets, of_chains=of_chains, networks=networks)
+    rules.append((found.promise == promise, "the promise speaks of epsilon, delta, theta and the secrets"))
+    read = data.rows if data.base is None else data.base
+    if read is not None:
+        assumed = read.assumptions if networks or of_chains else read.assumptions[:1]
+        rules.append((set(assumed) <= set(found.assumptions), "the assumptions say how the table was read"))
+    return rules
 
 
 def _whole(number: float) -> bool:
-    return 0 < number < math.inf and round(number) >= 1 and _near(number, round(number))
+    return 0 < number < math.inf and round(number) >= 1 and near(number, round(number))
 
 
 def _on_grid(number: float) -> bool:

@@ -45,12 +45,16 @@ RELEASE = record_kind(
 
 
 class QueryRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
-    """What was asked: kind, words, and the names of the outputs."""
+    """What was asked: kind, words, the names of the outputs, and how far one record moves them.
+
+    ``divided_by`` is the number of records, or rows, that shares and means are of; None where nothing is divided.
+    """
 
     kind: str
     description: str
     labels: list[str]
     lipschitz: float | None
+    divided_by: int | None
 
 
 class NoiseRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
@@ -69,12 +73,15 @@ class NoiseRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 class MechanismRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     """The mechanism that proves the promise, the secret that decided the noise, and which secrets there are.
 
-    ``secrets`` are the pairs in words that shall not be told apart; None stands for any two values of any record.
+    ``longest_chain`` are the steps of the longest chain that the noise is for, or the nodes of a network; the data may
+    have shorter ones. ``secrets`` are the pairs in words that shall not be told apart; None stands for any two values
+    of any record.
     """
 
     name: str
     title: str
     leakage: float
+    longest_chain: int
     witness: Witness
     secrets: list[tuple[str, str]] | None = None
 

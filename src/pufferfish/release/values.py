@@ -131,7 +131,7 @@ def possible(calibration: Calibration, data: PrivateData) -> PostProcessing:
     linear = calibration.linear
     if not isinstance(linear, LinearQuery):
         raise ParameterError("which values a function can have is not known: leave postprocess out")
-    times = _observed(data, calibration)
+    times = _observed(data, calibration, linear)
     if linear.blocks:
         totals = [float(int(times[place]) * linear.unit) for _, place in linear.blocks]
         return Projected([list(outputs) for outputs, _ in linear.blocks], totals)
@@ -148,8 +148,10 @@ def possible(calibration: Calibration, data: PrivateData) -> PostProcessing:
     return Clipped(low, high)
 
 
-def _observed(data: PrivateData, calibration: Calibration) -> NDArray[np.int64]:
+def _observed(data: PrivateData, calibration: Calibration, linear: LinearQuery) -> NDArray[np.int64]:
     """Return how often every record was observed: a node of a network once for every row whose cell is there."""
+    if isinstance(data, Sequences) and linear.factors is None:  # it may have fewer records than the noise is for
+        return np.ones(data.records, dtype=np.int64)
     if not isinstance(data, Rows):
         return np.ones(calibration.records, dtype=np.int64)
     network = calibration.theta.networks[0]

@@ -3,12 +3,15 @@
 import importlib.metadata
 import math
 import platform
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from pufferfish.calibration import Calibration
 from pufferfish.models.chain_intervals import IntervalChain
 from pufferfish.models.given_laws import GivenLaws
-from pufferfish.release.record import LedgerRecord
+
+if TYPE_CHECKING:
+    from pufferfish.release.record import LedgerRecord
 
 __all__ = ["not_promised_of", "promise_of", "secrets_of", "versions", "warnings_of"]
 
@@ -26,15 +29,16 @@ def warnings_of(calibration: Calibration) -> list[str]:
     ]
 
 
-def promise_of(calibration: Calibration) -> str:
+def promise_of(
+    epsilon: float, delta: float, secrets: Sequence[tuple[str, str]] | None, *, of_chains: bool, networks: bool
+) -> str:
     """Say what is promised, in one sentence."""
-    epsilon, secrets = calibration.epsilon, secrets_of(calibration)
     factor = f"e^{epsilon:g}" + (f" = {math.exp(epsilon):.4g}" if epsilon < 700 else "")
     if secrets is None:
         record = ""
-        if calibration.theta.of_chains:
+        if of_chains:
             record = " (the state of one subject at one time)"
-        elif calibration.theta.networks:
+        elif networks:
             record = " (one cell of one row)"
         about = (
             f"if any one record{record} has one value as if it has another, for every record, every two values it can "
@@ -44,8 +48,8 @@ def promise_of(calibration: Calibration) -> str:
         pairs = "; ".join(f"({a}) or ({b})" for a, b in secrets[:4]) + ("; …" if len(secrets) > 4 else "")
         about = f"under one as under the other secret of each pair, namely {pairs}, for every distribution in Θ"
     much = f"Whatever is released here is at most {factor} times as likely {about}"
-    if calibration.delta:
-        at_most = f"at most {factor} times the probability, plus {calibration.delta:g},"
+    if delta:
+        at_most = f"at most {factor} times the probability, plus {delta:g},"
         much = f"Every set of possible releases has {at_most} {about}"
     return f"{much}, the records' correlation with each other included."
 
@@ -59,7 +63,7 @@ def secrets_of(calibration: Calibration) -> list[tuple[str, str]] | None:
     return None if pairs is None else [(str(a), str(b)) for a, b in pairs]
 
 
-def not_promised_of(calibration: Calibration, booked: LedgerRecord | None) -> list[str]:
+def not_promised_of(calibration: Calibration, booked: "LedgerRecord | None") -> list[str]:
     """Say what is not promised."""
     others = "Other releases of the same records add up with this one; their epsilons alone do not say to how much."
     if not calibration.composes:

@@ -4,13 +4,14 @@ Roles are those of Definition 4.2: the node whose secret it is about, its quilt,
 their whole loss, and the remote ones, which are independent of the node given the quilt.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pufferfish.calibration import Calibration, Witness
 from pufferfish.errors import ParameterError, printable
-from pufferfish.mechanisms.markov_quilt import ActiveQuilt
+from pufferfish.mechanisms.network_quilts import ActiveQuilt
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.quilt import Quilt
 from pufferfish.models.states import state_label
@@ -27,6 +28,9 @@ _AROUND = 40
 """How many nodes of a larger network are drawn around a node without a quilt."""
 
 _LONGEST = 40
+
+_MOST_TOLD = 3
+"""Clusters around the worst node whose leakage is told one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,10 +186,18 @@ def _of_witness(network: BayesianNetwork, witness: Witness, place: int | None) -
         quilt = Quilt.of(network, name, witness.active_quilt)
         words = _of_quilt(name, witness.secret_pair, witness.influence, quilt)
         return _Subject(place, quilt, words, "worst node")
-    sides = ((witness.own, "by itself"), (witness.past, "from above"), (witness.future, "from below"))
-    leaks = ", ".join(f"{nats:.2g} {side}" for nats, side in sides if nats is not None)
+    around = sorted(witness.neighbours, key=lambda told: -told[1])
+    told = [(nats, f"through {_few(nodes)}") for nodes, nats in around[:_MOST_TOLD]]
+    if len(around) > _MOST_TOLD:
+        told.append((math.fsum(nats for _, nats in around[_MOST_TOLD:]), "through others"))
+    own = [] if witness.own is None else [(witness.own, "by itself")]
+    leaks = ", ".join(f"{nats:.2g} {how}" for nats, how in [*own, *told])
     words = _of_node(name, witness.secret_pair) + moves + (f", leaks {leaks}" if leaks else "")
     return _Subject(place, None, words, "worst node")
+
+
+def _few(nodes: Sequence[str]) -> str:
+    return ", ".join(short(node) for node in nodes[:2]) + (", …" if len(nodes) > 2 else "")
 
 
 def _of_node(name: Any, pair: tuple[str, str] | None) -> str:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pufferfish.calibration import Calibration
+from pufferfish.calls import called_as
 from pufferfish.errors import printable
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.report.layered import Layout, layered
@@ -40,6 +41,7 @@ _LEAN = 0.5
 """Inches that an edge moves aside per inch down where it passes a row: its lane is wide enough for that."""
 
 
+@called_as("draw_network(network, calibration)")
 def draw_network(
     network: BayesianNetwork, calibration: Calibration | None = None, *, node: Any = None, quilt: Any = None
 ) -> "Figure":

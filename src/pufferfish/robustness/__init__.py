@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Self
 
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.rounding import float_up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.mechanism import as_epsilon
@@ -122,6 +123,7 @@ class Robustness(float):
         return math.inf if self == math.inf else float_up(Fraction(given) + 2 * Fraction(float(self)))
 
 
+@called_as("robustness(theta, belief, length=data.length)")
 def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = None) -> Robustness:
     r"""Distance Δ between a belief and a class Θ: what is ε-private for Θ leaks at most ε + 2Δ to that belief.
 

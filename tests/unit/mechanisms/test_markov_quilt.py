@@ -184,10 +184,6 @@ class TestRefusals:
         assert pf.MarkovQuilt.supports(as_theta([NETWORK, family(0.25)])) is None
         assert pf.MarkovQuilt.supports(as_theta(trees())) is None
 
-    def test_propagation_says_which_node_has_several_parents(self) -> None:
-        with pytest.raises(NotApplicableError, match=r"node child has 2 parents \(mother, father\): use MarkovQuilt"):
-            pf.LeakagePropagation([NETWORK])
-
     def test_secrets_of_chains_have_no_names(self) -> None:
         with pytest.raises(ParameterError, match="secrets name nodes of a network"):
             pf.LeakagePropagation(pf.MarkovChain(STEP), 3, secrets=["a"])

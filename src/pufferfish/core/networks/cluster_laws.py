@@ -7,24 +7,33 @@ P(node | S) times P(S), which the parent's law gives.
 Logarithms hold probabilities like 1e-300 times 1e-300, and an exact zero stays −∞. Sums are of non-negative numbers, so
 a logarithm is off by at most the sum of what every step on its way adds: a few units in the last place of the largest
 logarithm, and half a unit for each addend.
+
+The visits are plain loops over flat arrays, compiled for large networks.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.networks.junction_tree import Bucket, Scope
+from pufferfish.core.numbers.compiled import compiled
 from pufferfish.core.numbers.rounding import UNIT
 
 __all__ = ["MOST_ENTRIES", "ClusterLaws", "Table"]
 
 Logs = NDArray[np.float64]
+Indices = NDArray[np.int64]
 Table = tuple[tuple[int, ...], NDArray[np.float64]]
 
 MOST_ENTRIES = 1 << 23
 """Entries of the largest bucket whose law is made: 64 megabytes."""
+
+_INTERPRETED = 20_000
+"""Entries of all buckets that are visited by interpreted loops before loading the compiled ones pays."""
 
 
 class ClusterLaws:
@@ -38,102 +47,233 @@ class ClusterLaws:
         Tables whose product is the law: their nodes, one axis each. Every one fits into a bucket.
     sizes : sequence of int
         Number of states of every node.
+    normalised : bool
+        Whether every table is the law of its last node given the others; otherwise the law is the tables' product
+        divided by its sum.
     """
 
-    def __init__(self, buckets: Sequence[Bucket], tables: Sequence[Table], sizes: Sequence[int]) -> None:
-        self._buckets = buckets
-        self._sizes = sizes
-        self._logs: list[Logs] = []
-        self._errors: list[float] = []
-        self._send_up(_given_tables(buckets, tables))
-        self._send_down()
+    def __init__(
+        self, buckets: Sequence[Bucket], tables: Sequence[Table], sizes: Sequence[int], *, normalised: bool = True
+    ) -> None:
+        self.scopes = [bucket.scope for bucket in buckets]
+        self.shapes = [tuple([sizes[v] for v in scope]) for scope in self.scopes]
+        self._starts = _firsts(math.prod(shape) for shape in self.shapes)
+        self._logs, self._errors = np.zeros(self._starts[-1]), np.zeros(len(buckets))
+        # every table goes to the bucket in which the first of its nodes is eliminated: it holds all of them
+        place = {bucket.node: at for at, bucket in enumerate(buckets)}
+        given = sorted((min([place[v] for v in nodes]), at) for at, (nodes, _) in enumerate(tables))
+        ordered = [tables[at] for _, at in given]
+        with np.errstate(divide="ignore"):
+            factors = np.log(np.concatenate([np.zeros(0), *(table.ravel() for _, table in ordered)]))
+        run = _compiled() if _compiled.cache_info().currsize or self._logs.size > _INTERPRETED else visit
+        run(
+            *_joined(self.scopes),
+            *_joined([bucket.separator for bucket in buckets]),
+            np.array([bucket.parent for bucket in buckets], dtype=np.int64),
+            self._starts,
+            np.array(sizes, dtype=np.int64),
+            np.array([bucket.node for bucket in buckets], dtype=np.int64),
+            np.array([at for at, _ in given], dtype=np.int64),
+            *_joined([nodes for nodes, _ in ordered]),
+            factors,
+            _firsts(table.size for _, table in ordered),
+            normalised,
+            self._logs,
+            self._errors,
+        )
 
-    def of(self, bucket: int, scope: Scope) -> tuple[Logs, float]:
-        """Return log P(scope), ascending axes, −∞ for what cannot occur, and a bound on the error of the rest.
+    def of(self, buckets: Sequence[int], kept: Sequence[int]) -> tuple[Logs, Logs]:
+        """Return the law of some nodes of each of several buckets, in logarithms.
 
         Parameters
         ----------
-        bucket : int
-            Place of a bucket that holds the scope.
-        scope : tuple of int
-            The nodes.
+        buckets : sequence of int
+            Places of m buckets of one shape.
+        kept : sequence of int
+            Where the nodes stand in the scopes of the buckets, ascending.
+
+        Returns
+        -------
+        logs : (m, n) ndarray
+            Logarithms for all configurations of the nodes; −∞ for what cannot occur.
+        errors : (m,) ndarray
+            By how much those of each bucket may be off.
         """
-        return self._summed(self._logs[bucket], self._errors[bucket], self._buckets[bucket].scope, scope)
-
-    def _send_up(self, given: list[list[Table]]) -> None:
-        sent: list[list[tuple[Scope, Logs, float]]] = [[] for _ in self._buckets]
-        for place, bucket in enumerate(self._buckets):
-            if not sent[place] and _is_conditional(bucket, given[place]):
-                # P(node | S) as it is given: it sums to 1, and the parent need not be told
-                ((nodes, table),) = given[place]
-                with np.errstate(divide="ignore"):
-                    self._logs.append(_aligned(np.log(table), nodes, bucket.scope))
-                self._errors.append(UNIT * (table.shape[-1] + 8 + _largest(self._logs[-1])))
-                continue
-            logs, error = np.zeros([self._sizes[v] for v in bucket.scope]), 0.0
-            for nodes, table in given[place]:
-                with np.errstate(divide="ignore"):
-                    logs += _aligned(np.log(table), nodes, bucket.scope)
-                # a row sums to 1 up to rounding, and so does what it stands for
-                error += UNIT * (table.shape[-1] + 8)
-            for scope, message, its in sent[place]:
-                logs += _aligned(message, scope, bucket.scope)
-                error += its
-            sent[place] = []
-            error += UNIT * 4 * _largest(logs)
-            up, above = self._summed(logs, error, bucket.scope, bucket.separator)
-            if bucket.parent >= 0:
-                sent[bucket.parent].append((bucket.separator, up, above))
-            self._logs.append(_divided(logs, _aligned(up, bucket.separator, bucket.scope)))
-            self._errors.append(error + above + UNIT * 4 * _largest(self._logs[-1]))
-
-    def _send_down(self) -> None:
-        for place in range(len(self._buckets) - 1, -1, -1):
-            bucket = self._buckets[place]
-            if bucket.parent < 0:
-                continue
-            law, error = self.of(bucket.parent, bucket.separator)
-            self._logs[place] += _aligned(law, bucket.separator, bucket.scope)
-            self._errors[place] += error + UNIT * 4 * _largest(self._logs[place])
-
-    def _summed(self, logs: Logs, error: float, scope: Scope, kept: Scope) -> tuple[Logs, float]:
-        if scope == kept:
-            return logs, error
-        axes = tuple(axis for axis, node in enumerate(scope) if node not in kept)
+        shape, starts = self.shapes[buckets[0]], self._starts[list(buckets)]
+        n = math.prod(shape)
+        if len(buckets) == 1:
+            logs = self._logs[starts[0] : starts[0] + n][None]
+        else:
+            logs = self._logs[starts[:, None] + np.arange(n)]
+        errors = self._errors[list(buckets)]
+        axes = tuple(axis + 1 for axis in range(len(shape)) if axis not in kept)
+        if not axes:
+            return logs, errors
+        most = _largest(logs)
+        logs = logs.reshape(-1, *shape)
         top = logs.max(axis=axes, keepdims=True)
         top[top == -np.inf] = 0.0
         with np.errstate(divide="ignore", under="ignore"):
             sums = np.log(np.exp(logs - top).sum(axis=axes)) + top.squeeze(axes)
-        addends = math.prod(self._sizes[scope[axis]] for axis in axes)
-        return sums, error + UNIT * (addends + 16 + 4 * _largest(logs))
+        sums = sums.reshape(len(buckets), -1)
+        return sums, errors + UNIT * (n // sums.shape[1] + 16 + 4 * most)
+
+    def can_occur(self) -> list[NDArray[np.bool_] | None]:
+        """Return for every bucket which of its configurations can occur, flat; None for all of them."""
+        occurs = self._logs > -np.inf
+        full = np.logical_and.reduceat(occurs, self._starts[:-1]) if occurs.size else np.zeros(0, dtype=np.bool_)
+        return [
+            None if all_of_them else occurs[a:b]
+            for all_of_them, a, b in zip(full, self._starts, self._starts[1:], strict=False)
+        ]
 
 
-def _given_tables(buckets: Sequence[Bucket], tables: Sequence[Table]) -> list[list[Table]]:
-    """Give every table to the bucket in which the first of its nodes is eliminated: it holds all of them."""
-    place = {bucket.node: at for at, bucket in enumerate(buckets)}
-    given: list[list[Table]] = [[] for _ in buckets]
-    for nodes, table in tables:
-        given[min(place[node] for node in nodes)].append((nodes, table))
-    return given
+def _largest(logs: Logs) -> Logs:
+    """Return the largest finite logarithm of each row in absolute value."""
+    return np.maximum(-np.min(logs, axis=1, where=logs > -np.inf, initial=0.0), np.max(logs, axis=1, initial=0.0))
 
 
-def _is_conditional(bucket: Bucket, given: Sequence[Table]) -> bool:
-    """Whether all that a bucket is given is the table of its node given the others."""
-    return len(given) == 1 and given[0][0][-1] == bucket.node and len(given[0][0]) == len(bucket.scope)
+def _firsts(counts: Iterable[int]) -> Indices:
+    """Return where parts of such lengths begin that lie one after another, and where the last ends."""
+    return np.array([0, *counts], dtype=np.int64).cumsum()
 
 
-def _aligned(array: Logs, nodes: Sequence[int], scope: Scope) -> Logs:
-    """Return an array with axes for ``nodes`` as one with axes for a scope that holds them, of length 1 for others."""
-    order = sorted(range(len(nodes)), key=lambda axis: nodes[axis])
-    lengths = dict(zip(nodes, array.shape, strict=True))
-    return array.transpose(order).reshape([lengths.get(node, 1) for node in scope])
+def _joined(scopes: Sequence[Scope]) -> tuple[Indices, Indices]:
+    """Return the nodes of all scopes, one after another, and where each begins."""
+    return np.array([v for scope in scopes for v in scope], dtype=np.int64), _firsts(map(len, scopes))
 
 
-def _divided(logs: Logs, by: Logs) -> Logs:
-    """Subtract logarithms; what cannot occur stays so."""
-    return logs - np.where(by == -np.inf, 0.0, by)
+def visit(
+    nodes: Any,
+    firsts: Any,
+    separators: Any,
+    separator_firsts: Any,
+    parents: Any,
+    starts: Any,
+    sizes: Any,
+    eliminated: Any,
+    given: Any,
+    table_nodes: Any,
+    table_firsts: Any,
+    factors: Any,
+    factor_starts: Any,
+    normalised: bool,
+    logs: Any,
+    errors: Any,
+) -> None:
+    """Make the laws of all buckets, upwards and down again: plain loops, so that numba can compile them.
+
+    Parameters
+    ----------
+    nodes, firsts, separators, separator_firsts : ndarray of int
+        Scopes and separators of m buckets, one after another, and where each begins.
+    parents, eliminated : (m,) ndarray of int
+        Parent of every bucket, and the node that is eliminated in it.
+    starts : (m + 1,) ndarray of int
+        Where the entries of every bucket begin.
+    sizes : (n,) ndarray of int
+        Number of states of every node.
+    given : (t,) ndarray of int
+        To which bucket each table is given, ascending.
+    table_nodes, table_firsts : ndarray of int
+        Nodes of the tables, and where those of each begin.
+    factors, factor_starts : ndarray
+        Logarithms of the tables, and where those of each begin.
+    normalised : bool
+        Whether every table is the law of its last node given the others.
+    logs : (e,) ndarray, zeros; written
+        Logarithms of the laws.
+    errors : (m,) ndarray, zeros; written
+        By how much those of each bucket may be off.
+    """
+    buckets = parents.shape[0]
+    conditional = np.zeros(buckets, dtype=np.bool_)  # given nothing but the law of its node given the others
+    for t in range(given.shape[0]):
+        b = given[t]
+        scope, its = nodes[firsts[b] : firsts[b + 1]], table_nodes[table_firsts[t] : table_firsts[t + 1]]
+        logs[starts[b] : starts[b + 1]] += factors[factor_starts[t] + within(scope, its, sizes)]
+        # a row sums to 1 up to rounding, and so does what it stands for
+        errors[b] += UNIT * (sizes[its[-1]] + 8)
+        alone = (t == 0 or given[t - 1] != b) and (t == given.shape[0] - 1 or given[t + 1] != b)
+        conditional[b] = normalised and alone and its[-1] == eliminated[b] and its.shape[0] == scope.shape[0]
+    for b in range(buckets):
+        law = logs[starts[b] : starts[b + 1]]
+        if conditional[b]:  # it sums to 1, and the parent need not be told
+            errors[b] += UNIT * largest(law)
+            continue
+        scope, separator = nodes[firsts[b] : firsts[b + 1]], separators[separator_firsts[b] : separator_firsts[b + 1]]
+        errors[b] += UNIT * 4 * largest(law)
+        places = within(scope, separator, sizes)
+        sums, above = summed(law, errors[b], places, states_of(separator, sizes))
+        parent = parents[b]
+        if parent >= 0:
+            upwards = within(nodes[firsts[parent] : firsts[parent + 1]], separator, sizes)
+            logs[starts[parent] : starts[parent + 1]] += sums[upwards]
+            errors[parent] += above
+            conditional[parent] = False
+        law -= np.where(sums == -np.inf, 0.0, sums)[places]
+        errors[b] += above + UNIT * 4 * largest(law)
+    for b in range(buckets - 1, -1, -1):
+        parent = parents[b]
+        if parent < 0:
+            continue
+        separator = separators[separator_firsts[b] : separator_firsts[b + 1]]
+        places = within(nodes[firsts[parent] : firsts[parent + 1]], separator, sizes)
+        states = states_of(separator, sizes)
+        sums, above = summed(logs[starts[parent] : starts[parent + 1]], errors[parent], places, states)
+        law = logs[starts[b] : starts[b + 1]]
+        law += sums[within(nodes[firsts[b] : firsts[b + 1]], separator, sizes)]
+        errors[b] += above + UNIT * 4 * largest(law)
 
 
-def _largest(logs: Logs) -> float:
-    """Return the largest finite logarithm in absolute value, at least 1."""
-    return max(float(-np.min(logs, where=logs > -np.inf, initial=0.0)), float(logs.max(initial=0.0)))
+def states_of(scope: Any, sizes: Any) -> int:
+    """Return the number of configurations of a scope."""
+    states = 1
+    for v in scope:
+        states *= sizes[v]
+    return states
+
+
+def within(scope: Any, part: Any, sizes: Any) -> Any:
+    """Return for every configuration of a scope which one of some of its nodes, in any order, it holds."""
+    every = np.arange(states_of(scope, sizes))
+    found = np.zeros_like(every)
+    step = 1
+    for i in range(part.shape[0] - 1, -1, -1):
+        size, repeated, j = sizes[part[i]], 1, scope.shape[0] - 1
+        while scope[j] != part[i]:
+            repeated *= sizes[scope[j]]
+            j -= 1
+        found += every // repeated % size * step
+        step *= size
+    return found
+
+
+def summed(logs: Any, error: float, places: Any, states: int) -> tuple[Any, float]:
+    """Return logarithms of sums of what goes to the same place, and a bound on their error."""
+    top, sums = np.full(states, -np.inf), np.zeros(states)
+    if states == logs.shape[0]:  # one addend each
+        top[places] = logs
+        return top, error
+    for i in range(logs.shape[0]):
+        top[places[i]] = max(top[places[i]], logs[i])
+    for i in range(logs.shape[0]):
+        if logs[i] > -np.inf:
+            sums[places[i]] += math.exp(logs[i] - top[places[i]])
+    for s in range(states):
+        top[s] += math.log(sums[s]) if sums[s] > 0.0 else 0.0
+    return top, error + UNIT * (logs.shape[0] // states + 16 + 4 * largest(logs))
+
+
+def largest(logs: Any) -> float:
+    """Return the largest finite logarithm in absolute value."""
+    found = 0.0
+    for log in logs:
+        if log > -np.inf:
+            found = max(found, abs(log))
+    return found
+
+
+@cache
+def _compiled() -> Any:
+    return compiled([visit], [states_of, within, largest, summed])[0]

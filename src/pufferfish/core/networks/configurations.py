@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,11 @@ from pufferfish.core.networks.cluster_laws import ClusterLaws
 from pufferfish.core.networks.junction_tree import Scope
 from pufferfish.core.numbers.rounding import SMALLEST, UNIT
 
-__all__ = ["Configurations", "bounds_of"]
+__all__ = ["Configurations", "Pattern", "Places", "bounds_of"]
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
+Places = tuple[int, ...]
 
 _COUNTED = 1 << 20
 """Scopes with more configurations are not looked at one by one: all of them count as possible."""
@@ -24,19 +25,61 @@ _LOOSE = 1e-3
 
 
 class _Listed(NamedTuple):
-    """Possible configurations of a scope: their places in the array of all, their logarithms, and the error of these.
-
-    ``full`` says that all of them are possible.
-    """
+    """Possible configurations of a scope: their places in the array of all, and whether they are all of them."""
 
     places: Indices
-    logs: NDArray[np.float64]
-    error: float
     full: bool
+
+
+class Pattern:
+    """Which configurations of a bucket can occur; many buckets may share one.
+
+    Scopes are told by where their nodes stand in the bucket's scope, ascending.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Number of states of the bucket's nodes.
+    occurs : ndarray of bool, optional
+        Which configurations can occur, flat; all of them where not given.
+    """
+
+    def __init__(self, sizes: tuple[int, ...], occurs: NDArray[np.bool_] | None) -> None:
+        self._sizes = sizes
+        self._occurs = occurs
+        self._known: dict[Places, _Listed] = {}
+        self._maps: dict[tuple[Places, Places], Indices] = {}
+
+    def listed(self, scope: Places) -> _Listed:
+        """Return the possible configurations of a scope."""
+        found = self._known.get(scope)
+        if found is None:
+            if self._occurs is None:
+                found = _Listed(np.arange(math.prod([self._sizes[axis] for axis in scope])), True)
+            else:
+                others = tuple(axis for axis in range(len(self._sizes)) if axis not in scope)
+                occurs = self._occurs.reshape(self._sizes).any(axis=others).ravel()
+                places = np.flatnonzero(occurs)
+                found = _Listed(places, places.size == occurs.size)
+            self._known[scope] = found
+        return found
+
+    def map(self, scope: Places, part: Places) -> Indices:
+        """Return for every possible configuration of a scope which one of a part of it that is; shape (n,)."""
+        found = self._maps.get((scope, part))
+        if found is None:
+            within = self.listed(part)
+            found = _places_of(self.listed(scope).places, [(self._sizes[axis], axis in part) for axis in scope])
+            if not within.full:
+                found = np.searchsorted(within.places, found)
+            self._maps[scope, part] = found
+        return found
 
 
 class Configurations:
     """Configurations of scopes that a bucket holds.
+
+    Which configurations of a scope can occur is the same in every bucket that holds it.
 
     Parameters
     ----------
@@ -49,58 +92,83 @@ class Configurations:
     def __init__(self, laws: ClusterLaws, sizes: Sequence[int]) -> None:
         self._laws = laws
         self._sizes = sizes
-        self._known: dict[Scope, _Listed] = {}
-        self._maps: dict[tuple[tuple[int, bool], ...], Indices] = {}
+        self._counts: dict[Scope, int] = {}
+        self._known: dict[Scope, tuple[Vector, float]] = {}
+        known: dict[Any, Pattern] = {}
+        self._patterns: list[Pattern] = []
+        for shape, occurs in zip(laws.shapes, laws.can_occur(), strict=True):
+            key = shape if occurs is None else (shape, np.packbits(occurs).tobytes())
+            if key not in known:
+                known[key] = Pattern(shape, occurs)
+            self._patterns.append(known[key])
+
+    def within(self, bucket: int, scope: Scope) -> tuple[Pattern, Places]:
+        """Return the pattern of a bucket, and where the nodes of a scope stand in it."""
+        return self._patterns[bucket], tuple(map(self._laws.scopes[bucket].index, scope))
 
     def count(self, bucket: int, scope: Scope) -> int:
         """Return how many configurations a scope can have, or how many there are where they are too many to list."""
-        if scope in self._known:
-            return self._known[scope].places.size
-        total = math.prod(self._sizes[node] for node in scope)
-        return total if total > _COUNTED else self._listed(bucket, scope).places.size
+        found = self._counts.get(scope)
+        if found is None:
+            found = math.prod([self._sizes[node] for node in scope])
+            if found <= _COUNTED:
+                pattern, places = self.within(bucket, scope)
+                found = pattern.listed(places).places.size
+            self._counts[scope] = found
+        return found
 
     def possible(self, bucket: int, node: int) -> Indices:
         """Return the states that a node can have."""
-        return self._listed(bucket, (node,)).places
+        pattern, places = self.within(bucket, (node,))
+        return pattern.listed(places).places
 
     def map(self, bucket: int, scope: Scope, part: Scope) -> Indices:
         """Return for every possible configuration of a scope which one of a part of it that is; shape (n,).
 
-        Scopes of the same sizes whose configurations are all possible have one and the same map.
+        Buckets of one pattern have one and the same map.
         """
-        listed, within = self._listed(bucket, scope), self._listed(bucket, part)
-        shape = tuple((self._sizes[node], node in part) for node in scope)
-        if not (listed.full and within.full):
-            return np.searchsorted(within.places, _places_of(listed.places, shape))
-        if shape not in self._maps:
-            self._maps[shape] = _places_of(listed.places, shape)
-        return self._maps[shape]
+        (pattern, places), (_, within) = self.within(bucket, scope), self.within(bucket, part)
+        return pattern.map(places, within)
 
-    def law(self, bucket: int, rows: Scope, columns: Scope) -> tuple[NDArray[np.float64], float]:
-        """Return log P(columns | rows) on the configurations that can occur, shape (r, n), and a bound on its error.
+    def law(self, buckets: Sequence[int], rows: Places, columns: Places) -> tuple[NDArray[np.float64], Vector]:
+        """Return log P(columns | rows) in many buckets of one pattern, on the configurations that can occur.
 
-        Columns may hold nodes of the rows too.
+        Parameters
+        ----------
+        buckets : sequence of int
+            The m buckets.
+        rows, columns : tuple of int
+            Where the nodes stand in the scopes of these buckets; columns may hold nodes of the rows too.
+
+        Returns
+        -------
+        logs : (r, m, n) ndarray
+            The logarithms.
+        errors : (m,) ndarray
+            By how much those of each bucket may be off.
         """
-        both = tuple(sorted({*rows, *columns}))
-        logs, error = self.conditional(bucket, both, rows)
-        found = np.full((self.count(bucket, rows), self.count(bucket, columns)), -np.inf)
-        found[self.map(bucket, both, rows), self.map(bucket, both, columns)] = logs
-        return found, error
+        pattern, both = self._patterns[buckets[0]], tuple(sorted({*rows, *columns}))
+        (logs, errors), (above, its) = self._of(buckets, both), self._of(buckets, rows)
+        to_rows, to_columns = pattern.map(both, rows), pattern.map(both, columns)
+        shape = pattern.listed(rows).places.size, len(buckets), pattern.listed(columns).places.size
+        found = np.full(shape, -np.inf)
+        found[to_rows, :, to_columns] = (logs - above[:, to_rows]).T
+        return found, errors + its
 
-    def conditional(self, bucket: int, scope: Scope, given: Scope) -> tuple[NDArray[np.float64], float]:
+    def conditional(self, bucket: int, scope: Scope, given: Scope) -> tuple[Vector, float]:
         """Return log P(scope | given) of every possible configuration of a scope that holds what is given."""
-        listed, above = self._listed(bucket, scope), self._listed(bucket, given)
-        return listed.logs - above.logs[self.map(bucket, scope, given)], listed.error + above.error
+        for part in (scope, given):
+            if part not in self._known:
+                logs, errors = self._of([bucket], self.within(bucket, part)[1])
+                self._known[part] = logs[0], float(errors[0])
+        (logs, error), (above, its) = self._known[scope], self._known[given]
+        return logs - above[self.map(bucket, scope, given)], error + its
 
-    def _listed(self, bucket: int, scope: Scope) -> _Listed:
-        found = self._known.get(scope)
-        if found is None:
-            logs, error = self._laws.of(bucket, scope)
-            flat = logs.ravel()
-            places = np.flatnonzero(flat > -np.inf)
-            full = places.size == flat.size
-            found = self._known[scope] = _Listed(places, flat if full else flat[places], error, full)
-        return found
+    def _of(self, buckets: Sequence[int], scope: Places) -> tuple[NDArray[np.float64], Vector]:
+        """Return the logarithms of possible configurations of a scope in many buckets of one pattern, with errors."""
+        logs, errors = self._laws.of(buckets, scope)
+        listed = self._patterns[buckets[0]].listed(scope)
+        return logs if listed.full else logs[:, listed.places], errors
 
 
 def _places_of(places: Indices, shape: Sequence[tuple[int, bool]]) -> Indices:
@@ -135,7 +203,7 @@ def bounds_of(logs: NDArray[np.float64], errors: NDArray[np.float64], starts: In
     finite = logs > -np.inf
     largest = np.maximum.reduceat(np.where(finite, np.abs(logs), 0.0), starts)
     slacks = errors + UNIT * (12 + 8 * largest)
-    slack = np.repeat(slacks, np.diff([*starts, logs.size]))
+    slack = np.repeat(slacks, np.diff(starts, append=logs.size))
     loose = slack > _LOOSE
     values = np.exp(logs)
     slack = np.where(loose, 0.0, slack)

@@ -80,6 +80,8 @@ def buckets_of(scopes: Sequence[Scope], sizes: Sequence[int]) -> list[Bucket]:
     def price(node: int) -> tuple[float, float]:
         """Weight of the edges that are added; then the bucket's size, or the node's place where none are added."""
         others = near[node]
+        if len(others) < 2:
+            return 0.0, -rank[node]
         added = 0.0
         for one in others:
             for other in others - near[one]:
@@ -101,8 +103,8 @@ def buckets_of(scopes: Sequence[Scope], sizes: Sequence[int]) -> list[Bucket]:
     order: dict[int, int] = {}
     separators: list[tuple[int, Scope]] = []
     while queue:
-        *paid, node = heapq.heappop(queue)
-        if node in order or prices[node] != tuple(paid):
+        added, second, node = heapq.heappop(queue)
+        if node in order or prices[node] != (added, second):
             continue
         if node in stale:
             stale.discard(node)
@@ -114,8 +116,9 @@ def buckets_of(scopes: Sequence[Scope], sizes: Sequence[int]) -> list[Bucket]:
         changed = set(others)
         for one in others:
             near[one].discard(node)
-            if not others <= near[one] | {one}:
-                near[one] |= others - {one}
+            fresh = others - near[one]
+            if len(fresh) > 1:  # one is among them
+                near[one] |= fresh - {one}
                 changed |= near[one]
         for one in changed:
             if len(near[one]) > _MANY:
@@ -123,7 +126,7 @@ def buckets_of(scopes: Sequence[Scope], sizes: Sequence[int]) -> list[Bucket]:
             else:
                 ask(one)
     return [
-        Bucket(node, tuple(sorted((node, *others))), others, min((order[v] for v in others), default=-1))
+        Bucket(node, tuple(sorted((node, *others))), others, min([order[v] for v in others]) if others else -1)
         for node, others in separators
     ]
 

@@ -85,7 +85,7 @@ def supremum(
     boxes, found = np.array([box], dtype=np.float64), Supremum(-np.inf, np.inf, box[:, 0], np.empty(0))
     most, _ = bound(boxes, floor)
     while True:
-        found = max(found, _attained(bound, boxes[int(np.argmax(most))]), key=lambda s: s.least)
+        found = max(found, _attained(bound, boxes[int(np.argmax(most))], found.least), key=lambda s: s.least)
         near, ignored = max(found.least * (1 + gap), floor), max(found.least * (1 + gap / 2), floor)
         if enough is not None and found.least < enough * (1 - _BELOW):
             near, ignored = max(min(near, enough), floor), max(min(ignored, enough), floor)
@@ -119,9 +119,9 @@ def _halves(boxes: Boxes, width: Callable[[Boxes], Boxes]) -> Boxes:
     return np.concatenate([below, above])
 
 
-def _attained(bound: Bound, box: NDArray[np.float64]) -> Supremum:
-    """Return the largest value at a corner or the centre of a box."""
+def _attained(bound: Bound, box: NDArray[np.float64], least: float) -> Supremum:
+    """Return the largest value at a corner or the centre of a box; less than what is attained need not be exact."""
     points = np.array([*product(*box), box.mean(axis=1)])
-    values, where = bound(np.repeat(points[:, :, None], 2, axis=2), 0.0)
+    values, where = bound(np.repeat(points[:, :, None], 2, axis=2), max(least, 0.0))
     best = int(np.argmax(values))
     return Supremum(float(values[best]), np.inf, points[best], where[best])

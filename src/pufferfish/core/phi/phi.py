@@ -260,8 +260,9 @@ def certify(
 def close(a: Matrix) -> Matrix:
     """Return the largest matrix below ``a`` with the triangle inequality: shortest paths; the cone is the same."""
     closed = a.copy()
-    for z in range(a.shape[0]):
-        np.minimum(closed, closed[:, z, None] + closed[None, z, :], out=closed)
+    with np.errstate(over="ignore"):  # a sum beyond the largest number is no shorter path
+        for z in range(a.shape[0]):
+            np.minimum(closed, closed[:, z, None] + closed[None, z, :], out=closed)
     return closed
 
 

@@ -71,7 +71,9 @@ class Run:
 
     def divided(self, divisor: float) -> Self:
         """Return the run with its loss divided, rounded up."""
-        return replace(self, loss=np.where(self.loss > 0, np.nextafter(self.loss / divisor, np.inf), 0.0))
+        with np.errstate(over="ignore"):  # beyond the largest number it is infinite, which is more
+            quotient = self.loss / divisor
+        return replace(self, loss=np.where(self.loss > 0, np.nextafter(quotient, np.inf), 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,7 @@ class ChainPropagation:
         found._future, found._past = sides_between(lower, upper)
         return found
 
+    @np.errstate(over="ignore")  # beyond the largest number a sum is infinite, which is more
     def leakage(self, runs: Sequence[Run]) -> Attained:
         """Bound the leakage of a profile, its runs from the first record to the last."""
         if self._states.size == 1:

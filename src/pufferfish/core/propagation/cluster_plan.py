@@ -5,14 +5,13 @@ that have a loss; the sweep of :mod:`pufferfish.core.propagation.cluster_loops` 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.networks.configurations import Configurations, bounds_of
+from pufferfish.core.networks.configurations import Configurations, Pattern, Places, bounds_of
 from pufferfish.core.networks.junction_tree import Scope
 from pufferfish.core.phi.phi import Kernel, without_flows
 from pufferfish.core.propagation.cluster_loops import CEILING, DIRECT, INNER, Steps
@@ -34,11 +33,11 @@ MOST_RATIOS = 3e8
 
 
 Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Term:
+class Term(NamedTuple):
     """A bound in memory.
 
     Parameters
@@ -107,16 +106,13 @@ class Layout:
         self._seconds = 0.0
         self._room = 0
         self._work = 0.0
-        self._outs: list[int] = []
-        self._rows: list[int] = []
-        self._columns: list[int] = []
-        self._kernels: list[int] = []
-        self._firsts: list[int] = [0]
-        self._terms: list[tuple[int, int, int, int]] = []
-        self._maps: dict[int, tuple[int, Indices]] = {}
+        self._steps: list[int] = []  # five numbers for each, see `_end`
+        self._terms: list[int] = []  # four numbers for each: kind, source, size, map
+        self._maps: dict[int, int] = {}
+        self._same: dict[int, int] = {}
+        self._places: list[Indices] = []
         self._mapped = 0
-        self._laws: list[Matrix] = []
-        self._errors: list[float] = []
+        self._laws: dict[tuple[Pattern, Places, Places], tuple[list[int], list[int]]] = {}
         self._entries: list[int] = [0]
         self._large: list[Large] = []
 
@@ -142,28 +138,33 @@ class Layout:
 
     def steps(self) -> Steps:
         """Return all steps."""
-        kinds, sources, sizes, maps = np.array(self._terms or [(0, 0, 0, 0)], dtype=np.int64).T.copy()
-        logs = np.concatenate(self._laws) if self._laws else np.zeros(0)
-        upper, lower = bounds_of(logs, np.array(self._errors), np.array(self._entries[:-1], dtype=np.int64))
-        places = [found for _, found in self._maps.values()]
-        outs, rows, columns, kernels, firsts = (
-            np.array(numbers, dtype=np.int64)
-            for numbers in (self._outs, self._rows, self._columns, self._kernels, self._firsts)
-        )
+        kinds, sources, sizes, maps = np.array(self._terms, dtype=np.int64).reshape(-1, 4).T.copy()
+        upper, lower = self._bounds()
+        outs, rows, columns, kernels, ends = np.array(self._steps, dtype=np.int64).reshape(-1, 5).T.copy()
         return Steps(
             outs=outs,
             rows=rows,
             columns=columns,
             kernels=kernels,
-            firsts=firsts,
+            firsts=np.insert(ends, 0, 0),
             kinds=kinds,
             sources=sources,
             sizes=sizes,
             maps=maps,
-            places=np.concatenate(places) if places else np.zeros(0, dtype=np.int64),
+            places=np.concatenate([np.zeros(0, dtype=np.int64), *self._places]),
             upper=upper,
             lower=lower,
         )
+
+    def _bounds(self) -> tuple[Vector, Vector]:
+        """Return bounds on all laws, those of one kind made together."""
+        starts = np.array(self._entries, dtype=np.int64)
+        logs, errors = np.empty(starts[-1]), np.empty(starts.size - 1)
+        for (_, rows, columns), (buckets, laws) in self._laws.items():
+            found, errors[laws] = self._states.law(buckets, rows, columns)
+            r, m, n = found.shape
+            logs[starts[laws][:, None] + np.arange(r * n)] = np.moveaxis(found, 1, 0).reshape(m, r * n)
+        return bounds_of(logs, errors, starts[:-1])
 
     def loss(self, node: int, size: int) -> Term:
         """Make room for the loss of a node that can have so many states."""
@@ -186,57 +187,66 @@ class Layout:
             return None
         if rows > MOST_ROWS:
             return self._constant(cluster, terms)
-        direct = [term for term in terms if term.scope and set(term.scope) <= set(about)]
-        if len(direct) == len(terms) == 1 and direct[0].scope == about:
-            return direct[0]
-        constants = [term for term in terms if not term.scope]
-        inner = sorted(
-            (term for term in terms if not set(term.scope) <= set(about)),
-            key=lambda term: (self._states.count(bucket, term.scope), term.scope),
-        )
+        if len(terms) == 1 and terms[0].scope == about:
+            return terms[0]
+        direct: list[Term] = []
+        inner: list[Term] = []
+        constants: list[Term] = []
+        for term in terms:
+            on = term.scope
+            kind = direct if on == about else constants if not on else direct if set(on) <= set(about) else inner
+            kind.append(term)
+        if len(inner) > 1:
+            inner.sort(key=lambda term: (self._states.count(bucket, term.scope), term.scope))
         # leave the largest out until what is left can be afforded
-        while inner and not self._planned(bucket, about, rows, inner):
+        columns, kernel = 0, 0
+        while inner:
+            columns, kernel = self._planned(bucket, about, rows, inner)
+            if columns >= 0:
+                break
             constants.append(inner.pop())
-        out = self._taken(rows)
+            columns = 0
         for term in direct:
-            self._add(DIRECT, term, self._map(bucket, about, term.scope))
+            self._terms += (DIRECT, term.source, term.size, self._map(bucket, about, term.scope, rows))
         for term in constants:
-            self._add(CEILING, term, 0)
-        self._end(out, rows)
+            self._terms += (CEILING, term.source, term.size, 0)
         only = len(direct) == len(terms)
-        return Term(about, out, rows, cluster, tuple(direct) if only else ())
+        return Term(about, self._end(rows, columns, kernel), rows, cluster, tuple(direct) if only else ())
 
     def _constant(self, cluster: Scope, terms: Sequence[Term]) -> Term:
         """Plan a message that is one number: the sum of the terms' largest entries."""
-        self._columns.append(0)
-        self._kernels.append(0)
         for term in terms:
-            self._add(CEILING, term, 0)
-        out = self._taken(1)
-        self._end(out, 1)
-        return Term((), out, 1, cluster)
+            self._terms += (CEILING, term.source, term.size, 0)
+        return Term((), self._end(1), 1, cluster)
 
-    def _planned(self, bucket: int, about: Scope, rows: int, inner: Sequence[Term]) -> bool:
-        """Plan Φ of the inner terms in one of its ways; False where neither can be afforded."""
-        scope = tuple(sorted({node for term in inner for node in term.scope}))
+    def _planned(self, bucket: int, about: Scope, rows: int, inner: Sequence[Term]) -> tuple[int, int]:
+        """Plan Φ of the inner terms in one of its ways.
+
+        Returns
+        -------
+        columns, kernel : int
+            The numbers of columns of a step that takes Φ at once, and where its law begins; 0 for one variable at a
+            time, −1 where neither can be afforded.
+        """
+        scope = inner[0].scope if len(inner) == 1 else tuple(sorted({node for term in inner for node in term.scope}))
         columns = self._states.count(bucket, scope)
         whole = _whole(rows, columns)
         if rows**2 * columns <= MOST_WHOLE and whole <= self._most:
             self._seconds += whole
-            logs, error = self._states.law(bucket, about, scope)
-            self._columns.append(columns)
-            self._kernels.append(self._entries[-1])
-            self._laws.append(logs.ravel())
-            self._errors.append(error)
-            self._entries.append(self._entries[-1] + logs.size)
+            (pattern, given), (_, places) = self._states.within(bucket, about), self._states.within(bucket, scope)
+            buckets, laws = self._laws.setdefault((pattern, given, places), ([], []))
+            buckets.append(bucket)
+            laws.append(len(self._entries) - 1)
+            kernel = self._entries[-1]
+            self._entries.append(kernel + rows * columns)
             self._work += float(rows) ** 2 * columns**2
             for term in inner:
-                self._add(INNER, term, self._map(bucket, scope, term.scope))
-            return True
+                self._terms += (INNER, term.source, term.size, self._map(bucket, scope, term.scope, columns))
+            return columns, kernel
         alone, scope = scope, tuple(sorted({*scope, *about}))
         columns = self._states.count(bucket, scope)
         if columns > MOST_COLUMNS:
-            return False
+            return -1, 0
         order = self._order(bucket, scope, about)
         counts = [self._states.count(bucket, left) for left in order]
         all_pairs = sum(_single(before, after) for before, after in pairwise(counts)) <= self._most
@@ -244,16 +254,14 @@ class Layout:
             _single(before, after) if all_pairs else _near(before, after) for before, after in pairwise(counts)
         )
         if not all_pairs and seconds > self._most:
-            return False
+            return -1, 0
         self._seconds += seconds
-        self._columns.append(0)
-        self._kernels.append(0)
         self._work += 1e9
         for term in inner:
-            self._add(INNER, term, self._map(bucket, scope, term.scope))
+            self._terms += (INNER, term.source, term.size, self._map(bucket, scope, term.scope, columns))
         kernels = [self._one_out(bucket, before, after, all_pairs) for before, after in pairwise(order)]
-        self._large.append(Large(len(self._outs), columns, kernels, self._cap(bucket, about, alone, rows)))
-        return True
+        self._large.append(Large(len(self._steps) // 5, columns, kernels, self._cap(bucket, about, alone, rows)))
+        return 0, 0
 
     def _order(self, bucket: int, scope: Scope, about: Scope) -> list[Scope]:
         """Return the scopes that are left as one variable after the other is taken out, those of most states first."""
@@ -281,35 +289,40 @@ class Layout:
         """Bound Φ whatever the losses are: the max-divergence of P(scope | about), where no term is on both."""
         if set(about) & set(scope) or float(rows) ** 2 * self._states.count(bucket, scope) > MOST_RATIOS:
             return np.full((rows, rows), np.inf)
-        logs, error = self._states.law(bucket, about, scope)
-        upper, lower = bounds_of(logs.ravel(), np.array([error]), np.zeros(1, dtype=np.int64))
-        return without_flows(
-            Kernel(upper.reshape(logs.shape), lower.reshape(logs.shape), np.ones(rows, dtype=np.bool_))
+        logs, errors = self._states.law(
+            [bucket], self._states.within(bucket, about)[1], self._states.within(bucket, scope)[1]
         )
+        upper, lower = bounds_of(logs.ravel(), errors, np.zeros(1, dtype=np.int64))
+        return without_flows(Kernel(upper.reshape(rows, -1), lower.reshape(rows, -1), np.ones(rows, dtype=np.bool_)))
 
-    def _map(self, bucket: int, scope: Scope, part: Scope) -> int:
-        """Return where the map from configurations of a scope to those of a part begins."""
+    def _map(self, bucket: int, scope: Scope, part: Scope, count: int) -> int:
+        """Return where the map from the configurations of a scope, so many, to those of a part begins."""
+        if scope == part:
+            at = self._same.get(count)
+            if at is None:
+                at = self._same[count] = self._placed(np.arange(count))
+            return at
         found = self._states.map(bucket, scope, part)
         if id(found) not in self._maps:
-            self._maps[id(found)] = self._mapped, found
-            self._mapped += found.size
-        return self._maps[id(found)][0]
+            self._maps[id(found)] = self._placed(found)
+        return self._maps[id(found)]
 
-    def _add(self, kind: int, term: Term, place: int) -> None:
-        self._terms.append((kind, term.source, term.size, place))
+    def _placed(self, found: Indices) -> int:
+        at = self._mapped
+        self._places.append(found)
+        self._mapped += found.size
+        return at
 
     def _taken(self, size: int) -> int:
         at = self._room
         self._room += size * size
         return at
 
-    def _end(self, out: int, rows: int) -> None:
-        if len(self._columns) == len(self._outs):  # nothing goes through Φ
-            self._columns.append(0)
-            self._kernels.append(0)
-        self._outs.append(out)
-        self._rows.append(rows)
-        self._firsts.append(len(self._terms))
+    def _end(self, rows: int, columns: int = 0, kernel: int = 0) -> int:
+        """End a step, whose terms are the last that were added, and return where its message is written."""
+        out = self._taken(rows)
+        self._steps += (out, rows, columns, kernel, len(self._terms) // 4)
+        return out
 
 
 def _whole(rows: int, columns: int) -> float:

@@ -36,15 +36,15 @@ Configurations that cannot occur take no part. Sums and laws are rounded up.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.networks.cluster_laws import ClusterLaws, Table
+from pufferfish.core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws, Table
 from pufferfish.core.networks.configurations import Configurations
 from pufferfish.core.networks.junction_tree import ClusterTree, Scope, buckets_of, cluster_tree
 from pufferfish.core.numbers.compiled import compiled
@@ -58,7 +58,7 @@ from pufferfish.core.propagation.cluster_plan import Layout, Term
 
 __all__ = ["Attained", "ClusterPropagation"]
 
-_INTERPRETED = 20_000
+_INTERPRETED = 50_000
 """Work (pairs times squared columns) that is interpreted before loading the compiled sweep pays."""
 
 _SECONDS_OF_A_STEP = (1.0, 0.3, 0.1, 0.03, 0.01)
@@ -68,7 +68,16 @@ _SECONDS_OF_A_SWEEP, _SECONDS_OF_ALTERNATIVES = 12.0, 1.0
 """What all steps may take, about, and up to when other homes of records are tried."""
 
 _KEPT = 4
-"""Plans that are kept, for losses that are 0 at other nodes."""
+"""Plans that are kept, for losses that are 0 at other nodes; and of each plan what the last losses leak."""
+
+_LOOSE = 1e-4
+"""How near to epsilon a calibration comes where a sweep takes more than a second."""
+
+_GUESSES = 6
+"""Steps by a parabola before a calibration searches by secants."""
+
+_FAR_OFF = 1e30
+"""No step by a parabola starts from a value this many times its goal."""
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -111,11 +120,6 @@ class ClusterPropagation:
     sizes : sequence of int
         Number of states of every node.
 
-    Raises
-    ------
-    ModelError
-        From methods, where a cluster is too large for exact inference.
-
     Examples
     --------
     >>> flip = np.array([[0.9, 0.1], [0.1, 0.9]])
@@ -135,6 +139,12 @@ class ClusterPropagation:
         self._sizes = sizes
         self._parents = [nodes[:-1] for nodes, _ in tables]
         self._plans: dict[tuple[Scope, Scope], _Plan] = {}
+
+    @cached_property
+    def affordable(self) -> bool:
+        """Whether the laws of all clusters can be made; otherwise no bound of this kind is known."""
+        buckets = buckets_of([nodes for nodes, _ in self._tables], self._sizes)
+        return all(math.prod(self._sizes[v] for v in bucket.scope) <= MOST_ENTRIES for bucket in buckets)
 
     def leakage(self, losses: Sequence[Matrix], secrets: Sequence[Mask] | None = None) -> Attained:
         """Bound the leakage.
@@ -161,7 +171,8 @@ class ClusterPropagation:
     ) -> float:
         """Least number by which the losses must be divided to leak at most epsilon, or ``inf``.
 
-        Within the tolerance, on the private side. ``start`` is a guess.
+        Within the tolerance, or 1e-4 where every evaluation takes more than a second, on the private side. ``start``
+        is a guess.
         """
         closed = _closed(losses)
         plan = self._plan(closed, secrets)
@@ -172,6 +183,9 @@ class ClusterPropagation:
                 divided = np.where(flat > 0, np.nextafter(flat / divisor, np.inf), 0.0)
             return plan.worst(divided, pairs).total
 
+        if plan.seconds > 1:
+            tolerance = max(tolerance, _LOOSE)
+        start = _crossing(leakage, epsilon * (1 - tolerance / 2), start, tolerance / 2)
         return bracket(leakage, epsilon, start, tolerance=tolerance, from_above=False).enough
 
     def _plan(self, losses: Sequence[Matrix], secrets: Sequence[Mask] | None) -> "_Plan":
@@ -193,6 +207,24 @@ class ClusterPropagation:
             fresh = list({v for node in fresh for v in self._parents[node] if v not in found})
             found.update(fresh)
         return sorted(found)
+
+
+def _crossing(leakage: Callable[[float], float], goal: float, start: float, tolerance: float) -> float:
+    """Guess the divisor at which the leakage comes to a goal: it is nearly a u + c u², with u = 1 / divisor."""
+    u, last = 1 / start, None
+    for _ in range(_GUESSES):
+        value = leakage(1 / u)
+        if abs(value / goal - 1) <= tolerance or not 1 / _FAR_OFF < value / goal < _FAR_OFF:
+            break
+        a, c = value / u, 0.0
+        if last is not None and last[0] != u:
+            c = (a - last[1]) / (u - last[0])
+        last = u, a
+        a -= c * u
+        if a <= 0 or a * a + 4 * c * goal < 0:  # no parabola through both comes to the goal
+            break
+        u = 2 * goal / (a + math.sqrt(a * a + 4 * c * goal))
+    return 1 / u
 
 
 class _Plan:
@@ -229,7 +261,9 @@ class _Plan:
             self._lay_out()
             if self._layout.seconds <= _SECONDS_OF_A_SWEEP:
                 break
+        self.seconds = self._layout.seconds
         self._steps, self._work = self._layout.steps(), 0.0
+        self._known: dict[tuple[bytes, bytes], Attained] = {}
         self._totals = _totals(self._secret, self._own, self._leaks)
 
     def _lay_out(self) -> None:
@@ -253,17 +287,15 @@ class _Plan:
     def _sent(self, one: int, other: int, instead: dict[int, Term | None], without: Term | None) -> Term | None:
         """Plan the message of a cluster to another; see :meth:`_terms`."""
         tree = self._tree
-        about = tuple(v for v in tree.scopes[one] if v in tree.scopes[other])
+        about = tree.scopes[one if tree.separates[one] else other]  # one of the two is a separator
         terms = self._terms(one, {other: None, **instead}, without)
         return self._layout.message(tree.buckets[one], tree.scopes[one], about, terms)
 
     def _terms(self, cluster: int, instead: dict[int, Term | None], without: Term | None) -> list[Term]:
         """Return the bounds at home in a cluster, but one, and its neighbours' messages, some replaced by others."""
         told = {**self._told[cluster], **instead}
-        return [
-            *(term for term in self._at_home[cluster] if term is not without),
-            *(term for term in told.values() if term is not None),
-        ]
+        every = (*self._at_home[cluster], *told.values())
+        return [term for term in every if term is not None and term is not without]
 
     def _leak(self, v: int, cluster: int, instead: dict[int, Term | None]) -> Term | None:
         """Plan what a cluster that is the home of a record tells about it."""
@@ -287,19 +319,29 @@ class _Plan:
 
     def losses(self, losses: Sequence[Matrix]) -> Vector:
         """Return closed losses of all nodes as the flat array that memory begins with."""
-        parts = [losses[v][np.ix_(can, can)].ravel() for v, can in self._lossy]
+        parts = [_flat(losses[v], can) for v, can in self._lossy]
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def pairs(self, secrets: Sequence[Mask] | None) -> Mask:
         """Return which pairs of possible states of every secret node shall not be told apart, flat."""
-        parts = [
-            (~np.eye(can.size, dtype=np.bool_) if secrets is None else secrets[v][np.ix_(can, can)]).ravel()
-            for v, can in self._secret
-        ]
+        if secrets is None:
+            different = {k: ~np.eye(k, dtype=np.bool_).ravel() for k in {can.size for _, can in self._secret}}
+            parts = [different[can.size] for _, can in self._secret]
+        else:
+            parts = [_flat(secrets[v], can) for v, can in self._secret]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
 
     def worst(self, losses: Vector, pairs: Mask) -> Attained:
-        """Return where losses leak most."""
+        """Return where losses leak most; what was asked last is known."""
+        key = losses.tobytes(), pairs.tobytes()
+        if key not in self._known:
+            while len(self._known) >= _KEPT:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = self._swept(losses, pairs)
+        return self._known[key]
+
+    def _swept(self, losses: Vector, pairs: Mask) -> Attained:
+        """Take all steps, and return where losses leak most."""
         memory = np.zeros(self._layout.room)
         memory[: losses.size] = losses
         self._work += self._layout.work
@@ -363,6 +405,11 @@ def _homes(tree: ClusterTree, sizes: Sequence[int]) -> dict[int, int]:
     return homes
 
 
+def _flat(matrix: NDArray[Any], can: Indices) -> NDArray[Any]:
+    """Return the entries of a matrix for pairs of states that a node can have."""
+    return (matrix if len(matrix) == can.size else matrix[np.ix_(can, can)]).ravel()
+
+
 def _totals(
     secret: Sequence[tuple[int, Indices]], own: dict[int, Term], leaks: Sequence[Sequence[Term | None]]
 ) -> tuple[Indices, ...]:
@@ -386,8 +433,9 @@ def _closed(losses: Sequence[Matrix]) -> list[Matrix]:
         by_size.setdefault(len(loss), []).append(v)
     for k, nodes in by_size.items():
         a = np.stack([found[v] for v in nodes])
-        for z in range(k):
-            np.minimum(a, (a[:, :, z, None] + a[:, z, None, :]) * (1 + 2 * UNIT), out=a)
+        with np.errstate(over="ignore"):  # a sum beyond the largest double is no bound
+            for z in range(k):
+                np.minimum(a, (a[:, :, z, None] + a[:, z, None, :]) * (1 + 2 * UNIT), out=a)
         for v, closed in zip(nodes, a, strict=True):
             found[v] = closed
     return found

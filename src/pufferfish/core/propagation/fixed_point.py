@@ -99,7 +99,8 @@ class FixedPoint:
 
     def _newton(self, loss: Matrix, slack: float) -> Settled | None:
         off_diagonal = ~np.eye(loss.shape[0], dtype=np.bool_)
-        target = loss + slack * off_diagonal
+        with np.errstate(over="ignore"):  # beyond the largest number it is infinite, and nothing is certified
+            target = np.where(off_diagonal, loss + slack, loss)
         a, best, stalled = self._guess(target), np.inf, 0
         for _ in range(_MOST_STEPS):
             message = self._phi(a)

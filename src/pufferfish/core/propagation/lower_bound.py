@@ -12,7 +12,7 @@ one tilt exceeds ε is too small, and so is every smaller one. Numbers here are 
 
 import itertools
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -231,26 +231,39 @@ class _Powers:
         return [matrix for bit, matrix in enumerate(self._doubled) if power >> bit & 1]
 
 
-def scale_too_small(chains: Sequence[TiltedChain], epsilon: float, start: float) -> float:
-    """Largest scale found at which a sign tilt of one of the chains exceeds epsilon; 0 where none was found.
+class Tilted(Protocol):
+    """A model and a release of it, of which sign tilts tell something; see :class:`TiltedChain`."""
+
+    @property
+    def all_signs(self) -> bool: ...
+
+    def candidates(self) -> Signs: ...
+
+    def search(self, signs: Signs, scale: float) -> Signs: ...
+
+    def losses(self, signs: Signs, scale: float) -> Vector: ...
+
+
+def scale_too_small(models: Sequence[Tilted], epsilon: float, start: float) -> float:
+    """Largest scale found at which a sign tilt of one of the models exceeds epsilon; 0 where none was found.
 
     Parameters
     ----------
-    chains : sequence of TiltedChain
-        Members of Θ, each with a length.
+    models : sequence of TiltedChain or TiltedNetwork
+        Members of Θ.
     epsilon : float
         Privacy parameter.
     start : float
         A scale that is about right.
     """
     best = 0.0
-    for c, chain in enumerate(chains):
-        report_progress("looking for a lower bound", c / len(chains))
-        signs = chain.candidates()
-        for _ in range(1 if chain.all_signs else _ROUNDS):
-            tried = signs if chain.all_signs else chain.search(signs, max(best, start))
+    for c, model in enumerate(models):
+        report_progress("looking for a lower bound", c / len(models))
+        signs = model.candidates()
+        for _ in range(1 if model.all_signs else _ROUNDS):
+            tried = signs if model.all_signs else model.search(signs, max(best, start))
             found = bracket(
-                lambda scale, chain=chain, tried=tried: float(np.max(chain.losses(tried, scale), initial=0.0)),
+                lambda scale, model=model, tried=tried: float(np.max(model.losses(tried, scale), initial=0.0)),
                 epsilon,
                 max(best, start),
                 tolerance=1e-6,

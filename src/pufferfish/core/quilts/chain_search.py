@@ -23,7 +23,7 @@ right-sided ones worse, hence it is found by bisection, and the cost does not de
 import heapq
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -163,6 +163,17 @@ def evaluate(problem: SearchProblem, objective: Objective, node: int, a: int, b:
     return Quilt(node, a, b, pair, weight, influence, value)
 
 
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """Ends a0..a1 and b0..b1, and the influence of the farthest quilt, which is the least."""
+
+    a0: int
+    a1: int
+    b0: int
+    b1: int
+    influence: float
+
+
 def best_quilt(
     problem: SearchProblem,
     objective: Objective,
@@ -184,33 +195,43 @@ def best_quilt(
         tried = evaluate(problem, objective, node, min(hint[0], far_a), min(hint[1], far_b))
         best = min(best, tried, key=_by_value)
     order = itertools.count()
-    heap: list[tuple[float, int, tuple[int, int, int, int]]] = []
+    heap: list[tuple[float, int, _Box]] = []
 
-    def consider(a0: int, a1: int, b0: int, b1: int) -> None:
+    def cornered(a0: int, a1: int, b0: int, b1: int) -> tuple[float, _Box]:
+        """Return a box with a bound on its quilts; its farthest corner may be the best of all."""
         nonlocal best
-        if a0 + b0 - 1 > problem.longest:
-            return  # nothing in the box but, perhaps, the trivial quilt, which is known
         corner = evaluate(problem, objective, node, a1, b1)
-        if corner.value < best.value:
-            best = corner
-        bound = objective(problem.weight(node - a0 + 1, node + b0 - 1), corner.influence)
-        if bound < best.value and (a0 < a1 or b0 < b1):
-            heapq.heappush(heap, (bound, next(order), (a0, a1, b0, b1)))
+        best = min(best, corner, key=_by_value)
+        return bounded(_Box(a0, a1, b0, b1, corner.influence))
 
-    if best.value > enough:
-        consider(*a_box, *b_box)
+    def bounded(box: _Box) -> tuple[float, _Box]:
+        if box.a0 + box.b0 - 1 > problem.longest:  # nothing in it but, perhaps, the trivial quilt, which is known
+            return math.inf, box
+        return objective(problem.weight(node - box.a0 + 1, node + box.b0 - 1), box.influence), box
+
+    def keep(bound: float, box: _Box) -> None:
+        if bound < best.value and (box.a0 < box.a1 or box.b0 < box.b1):
+            heapq.heappush(heap, (bound, next(order), box))
+
+    if best.value > enough and a_box[0] + b_box[0] - 1 <= problem.longest:
+        keep(*cornered(*a_box, *b_box))
     while heap and best.value > enough:
-        bound, _, (a0, a1, b0, b1) = heapq.heappop(heap)
+        bound, _, box = heapq.heappop(heap)
         if bound >= best.value:
             break
-        if (a1 * b0 >= b1 * a0 and a0 < a1) or b0 == b1:
-            middle = _middle(a0, a1)
-            consider(a0, middle, b0, b1)
-            consider(middle + 1, a1, b0, b1)
-        else:
-            middle = _middle(b0, b1)
-            consider(a0, a1, b0, middle)
-            consider(a0, a1, middle + 1, b1)
+        across: list[list[tuple[float, _Box]]] = []
+        if box.a0 < box.a1:
+            middle = _middle(box.a0, box.a1)
+            near = cornered(box.a0, middle, box.b0, box.b1)
+            across.append([near, bounded(replace(box, a0=middle + 1))])
+        if box.b0 < box.b1:
+            middle = _middle(box.b0, box.b1)
+            near = cornered(box.a0, box.a1, box.b0, middle)
+            across.append([near, bounded(replace(box, b0=middle + 1))])
+        # across the side where less is left to search: along a frontier that runs straight, few boxes are enough
+        halves = max(across, key=lambda cut: sum(min(half[0], best.value) for half in cut))
+        for half in halves:
+            keep(*half)
     return best
 
 
@@ -282,23 +303,40 @@ def _worst_served_by_one_side(problem: SearchProblem, objective: Objective, firs
 def _worst_of_all(
     problem: SearchProblem, objective: Objective, first: int, last: int, floor: Quilt | None
 ) -> Quilt | None:
-    """Search node after node, dropping at each step all nodes that the found quilt serves well enough."""
-    worst = floor
+    """Search the node that the quilts found so far serve worst, until they serve all nodes well enough.
+
+    Inside a window nodes need the same but for rounding. So all are dropped that need no more than a few last digits
+    above the worst one found, and what is returned is as much above it.
+    """
+    worst, found = floor, list[Quilt]()
     nodes = np.arange(first, last + 1)
     at = nodes.size // 2
     trivial = objective(problem.weight(1, problem.length), 0.0)
+    missing = np.full(nodes.size, np.inf)
     while nodes.size:
-        found = best_quilt(problem, objective, int(nodes[at]))
-        if worst is None or found.value > worst.value:
-            worst = found
+        quilt = best_quilt(problem, objective, int(nodes[at]))
+        found = [*found[1 - _REMEMBERED :], quilt]
+        higher = worst is None or quilt.value > worst.value
+        worst = quilt if worst is None or higher else worst
         if worst.value >= trivial:
             break
-        excess = _excess(problem, objective, nodes, found, worst.value)
-        excess[at] = -math.inf
-        kept = excess > 0
-        nodes = nodes[kept]
-        at = int(np.argmax(excess[kept])) if nodes.size else 0
-    return None if worst is floor else worst
+        # what a caller knows already is not raised, so nothing above it may be dropped
+        enough = worst.value if worst is floor else up(worst.value, _ALIKE)
+        for served in found if higher else [quilt]:
+            missing = np.minimum(missing, _excess(problem, objective, nodes, served, enough))
+        missing[at] = -math.inf
+        nodes, missing = nodes[missing > 0], missing[missing > 0]
+        at = int(np.argmax(missing)) if nodes.size else 0
+    if worst is None or worst is floor:
+        return None
+    return replace(worst, value=min(up(worst.value, _ALIKE), trivial))
+
+
+_ALIKE = 32
+"""Last digits of a value that rounding a weight, an influence and their limits may cost."""
+
+_REMEMBERED = 32
+"""Quilts found elsewhere that are tried on all nodes when the value that they must reach has risen."""
 
 
 def _excess(

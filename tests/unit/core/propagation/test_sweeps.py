@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
+from pufferfish.core.numbers.supremum import supremum
 from pufferfish.core.propagation import chain as propagation
 from pufferfish.core.propagation.chain import ChainPropagation, Run
 from pufferfish.core.propagation.past_and_future import Homogeneous
@@ -69,3 +70,18 @@ def test_a_point_of_a_continuum_needs_no_more_by_quilts_than_the_whole(start: st
             quilts = pf.MQMExact(theta, length=length).calibrate(pf.Count(1), epsilon).scale
             found = pf.LeakagePropagation(theta, length=length).calibrate(pf.Count(1), epsilon).scale
             assert found <= quilts * (1 + 1e-9)
+
+
+def test_points_of_a_continuum_that_need_less_than_one_before_are_not_followed_to_the_end() -> None:
+    floors: list[float] = []
+
+    def bound(boxes: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
+        if np.all(boxes[:, :, 0] == boxes[:, :, 1]):
+            floors.append(floor)
+        return np.maximum(boxes[:, 0, 1] * (2 - boxes[:, 0, 0]), floor), np.zeros((len(boxes), 1))
+
+    found = supremum(np.array([[0.0, 1.3]]), bound, width=lambda boxes: boxes[:, :, 1] - boxes[:, :, 0], gap=1e-4)
+    assert found.least <= 1.0 <= found.most <= 1 + 1e-3
+    assert floors[0] == 0.0
+    assert len(floors) > 1
+    assert all(floor > 0.9 for floor in floors[1:])

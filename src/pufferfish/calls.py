@@ -1,0 +1,73 @@
+"""Calls with missing, unknown or too many arguments: one clear line with the right call, not Python's own words."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from pufferfish.errors import ParameterError
+from pufferfish.hints import did_you_mean
+
+__all__ = ["called_as"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def called_as(usage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function answer a call that does not fit its arguments with the right call.
+
+    Parameters
+    ----------
+    usage : str
+        The right call, as an example; ``{}`` stands for the name of the class.
+
+    Examples
+    --------
+    >>> @called_as('read("day.csv", state="activity")')
+    ... def read(source, state):
+    ...     return source
+    >>> read("day.csv")
+    Traceback (most recent call last):
+    pufferfish.errors.ParameterError: state is missing. Example: read("day.csv", state="activity")
+    """
+
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError:
+                name = type(args[0]).__name__ if "{}" in usage and args else ""
+                wrong = _wrong(list(signature.parameters.values()), args, kwargs)
+                raise ParameterError(f"{wrong} Example: {usage.replace('{}', name)}") from None
+            return function(*args, **kwargs)
+
+        return checked
+
+    return decorated
+
+
+def _wrong(parameters: Sequence[inspect.Parameter], args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """Say what does not fit: unknown names first, since a misspelt name is also one that is missing."""
+    known = {parameter.name: parameter for parameter in parameters if parameter.name not in ("self", "cls")}
+    places = [parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY]
+    unknown = [name for name in kwargs if name not in known]
+    if unknown:
+        hint = did_you_mean(unknown[0], known) or f" Arguments: {', '.join(known)}."
+        return f"there is no argument {unknown[0]!r}.{hint}"
+    if len(args) > len(places):
+        named = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+        left = f"; give {', '.join(named)} by name" if named else ""
+        hidden = len(places) - sum(name in known for name in places)
+        return (
+            f"{len(args) - hidden} arguments are given without a name, expected at most {len(places) - hidden}{left}."
+        )
+    given = {*places[: len(args)], *kwargs}
+    twice = [name for name in places[: len(args)] if name in kwargs]
+    if twice:
+        return f"{twice[0]} is given twice, in its place and by name."
+    missing = [p.name for p in known.values() if p.default is p.empty and p.name not in given]
+    return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing."

@@ -1,0 +1,124 @@
+"""Engines: what bounds the leakage of record-level losses under one kind of Θ, and the inverse.
+
+An influence bound is what users see; an engine is what proves. Every bound has one for each kind of Θ that it covers
+(the members of a class of chains, a continuum of chains, networks), and may ask those of other bounds.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, Protocol, Self
+
+from pufferfish.calibration import Witness
+
+__all__ = ["Engine", "Fallback", "Found", "LeastOf", "Proportional", "RecordLoss", "least", "no_noise", "worst"]
+
+_NO_NOISE = 1e-9
+"""As good as no noise, where the largest loss that noise of scale 1 leaves is 1 nat."""
+
+Found = tuple[float, Witness | None]
+"""A leakage or a divisor, and where it is attained; no witness where there is no secret to protect."""
+
+
+class RecordLoss(Protocol):
+    """How far a release's density changes when one record alone goes from state x to x', in nats, for every record."""
+
+    @property
+    def largest(self) -> float:
+        """Largest loss of any record over pairs of its states."""
+        ...
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells these losses from others of the same records."""
+        ...
+
+    def divided(self, divisor: float) -> Self:
+        """Return the losses of the same release with ``divisor`` times the noise, rounded up."""
+        ...
+
+
+class Engine(Protocol):
+    """An upper bound, over every member of Θ, on what record-level losses leak; and its inverse.
+
+    Which losses it takes, of chains or of nodes, goes by its Θ.
+    """
+
+    def leakage(self, losses: Any, enough: float | None = None) -> Found:
+        """Bound the leakage of losses, and say where it is attained.
+
+        Where ``enough`` is given and is a bound, it is worth a longer search to prove so much.
+        """
+        ...
+
+    def divisors(self, losses: Any, epsilon: float) -> Iterable[Found]:
+        """Yield numbers that divide the losses so that they leak at most epsilon, the least first.
+
+        Another one is taken only where the one before cannot be verified.
+        """
+        ...
+
+
+class Proportional(ABC):
+    """An engine whose leakage is in proportion to the losses."""
+
+    @abstractmethod
+    def leakage(self, losses: Any, enough: float | None = None) -> Found:
+        """Bound the leakage of losses, and say where it is attained."""
+
+    def divisors(self, losses: Any, epsilon: float) -> Iterable[Found]:
+        """Return the least number that divides the losses so that they leak at most epsilon."""
+        total, witness = self.leakage(losses)
+        return [(total / epsilon, witness)]
+
+
+class Fallback(Engine, Protocol):
+    """A second bound over the same Θ, which can say quickly where it is no better."""
+
+    def proves_less(self, losses: Any, value: float, witness: Witness | None, epsilon: float) -> bool:
+        """Return whether it may prove less than a leakage (epsilon 0) or a divisor that was found elsewhere."""
+        ...
+
+
+class LeastOf:
+    """The least of two bounds over the same Θ; the second is searched only where it may be less."""
+
+    def __init__(self, first: Engine, second: Fallback) -> None:
+        self._first, self._second = first, second
+
+    def leakage(self, losses: Any, enough: float | None = None) -> Found:
+        """Bound the leakage of losses, and say where it is attained."""
+        found = self._first.leakage(losses, enough)
+        if not self._second.proves_less(losses, *found, 0.0):
+            return found
+        return least(found, self._second.leakage(losses, enough))
+
+    def divisors(self, losses: Any, epsilon: float) -> Iterable[Found]:
+        """Return numbers that divide the losses so that they leak at most epsilon, the least first."""
+        found = list(self._first.divisors(losses, epsilon))
+        if not self._second.proves_less(losses, *found[0], epsilon):
+            return found
+        return sorted((*found, *self._second.divisors(losses, epsilon)), key=_value)
+
+
+def no_noise(losses: RecordLoss) -> float:
+    """Return a divisor that leaves as good as no noise: the largest loss becomes a billion nats."""
+    return losses.largest * _NO_NOISE
+
+
+def worst(found: Iterable[Found]) -> Found:
+    """Return the largest of several values, the first where they are equal; those without any secret do not count."""
+    most: Found | None = None
+    for value, witness in found:
+        no_secret = witness is None and value == 0
+        if not no_secret and (most is None or not value <= most[0]):
+            most = value, witness
+    return most or (0.0, None)
+
+
+def least(*found: Found) -> Found:
+    """Return the least of several bounds on the same thing."""
+    return min(found, key=_value)
+
+
+def _value(found: Found) -> float:
+    return found[0]

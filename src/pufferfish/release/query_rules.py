@@ -1,0 +1,188 @@
+"""What follows of a release from the kind of its query: labels, units, what is divided by, and what may be valid.
+
+Each rule is a condition and, in words, what is expected.
+"""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from pufferfish.models.bayesian_network import BayesianNetwork
+from pufferfish.release.postprocessing import Projected
+
+if TYPE_CHECKING:
+    from pufferfish.release.record import Release
+
+__all__ = ["KINDS", "Rules", "near", "postprocessing_rules", "query_rules"]
+
+Rules = list[tuple[bool, str]]
+"""Conditions, with what is expected."""
+
+_SAME = 1e-9
+_WEIGHTED = "weighted "
+
+_RELATIVE = {"histogram": 2, "frequency": 1, "mean": None, "marginals": 2}
+_ABSOLUTE = {"histogram-counts": 2, "count": 1, "sum": None, "marginal-counts": 2}
+"""How many units one record moves the outputs; None where that is a matter of the query's values."""
+
+KINDS = {*_RELATIVE, *_ABSOLUTE, *(_WEIGHTED + kind for kind in (*_RELATIVE, *_ABSOLUTE)), "function"}
+
+
+def near(one: float, other: float) -> bool:
+    """Whether two numbers are the same but for how other versions of numpy round."""
+    return math.isclose(one, other, rel_tol=_SAME, abs_tol=1e-300)
+
+
+def query_rules(found: "Release") -> Rules:
+    """Check labels, unit, Lipschitz constant and divisor: a query's kind, Θ and the records fix them."""
+    query, unit = found.query, found.noise.unit
+    kind = query.kind.removeprefix(_WEIGHTED)
+    weighted = query.kind.startswith(_WEIGHTED)
+    if query.kind not in KINDS:
+        return [(False, f"the query's kind is one of {', '.join(sorted(KINDS))}")]
+    if kind == "function":
+        return [(query.lipschitz is None and query.divided_by is None, "of a function no Lipschitz constant is known")]
+    moves = (_RELATIVE | _ABSOLUTE)[kind]
+    lipschitz, by = query.lipschitz or 0.0, query.divided_by or 1
+    own_unit = 1 / by
+    rules = [
+        (query.lipschitz is not None, "the query has a Lipschitz constant"),
+        ((query.divided_by is not None) == (kind in _RELATIVE), "shares and means, and they alone, are divided"),
+        (query.divided_by is None or query.divided_by >= 1, "what is divided by is at least 1 record"),
+        (
+            query.divided_by is None or f" {by} r" in query.description,
+            f"the description speaks of the {by} records, or rows, that are divided by",
+        ),
+        (moves is None or near(unit, own_unit), "the unit is one record, divided as shares are"),
+        (
+            moves is None or weighted or near(lipschitz * by, moves),
+            f"lipschitz times the number that is divided by is {moves}",
+        ),
+        (
+            moves is None or not weighted or _multiple(lipschitz * by, moves),
+            f"lipschitz times the number that is divided by is a multiple of {moves}",
+        ),
+        (_labels_fit(found, kind), "the labels are those that the query has under theta"),
+    ]
+    return [*rules, *_divisor(found, weighted, kind)]
+
+
+def _multiple(number: float, of: int) -> bool:
+    return near(number, of * round(number / of))
+
+
+def _divisor(found: "Release", weighted: bool, kind: str) -> Rules:
+    """Check that what is divided by are the records: all of them, or those of a window or of some columns."""
+    data, by = found.data, found.query.divided_by
+    if by is None:
+        return []
+    if data.rows is not None and kind == "marginals":
+        return [(by == data.subjects, "marginals are shares of the rows")]
+    if data.rows is not None:
+        most = data.subjects * data.longest_chain
+        return [(by % max(data.subjects, 1) == 0 and by <= most, "shares are of the cells of some columns")]
+    if weighted:
+        return [(by >= data.records, "weighted shares are of all records")]
+    if data.base is not None:
+        return [(by == data.records, "shares are of the records of the table")]
+    return [(by <= data.records, "shares are of some records")]
+
+
+def _labels_fit(found: "Release", kind: str) -> bool:
+    labels, states = list(found.query.labels), list(found.theta.states)
+    if kind in ("sum", "mean"):
+        return labels == [kind]
+    if kind in ("count", "frequency"):
+        return len(labels) == 1 and _joined(labels[0], states)
+    nodes = nodes_of(found)
+    if kind in ("marginals", "marginal-counts"):
+        return blocks_of(labels, nodes) is not None
+    if nodes and found.data.rows is not None:
+        return any(labels == own for own in nodes.values())
+    if nodes:
+        return len(set(labels)) == len(labels) > 1 and set(labels) <= set(states)
+    return labels == states
+
+
+def _joined(label: str, states: list[str]) -> bool:
+    """Whether a label is one or several states, joined by a plus; states may have one in their names too."""
+    ends = {0}
+    text = label + "+"
+    for at in range(len(text)):
+        if at in ends:
+            ends |= {at + len(state) + 1 for state in states if text.startswith(state + "+", at)}
+    return len(text) in ends
+
+
+def nodes_of(found: "Release") -> dict[str, list[str]]:
+    """Return the nodes of a network with the states of each; none for other models."""
+    if found.theta.kind != BayesianNetwork.kind:
+        return {}
+    first: dict[str, Any] = found.theta.members[0]["nodes"]
+    return {name: list(cpt["states"]) for name, cpt in first.items()}
+
+
+def blocks_of(labels: list[str], nodes: dict[str, list[str]]) -> list[tuple[str, list[int]]] | None:
+    """Return the nodes that marginals are of, with the places of their outputs; None where labels are of no nodes."""
+    blocks: list[tuple[str, list[int]]] = []
+    at = 0
+    while at < len(labels):
+        for name, states in nodes.items():
+            if labels[at : at + len(states)] == [f"{name}={state}" for state in states]:
+                blocks.append((name, list(range(at, at + len(states)))))
+                at += len(states)
+                break
+        else:
+            return None
+    return blocks if len({name for name, _ in blocks}) == len(blocks) > 0 else None
+
+
+def postprocessing_rules(found: "Release") -> Rules:
+    """Check that the possible values are those of the query: totals and ranges follow from numbers of records."""
+    done = found.postprocessing
+    if done is None:
+        return []
+    kind, unit = found.query.kind, found.noise.unit
+    if isinstance(done, Projected):
+        return _projected(found, done, kind, unit)
+    rules = [(not kind.startswith(("histogram", "marginal")) and kind != "function", "histograms are projected")]
+    records, sure = _records_read(found)
+    width = (found.query.lipschitz or 0.0) * records
+    size = max(abs(done.low), abs(done.high))
+    least = done.high - done.low
+    if kind in ("count", "frequency"):
+        rules.append((done.low == 0, "the range of counts and shares begins at 0"))
+    if not kind.startswith(_WEIGHTED):
+        fits = abs(least - width) <= _SAME * max(width, size) if sure else least <= width + _SAME * size
+        rules.append((fits, "the range is that of all possible answers"))
+    return rules
+
+
+def _projected(found: "Release", done: Projected, kind: str, unit: float) -> Rules:
+    labels = list(found.query.labels)
+    if kind in ("histogram", "histogram-counts"):
+        records, sure = _records_read(found)
+        whole = [list(block) for block in done.outputs] == [list(range(len(labels)))] and len(done.totals) == 1
+        total = done.totals[0] if done.totals else -1.0
+        fits = near(total, records * unit) if sure else total <= records * unit * (1 + _SAME)
+        return [(whole, "a histogram has one total"), (fits, "the total is the number of records, in the query's unit")]
+    blocks = blocks_of(labels, nodes_of(found)) if kind in ("marginals", "marginal-counts") else None
+    if blocks is None:
+        return [(False, "histograms and marginals alone are projected")]
+    observed = found.data.observed
+    totals = [(1 if observed is None else observed.get(name, -1)) * unit for name, _ in blocks]
+    fits = len(done.totals) == len(totals) and all(map(near, done.totals, totals))
+    return [
+        ([list(block) for block in done.outputs] == [places for _, places in blocks], "every column has a total"),
+        (fits, "the totals are the observed cells of the columns, in the query's unit"),
+    ]
+
+
+def _records_read(found: "Release") -> tuple[int, bool]:
+    """Return how many records a query reads, and whether it is as many; otherwise it is at most so many."""
+    data, by = found.data, found.query.divided_by
+    if data.rows is not None:
+        named = found.query.kind not in ("marginals", "marginal-counts") and by is not None
+        return data.records, named and by == data.records
+    if by is not None:
+        return by, True
+    return data.records, data.base is not None
