@@ -193,8 +193,7 @@ class Contest:
             try:
                 found = self._mechanism(mechanism).calibrate(self._query, epsilon)
             except NotApplicableError as error:
-                reason = str(error).removeprefix(f"{mechanism.title} does not apply: ")
-                rows.append(ComparisonRow(mechanism=mechanism.name, title=mechanism.title, reason=reason))
+                rows.append(ComparisonRow(mechanism=mechanism.name, title=mechanism.title, reason=error.reason))
                 continue
             best = found if best is None or found.scale < best.scale else best
             rows.append(_row(found, time.perf_counter() - start))

@@ -58,7 +58,23 @@ class QueryError(PufferfishError, ValueError):
 
 
 class NotApplicableError(PufferfishError):
-    """A mechanism's guarantee does not cover this class of distributions; the message says why."""
+    """A mechanism's guarantee does not cover this class of distributions, or this query.
+
+    Parameters
+    ----------
+    reason : str
+        Why.
+    title : str, optional
+        The mechanism, where the reason is its own.
+    """
+
+    def __init__(self, reason: str, title: str | None = None) -> None:
+        super().__init__(reason, title)
+        self.reason = reason
+        self.title = title
+
+    def __str__(self) -> str:
+        return self.reason if self.title is None else f"{self.title} does not apply: {self.reason}"
 
 
 class DataError(PufferfishError, ValueError):

@@ -46,11 +46,7 @@ class Contender:
         try:
             return self.make(theta, length).calibrate(query, epsilon), None
         except NotApplicableError as error:
-            return None, self.why(error)
-
-    def why(self, error: Exception) -> str:
-        """Return the reason of an error, without the mechanism's name."""
-        return str(error).removeprefix(f"{self.title} does not apply: ")
+            return None, error.reason
 
 
 def _algorithm_4(theta: Any, length: Any) -> MQMApprox:

@@ -76,7 +76,8 @@ def _rows(name: str, read: Callable[[], _Case], noise: Contender, keeper: Conten
         case = read()
         calibrating, bound = noise.make(case.chain, case.length), keeper.make(case.chain, case.length)
     except (ModelError, NotApplicableError) as error:
-        why: Row = {"data": name, "noise": noise.name, "ledger": keeper.name, "reason": keeper.why(error)}
+        reason = error.reason if isinstance(error, NotApplicableError) else str(error)
+        why: Row = {"data": name, "noise": noise.name, "ledger": keeper.name, "reason": reason}
         return [why | {"releases": k} for k in _RELEASES]
     assert isinstance(bound, InfluenceBound)
     found = calibrating.calibrate(case.query, _EPSILON)

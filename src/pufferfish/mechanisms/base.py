@@ -156,9 +156,7 @@ class InfluenceBound(Mechanism):
         epsilon = as_epsilon(epsilon)
         linear = self.bind(query)
         if not isinstance(linear, LinearQuery):
-            raise NotApplicableError(
-                f"{self.title} does not apply: it bounds what single records move, which is not known of a function"
-            )
+            raise NotApplicableError("it bounds what single records move, which is not known of a function", self.title)
         losses = self._losses_of(linear)
         if not losses.largest:
             raise QueryError("no record that the query reads can change its answer, which is public: ask another")

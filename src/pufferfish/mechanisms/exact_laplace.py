@@ -40,8 +40,7 @@ _TOLERANCE = 1e-10
 """How near the loss of the least noise comes to ε, relatively."""
 
 _SEVERAL = (
-    "ExactLaplace does not apply: {} outputs that no single number determines, or too many values to list; ask for one "
-    "output, or use Wasserstein"
+    "{} outputs that no single number determines, or too many values to list; ask for one output, or use Wasserstein"
 )
 
 _TINY = 1e-6
@@ -132,13 +131,13 @@ class ExactLaplace(LawMechanism):
         """Yield the laws of the one number that determines the outputs, kept for the next time where not too large."""
         key, bound = self._key(query), self.bind(query)
         if isinstance(bound, LinearQuery) and bound.line is None:
-            raise NotApplicableError(_SEVERAL.format(len(bound.labels)))
+            raise NotApplicableError(_SEVERAL.format(len(bound.labels)), self.title)
         known = next((pairs for asked, pairs in self._known if asked == key and key is not None), None)
         kept: list[LawPair] = []
         size = 0
         for pair in known if known is not None else self._pairs(query):
             if isinstance(pair.mu, VectorLaw):
-                raise NotApplicableError(_SEVERAL.format(len(bound.labels)))
+                raise NotApplicableError(_SEVERAL.format(len(bound.labels)), self.title)
             size += pair.size
             kept = [*kept, pair] if size <= _KEPT and known is None else kept
             yield pair

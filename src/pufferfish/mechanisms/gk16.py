@@ -95,9 +95,10 @@ class GK16(InfluenceBound):
             self._readings.append([r for r in readings if r.matrix(longest).norm_is_below_one])
             if not self._readings[-1]:
                 raise NotApplicableError(
-                    f"{self.title} does not apply: the influence matrix has spectral norm "
+                    f"the influence matrix has spectral norm "
                     f"{min(r.matrix(longest).norm for r in readings):.6g}{_under(self.theta, t)}, and the bound "
-                    "needs less than 1; use LeakagePropagation"
+                    "needs less than 1; use LeakagePropagation",
+                    self.title,
                 )
 
     @property

@@ -67,7 +67,7 @@ class Mechanism(ABC):
         self._rows = rows_of(self._theta, length)
         reason = self._refuses(self._theta)
         if reason is not None:
-            raise NotApplicableError(f"{self.title} does not apply: {reason}")
+            raise NotApplicableError(reason, self.title)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Keep what was computed under private names; the rest is read-only: a mechanism proves what it was made for.
@@ -181,7 +181,7 @@ class Mechanism(ABC):
             unit_scale *= 1 + max(UNIT * 4**nudge, min(missing, 1.0))
             if following is not None and not unit_scale < following[0]:
                 (unit_scale, witness), following = following, None
-        raise NotApplicableError(f"{self.title} does not apply: no finite noise is enough at epsilon={epsilon:g}")
+        raise NotApplicableError(f"no finite noise is enough at epsilon={epsilon:g}", self.title)
 
     def bind(self, query: Query) -> BoundQuery:
         """Return a query on the states and records of Θ.

@@ -117,7 +117,7 @@ class NetworkQuilts:
         try:
             return tuple(tuple(map(read_only, secrets.of(network))) for network in self._networks)
         except ModelError as error:
-            raise NotApplicableError(f"MarkovQuilt does not apply: {error}") from error
+            raise NotApplicableError(str(error), "MarkovQuilt") from error
 
     def proves_less(self, theta: int, node: int, losses: NodeLosses, objective: Objective, value: float) -> bool:
         """Return whether a quilt of one node, which is secret, is found that proves less than a value.

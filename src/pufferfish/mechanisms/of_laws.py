@@ -71,8 +71,9 @@ class LawMechanism(Mechanism):
         counted = [s for pair in self._secrets or () for s in pair for c in s.conditions if isinstance(c, CountIs)]
         if self.rows > 1 and counted:
             raise NotApplicableError(
-                f"{self.title} does not apply: the secret '{counted[0]}' is about all {self.rows} rows of the "
-                "table, and noise is calibrated to the law of one row; secrets by RecordIs are about one row"
+                f"the secret '{counted[0]}' is about all {self.rows} rows of the "
+                "table, and noise is calibrated to the law of one row; secrets by RecordIs are about one row",
+                self.title,
             )
         self._interval: IntervalLaws | None = None
         self._listed: Theta = self.theta
@@ -81,8 +82,9 @@ class LawMechanism(Mechanism):
         elif isinstance(self.theta, BinaryChainInterval):
             if self._secrets is not None:
                 raise NotApplicableError(
-                    f"{self.title} does not apply: secrets of your own are covered under the θ of a finite class, and "
-                    "this one is a continuum; leave secrets out for any two values of any record"
+                    "secrets of your own are covered under the θ of a finite class, and "
+                    "this one is a continuum; leave secrets out for any two values of any record",
+                    self.title,
                 )
             self._interval = IntervalLaws(self.theta, self.length)
 
@@ -130,13 +132,13 @@ class LawMechanism(Mechanism):
         try:
             return of(bound)
         except NotApplicableError as error:
-            raise NotApplicableError(f"{self.title} does not apply: {error}") from error
+            raise NotApplicableError(error.reason, self.title) from error
 
     def _pairs(self, query: Query) -> Iterator[LawPair]:
         try:
             yield from pairs_of_laws(self._listed, self.length, query, self.bind(query), self.secrets)
         except NotApplicableError as error:
-            raise NotApplicableError(f"{self.title} does not apply: {error}") from error
+            raise NotApplicableError(error.reason, self.title) from error
 
     @called_as("mechanism.calibrate(query, epsilon=1.0)")
     def calibrate(self, query: Query, epsilon: float) -> Calibration:
@@ -177,8 +179,9 @@ class LawMechanism(Mechanism):
             )
         if found.value == 0:
             raise NotApplicableError(
-                f"{self.title} does not apply: under every θ the query's law is the same whichever secret holds"
-                f"{', but for less than delta' if self.delta else ''}, so there is no noise to calibrate"
+                "under every θ the query's law is the same whichever secret holds"
+                f"{', but for less than delta' if self.delta else ''}, so there is no noise to calibrate",
+                self.title,
             )
         witness = _witness(found, found.about, bound)
         return self._proven(query, bound, epsilon, iter([(found.value, witness)]))

@@ -215,7 +215,7 @@ def shift_of(pair: LawPair) -> Shift:
     try:
         near = vector_transport.least_reach(*_atoms(mu, nu), slack=s)
     except ModelError as error:
-        raise NotApplicableError(f"Wasserstein does not apply: {error}") from error
+        raise NotApplicableError(str(error), "Wasserstein") from error
     spread = np.abs(np.maximum(mu.points.max(0), nu.points.max(0)) - np.minimum(mu.points.min(0), nu.points.min(0)))
     return Shift(int(spread.sum()), near, mu.log_error + nu.log_error + 2 * math.log1p(float(s)) + 4 * UNIT)
 
