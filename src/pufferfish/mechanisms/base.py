@@ -52,7 +52,7 @@ class InfluenceBound(Mechanism):
     """
 
     @cached_property
-    def engine(self) -> Engine:
+    def _engine(self) -> Engine:
         """What proves: for the kind of Θ at hand, from losses to leakage and back."""
         return self._engine_of(self.theta)
 
@@ -99,7 +99,7 @@ class InfluenceBound(Mechanism):
 
     def _prove(self, losses: RecordLoss, enough: float | None = None) -> Found:
         with self._lock:
-            return self.engine.leakage(losses, enough)
+            return self._engine.leakage(losses, enough)
 
     def verify(self, calibration: Calibration) -> Found:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
@@ -161,7 +161,7 @@ class InfluenceBound(Mechanism):
         if not losses.largest:
             raise QueryError("no record that the query reads can change its answer, which is public: ask another")
         with self._lock:
-            noises = iter(self.engine.divisors(losses, epsilon))
+            noises = iter(self._engine.divisors(losses, epsilon))
             scale, witness = next(noises)
             if witness is None:
                 raise ModelError(

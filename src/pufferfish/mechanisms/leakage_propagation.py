@@ -105,9 +105,9 @@ class LeakagePropagation(InfluenceBound):
         hardly moves, end at less of a proof; then the way is gone again, and a proof for less noise is one for this.
         """
         found, epsilon = super().verify(calibration), calibration.epsilon
-        if not isinstance(self.engine, ChainLeakage) or found[0] <= epsilon * (1 + ROUNDING):
+        if not isinstance(self._engine, ChainLeakage) or found[0] <= epsilon * (1 + ROUNDING):
             return found
         with self._lock:
             losses: Any = self._losses_of_query(calibration.query)
-            divisor, witness = next(iter(self.engine.divisors(losses, epsilon)))
+            divisor, witness = next(iter(self._engine.divisors(losses, epsilon)))
         return (epsilon, witness) if 0 < divisor <= calibration.unit_scale else found

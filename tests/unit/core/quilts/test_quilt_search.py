@@ -46,5 +46,5 @@ def test_a_window_needs_what_its_worst_node_needs(epsilon: float) -> None:
     losses = bound._losses_of(bound.bind(pf.Window(pf.Count(1), 20, 45)))  # pyright: ignore
     assert not isinstance(losses, float)
     found = bound.calibrate(pf.Window(pf.Count(1), 20, 45), epsilon).scale
-    each = [bound.engine.best_at(losses.chains[0], node, quilts.Score(epsilon)) or 0.0 for node in range(1, 61)]  # pyright: ignore
+    each = [bound._engine.best_at(losses.chains[0], node, quilts.Score(epsilon)) or 0.0 for node in range(1, 61)]  # pyright: ignore
     assert max(each) <= found <= max(each) * (1 + 1e-12)
