@@ -9,8 +9,8 @@ DATA ?= ../shared/data
 demo: .venv/ready  ## the main job on real data: a private histogram and its picture, in demo/
 	bash scripts/demo.sh
 
-test: .venv/ready  ## every test, doctests included
-	$(PY) -m pytest
+test: .venv/ready  ## every test, doctests included, on all cores
+	$(PY) -m pytest -n auto --dist worksteal
 
 check: .venv/ready  ## style and types
 	$(PY) -m ruff check .
