@@ -65,6 +65,8 @@ class TiltedChain:
         Records next to each other that the release reads.
     """
 
+    tolerance = 1e-6
+
     def __init__(
         self,
         transition_matrix: Matrix,
@@ -237,6 +239,11 @@ class Tilted(Protocol):
     @property
     def all_signs(self) -> bool: ...
 
+    @property
+    def tolerance(self) -> float:
+        """How exactly the scale is sought."""
+        ...
+
     def candidates(self) -> Signs: ...
 
     def search(self, signs: Signs, scale: float) -> Signs: ...
@@ -266,7 +273,7 @@ def scale_too_small(models: Sequence[Tilted], epsilon: float, start: float) -> f
                 lambda scale, model=model, tried=tried: float(np.max(model.losses(tried, scale), initial=0.0)),
                 epsilon,
                 max(best, start),
-                tolerance=1e-6,
+                tolerance=model.tolerance,
                 from_above=True,
             )
             best = max(best, found.too_small)

@@ -12,6 +12,7 @@ for one node and one pair of its states: an output's sign is that of the differe
 x', which is the slope of the expression above, until no sign changes. Numbers are rounded *down*.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,6 +28,9 @@ _STEEPEST = 300.0
 """Exponents of tilts beyond this many nats would leave the range of a double; then nothing is claimed."""
 
 _TURNS = 20
+
+_MANY = 1 << 20
+"""Entries of all clusters from which on a pass takes long, and the bound is sought less exactly."""
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -61,7 +65,11 @@ class TiltedNetwork:
         self._contributions = [np.asarray(w, dtype=np.float64) for w in contributions]
         self._node, self._pair = node, pair
         self._buckets = buckets_of([nodes for nodes, _ in tables], sizes)
-        self._holds = {v: (b, at) for b, bucket in enumerate(self._buckets) for at, v in enumerate(bucket.scope)}
+        entries = [math.prod(sizes[v] for v in bucket.scope) for bucket in self._buckets]
+        # every node is looked up in a smallest bucket that holds it
+        largest_first = sorted(range(len(entries)), key=lambda b: -entries[b])
+        self._holds = {v: (b, at) for b in largest_first for at, v in enumerate(self._buckets[b].scope)}
+        self.tolerance = 1e-6 if sum(entries) <= _MANY else 1e-3
         self._plain = self._marginals([])
 
     def candidates(self) -> Matrix:
