@@ -212,7 +212,13 @@ def test_bad_tables_are_one_line_and_nothing_is_written(tmp_path: Path, model: P
 
 def model_record(matrix: list[list[float]], start: object = "stationary", **change: object) -> str:
     chain = {"transition_matrix": matrix, "initial_distribution": start}
-    record = {"format": "pufferfish-model", "version": 1, "origin": "test", "states": ["rest", "active"]}
+    record = {
+        "format": "pufferfish-model",
+        "version": 1,
+        "origin": "test",
+        "states": ["rest", "active"],
+        "step": "1min",
+    }
     return json.dumps(record | {"chains": [chain]} | change)
 
 
@@ -375,6 +381,31 @@ def test_a_table_of_which_nobody_says_the_step_is_refused_where_the_model_has_on
     for told in (["--time", "minute"], [*READING[4:], "--gaps", "independent"]):
         refused(*release, *reading, *told, says=["transitions take 1min", "5min apart", "give --step 1min"])
         assert run(*release, *reading, *told, "--step", "1min").exit_code == 0, told
+
+
+def test_a_model_without_a_step_is_told_where_the_table_has_times(tmp_path: Path, private: Path, model: Path) -> None:
+    """One line on standard error, before anything is spent; and the record keeps it."""
+    record = json.loads(model.read_text())
+    del record["step"]
+    silent, output = tmp_path / "silent.json", tmp_path / "release.json"
+    silent.write_text(json.dumps(record))
+    told = "warning: The model does not say how long a step takes, so nobody checked that one step of it takes 1min"
+    release = ["release", private, "--model", silent, "--epsilon", 1, "--output", output, "--overwrite"]
+    book = ["--model", silent, "--budget", 1, "--table", private]
+    for command in (
+        [*release, *READING],
+        ["compare", silent, "--epsilon", 1, "--table", private, *READING],
+        ["ledger", "create", tmp_path / "book.json", *book, *READING],
+    ):
+        result = run(*command)
+        assert result.exit_code == 0, result.output
+        assert [told in line for line in result.stderr.splitlines() if line.startswith("warning: The model")] == [True]
+    assert [w for w in json.loads(output.read_text())["warnings"] if w.startswith("The model does not say")]
+    for fine in ([*READING, "--step", "1min"], ["--state", "activity", "--subject", "id"]):
+        result = run(*release, *fine)
+        assert result.exit_code == 0, result.output
+        assert "how long a step takes" not in result.stderr
+        assert not [w for w in json.loads(output.read_text())["warnings"] if "how long a step takes" in w]
 
 
 def test_a_model_fitted_to_independent_stretches_remembers_its_step(tmp_path: Path, public: Path) -> None:

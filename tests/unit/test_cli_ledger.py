@@ -64,6 +64,7 @@ def model(tmp_path: Path) -> Path:
         "version": 1,
         "origin": "a survey",
         "states": ["active", "rest"],
+        "step": "1min",
         "chains": [{"transition_matrix": [[0.9, 0.1], [0.2, 0.8]], "initial_distribution": "stationary"}],
     }
     path.write_text(json.dumps(record))
@@ -181,6 +182,9 @@ def test_bad_releases_spend_nothing(
 def test_up_to_needs_a_ledger(tmp_path: Path, table: Path, model: Path) -> None:
     base = ["release", table, *READING, "--model", model, "--output", tmp_path / "release.json"]
     refused(tmp_path, *base, "--up-to", 0.5, says=["--up-to needs --ledger"])
+    for option, value in (("--mechanism", "exact-laplace"), ("--secrets", "a")):
+        says = [f"{option} does not go with --up-to", f"leave out {option}, or give --epsilon instead of --up-to"]
+        refused(tmp_path, *base, "--up-to", 0.5, "--ledger", "book.json", option, value, says=says)
 
 
 def test_another_table_is_refused(tmp_path: Path, model: Path, book: Path) -> None:

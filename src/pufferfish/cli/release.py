@@ -17,7 +17,7 @@ from pufferfish.cli.options import (
     table_options,
 )
 from pufferfish.cli.printing import number, print_table, print_warnings, progress, rounded
-from pufferfish.cli.tables import fingerprint, read_under
+from pufferfish.cli.tables import fingerprint, read_under, warnings_of_reading
 from pufferfish.cli.targets import check_targets, release_files
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
@@ -77,8 +77,14 @@ def release_command(
     """
     if (epsilon is None) == (up_to is None):
         raise ParameterError("give --epsilon, or with --ledger instead --up-to: what may be spent in all after this")
-    if up_to is not None and (ledger_path is None or mechanism_name is not None or secrets is not None):
-        raise ParameterError("--up-to needs --ledger, whose mechanism calibrates: leave out --mechanism and --secrets")
+    if up_to is not None and ledger_path is None:
+        raise ParameterError("--up-to needs --ledger: it says how much of a ledger may be spent; else give --epsilon")
+    for option, given in (("--mechanism", mechanism_name), ("--secrets", secrets)):
+        if up_to is not None and given is not None:
+            raise ParameterError(
+                f"{option} does not go with --up-to, which uses the mechanism and the secrets of the ledger: leave out "
+                f"{option}, or give --epsilon instead of --up-to"
+            )
     if epsilon is not None:
         as_epsilon(epsilon)
     inputs = (table, model_path, *([ledger_path, lock_of(ledger_path)] if ledger_path else []))
@@ -102,7 +108,9 @@ def release_command(
             calibration = bound.calibrate(query, as_epsilon(epsilon))
         else:
             calibration = ledger.calibrate(query, up_to=up_to, length=data.length)
-    warnings = _warnings(table, model)
+    told = warnings_of_reading(data, model)
+    known = data.warnings if isinstance(data, Sequences) else ()  # which release adds by itself
+    warnings = (*_warnings(table, model), *(text for text in told if text not in known))
     postprocess = "valid" if valid else None
     with release_files(output, plot_path, overwrite=overwrite) as files:
         files.reserve(model.theta)
@@ -110,7 +118,7 @@ def release_command(
             found = release(data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
         files.write(found)
     _print_release(found, output)
-    print_warnings(text for text in found.warnings if not (isinstance(data, Sequences) and text in data.warnings))
+    print_warnings(text for text in found.warnings if text not in told)
     written = [output] + ([plot_path] if plot_path else [])
     click.echo(printable(f"written: {', '.join(written)}"))
 

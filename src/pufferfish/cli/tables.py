@@ -12,7 +12,7 @@ from pufferfish.errors import DataError, ParameterError
 from pufferfish.files.reading import failing
 from pufferfish.model_file import Model
 
-__all__ = ["fingerprint", "read_under", "step_length"]
+__all__ = ["fingerprint", "read_under", "step_length", "warnings_of_reading"]
 
 
 _OF_CHAINS = ("state", "time", "max_gap", "step", "bins")
@@ -55,8 +55,22 @@ def _sequences(table: Path, model: Model, reading: dict[str, Any]) -> Sequences:
         sequences = read_sequences(table, states=model.theta.states, **options)
     if model.step is not None:
         _check_step(sequences.base.step or sequences.usual_step, model.step)
-    print_warnings(sequences.warnings)
+    print_warnings(warnings_of_reading(sequences, model))
     return sequences
+
+
+def warnings_of_reading(data: Sequences | Rows, model: Model) -> tuple[str, ...]:
+    """Return what may be wrong with how a table was read under a model; said once, before noise is calibrated."""
+    if isinstance(data, Rows):
+        return ()
+    if model.step is not None or data.usual_step is None:
+        return data.warnings
+    return (
+        *data.warnings,
+        f"The model does not say how long a step takes, so nobody checked that one step of it takes {data.usual_step}, "
+        "the usual time between the table's records. If it takes another time, more leaks than is promised. Fit the "
+        f"model with max_gap, which keeps its step, or give --step {data.usual_step} if that is right.",
+    )
 
 
 def _check_step(step: str | None, expected: str) -> None:

@@ -4,6 +4,8 @@ Files are scanned by polars, lazily. CSV columns are read as text whatever they 
 the first rows breaks when row 5,000 holds a word; text is given its meaning later, from all rows.
 """
 
+import csv
+import gzip
 import os
 import re
 from collections.abc import Callable, Collection, Generator, Sequence
@@ -27,6 +29,7 @@ __all__ = ["ROW", "Needed", "Source", "engine_errors", "is_path", "open_source"]
 
 ROW = "__pf_row"
 _CSV = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+_HEAD = 2**16  # bytes by which the kind of text is told
 _KINDS = ".csv, .csv.gz, .tsv, .tsv.gz or .parquet"
 
 Needed = Sequence[str] | Callable[[Sequence[str]], Sequence[str]]
@@ -49,6 +52,8 @@ class Source:
         Whether all columns are text because the file says nothing about types (CSV).
     zoned : frozenset of str
         Columns that had a time zone before the edge turned them into UTC.
+    path : Path, optional
+        The file, if it is one.
     """
 
     frame: nw.LazyFrame[Any]
@@ -56,6 +61,7 @@ class Source:
     ordered: bool
     untyped: bool = False
     zoned: frozenset[str] = frozenset()
+    path: Path | None = None
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -96,8 +102,8 @@ class Source:
 
 
 @contextmanager
-def engine_errors(name: str) -> Generator[None]:
-    """Turn whatever an engine raises into one line.
+def engine_errors(name: str, path: Path | None = None) -> Generator[None]:
+    """Turn whatever an engine raises into one line; the path of a CSV file helps to say which of its lines is wrong.
 
     Examples
     --------
@@ -115,8 +121,53 @@ def engine_errors(name: str) -> Generator[None]:
             raise
         line = " ".join(str(error).split()) or type(error).__name__
         if "truncate_ragged_lines" in line:  # the engine's advice is for its own users
-            line = "a line has more cells than the first line has columns; quote cells that hold commas"
+            number = None if path is None else _ragged_line(path)
+            which = "a line" if number is None else f"line {number:,}"
+            line = f"{which} has more cells than the first line has columns; quote cells that hold commas"
         raise DataError(f"{name} cannot be read: {line[:300]}") from error
+
+
+def _ragged_line(path: Path) -> int | None:
+    """Return the number of the first line of a CSV file with more cells than the first one; None if none is found."""
+    separator = _separator(path.name)
+    try:
+        with _opened(path) as file:
+            rows = csv.reader((line.decode("latin-1") for line in file), delimiter=separator or ",")
+            columns = len(next(rows))
+            before = rows.line_num
+            for row in rows:
+                if len(row) > columns:
+                    return before + 1
+                before = rows.line_num
+    except (OSError, EOFError, csv.Error, StopIteration, ValueError):
+        pass  # the error at hand says enough
+    return None
+
+
+def _refuse_text(path: Path) -> None:
+    """Refuse a CSV file whose text the engine would take for one long line of strange names.
+
+    Raises
+    ------
+    DataError
+        If it is UTF-16 or UTF-32, or its lines end in CR alone.
+    """
+    with _opened(path) as file:
+        head = file.read(_HEAD)
+    name = shown(path.name)
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head.partition(b"\n")[0]:
+        raise DataError(f"{name} is no UTF-8 text (it looks like UTF-16): save it as CSV in UTF-8")
+    if b"\r" in head and b"\n" not in head:
+        raise DataError(f"the lines of {name} end in CR alone, as on old Macs: save it with line ends LF or CRLF")
+
+
+def _opened(path: Path) -> Any:
+    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
+
+
+def _separator(name: str) -> str | None:
+    """Return what separates the cells of a CSV file; None for files of other kinds."""
+    return next((value for suffix, value in _CSV.items() if name.lower().endswith(suffix)), None)
 
 
 def is_path(source: Any) -> bool:
@@ -145,7 +196,7 @@ def open_source(source: Any, columns: Needed, public: Collection[str] = ()) -> S
     """
     if is_path(source):
         path = Path(os.fsdecode(source))
-        with engine_errors(shown(path.name)):
+        with engine_errors(shown(path.name), path):
             return _from_file(path, columns)
     with engine_errors(f"{type(source).__module__.partition('.')[0]} {type(source).__name__}"):
         return _from_table(source, columns, public)
@@ -160,9 +211,8 @@ def _from_file(path: Path, needed: Needed) -> Source:
         raise DataError(f"{shown(path)} is a device or a pipe, and only regular files are read")
     if not path.name.isprintable():  # it is written into releases and ledgers, as text
         raise DataError(f"the file name {path.name!r} has characters that do not print: rename the file")
-    name = path.name.lower()
-    separator = next((value for suffix, value in _CSV.items() if name.endswith(suffix)), None)
-    parquet = name.endswith((".parquet", ".pq"))
+    separator = _separator(path.name)
+    parquet = path.name.lower().endswith((".parquet", ".pq"))
     if separator is None and not parquet:
         raise DataError(f"{shown(path.name)} is not of a kind that can be read, expected {_KINDS}")
     if path.stat().st_size == 0:
@@ -170,6 +220,7 @@ def _from_file(path: Path, needed: Needed) -> Source:
     if parquet:
         scan = pl.scan_parquet(path, glob=False)
     else:
+        _refuse_text(path)
         scan = pl.scan_csv(path, separator=separator or ",", infer_schema=False, glob=False)
     schema = scan.collect_schema()
     columns = _require(needed, schema.names(), untyped=not parquet)
@@ -178,7 +229,7 @@ def _from_file(path: Path, needed: Needed) -> Source:
         if len(schema) > 1:  # a blank line
             frame = frame.filter(~pl.all_horizontal(pl.col(schema.names()).is_null()))
         frame = frame.with_columns(pl.when(pl.col(c) != "").then(pl.col(c)).alias(c) for c in columns)
-    return Source(nw.from_native(_polars(frame, columns)), path.name, ordered=True, untyped=not parquet)
+    return Source(nw.from_native(_polars(frame, columns)), path.name, ordered=True, untyped=not parquet, path=path)
 
 
 def _from_table(table: Any, needed: Needed, public: Collection[str]) -> Source:

@@ -113,7 +113,7 @@ def read_sequences(
         step=step,
     )
     table = open_source(source, options.columns, options.public)
-    with engine_errors(table.name):
+    with engine_errors(table.name, table.path):
         return _read(table, options)
 
 

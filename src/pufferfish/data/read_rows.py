@@ -92,7 +92,7 @@ def read_rows(
     """
     options = check_row_options(network, columns, subject, where, missing)
     table = open_source(source, options.needed, options.where.columns if options.where else ())
-    with engine_errors(table.name):
+    with engine_errors(table.name, table.path):
         return _read(table, options)
 
 

@@ -33,6 +33,12 @@ __all__ = ["GK16"]
 Covered = ChainClass | BinaryChainInterval | IntervalChain
 
 
+_LONGEST = 10**7
+"""Records of the longest chain whose influence matrix is made: some hundred megabytes."""
+
+_FIRST = 2**14
+"""Records by which most chains that are too strongly correlated are told, however long they are."""
+
 _UNBOUNDED = "influence has no bound where a state cannot follow another; use LeakagePropagation"
 
 
@@ -88,16 +94,22 @@ class GK16(InfluenceBound):
             raise ParameterError(f'ends is {ends!r}, expected "definition" or "paper", or None for the better of both')
         self._ends: Literal["definition", "paper"] | None = ends
         longest = max(chain.steps for chain in self.length)
+        if longest > _LONGEST:
+            raise NotApplicableError(
+                f"the longest chain has {longest:,} records, and the influence matrix is made for {_LONGEST:,} at most; "
+                "use LeakagePropagation",
+                self.title,
+            )
         self._readings: list[list[Influences]] = []
         for t, member in enumerate(_influences(self.theta)):
             both = {"definition": member, "paper": member.with_inner_ends()}
             readings = list(both.values()) if ends is None else [both[ends]]
-            self._readings.append([r for r in readings if r.matrix(longest).norm_is_below_one])
+            self._readings.append([r for r in readings if _norm_is_below_one(r, longest)])
             if not self._readings[-1]:
+                norms = [(r.matrix(longest) if longest <= _FIRST else r.leading(_FIRST)).norm for r in readings]
                 raise NotApplicableError(
-                    f"the influence matrix has spectral norm "
-                    f"{min(r.matrix(longest).norm for r in readings):.6g}{_under(self.theta, t)}, and the bound "
-                    "needs less than 1; use LeakagePropagation",
+                    f"the influence matrix has spectral norm {'' if longest <= _FIRST else 'at least '}"
+                    f"{min(norms):.6g}{_under(self.theta, t)}, and the bound needs less than 1; use LeakagePropagation",
                     self.title,
                 )
 
@@ -190,6 +202,16 @@ class _RowSums(Proportional):
         if key not in self._sums:
             self._sums[key] = _least(r.matrix(steps).largest_sum_of(records) for r in self._readings[t])
         return self._sums[key]
+
+
+def _norm_is_below_one(influences: Influences, steps: int) -> bool:
+    """Whether the spectral norm is proven to be below 1, which it is not where it is not for the first records.
+
+    What is found is the same as for the whole matrix: a pivot of the first records is no smaller than in the whole.
+    """
+    if steps > _FIRST and not influences.leading(_FIRST).norm_is_below_one:
+        return False
+    return influences.matrix(steps).norm_is_below_one
 
 
 def _least(found: Iterable[tuple[float, int] | None]) -> tuple[float, int] | None:

@@ -340,3 +340,35 @@ def test_a_step_that_cannot_be_known():
     message = refused(frame, "x", time="t", max_gap=1)[1]
     assert message.startswith("no two records are within max_gap (1) of each other")
     assert read_sequences(frame, "x", time="t", max_gap=1, step=1).spans == (21,)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
+def test_text_that_is_not_utf_8_or_has_lines_of_old_macs(tmp_path, ending):
+    text = "subject,activity\n" + "a,rest\nb,walk\n" * 20
+    path = tmp_path / f"day{ending}"
+
+    def write(content):
+        path.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
+
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
+        write(text.encode(encoding))
+        message = refused(path, "activity", subject="subject")[1]
+        assert message == f"{path.name} is no UTF-8 text (it looks like UTF-16): save it as CSV in UTF-8"
+    write(text.replace("\n", "\r").encode())
+    message = refused(path, "activity", subject="subject")[1]
+    assert message == (f"the lines of {path.name} end in CR alone, as on old Macs: save it with line ends LF or CRLF")
+    for fine in (text.encode("utf-8-sig"), text.replace("\n", "\r\n").encode(), text.encode()):
+        write(fine)
+        assert read_sequences(path, "activity", subject="subject").records == 40
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv"])
+def test_a_line_with_too_many_cells_is_named(tmp_path, ending):
+    mark = "\t" if "tsv" in ending else ","
+    rows = ["subject,activity", *["a,rest", "b,walk"] * 20]
+    rows[7] = 'a,"re\nst"'  # one record, two lines
+    rows[30] += ",and"
+    content = "\n".join(rows).replace(",", mark).encode()
+    path = tmp_path / f"day{ending}"
+    path.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
+    assert "line 32 has more cells than the first line has columns" in refused(path, "activity", subject="subject")[1]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
+from pufferfish.core.gk16.influence_matrix import Influences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms import bound_of
 
@@ -173,3 +174,39 @@ def test_a_ledger_of_gk16_adds_losses() -> None:
     for spent in (1.0, 2.0):
         ledger.spend(calibration)
         assert ledger.spent == pytest.approx(spent, rel=1e-9)
+
+
+def test_a_long_chain_that_is_too_strongly_correlated_is_refused_by_its_first_records(monkeypatch) -> None:
+    """The whole matrix of 10^8 records, of gigabytes, is never made."""
+    made: list[int] = []
+    whole = Influences.matrix
+    monkeypatch.setattr(Influences, "matrix", lambda self, steps: made.append(steps) or whole(self, steps))
+    with pytest.raises(NotApplicableError, match=r"spectral norm at least 1\.8"):
+        pf.GK16(pf.MarkovChain([[0.77, 0.23], [0.23, 0.77]]), 10**8)
+    assert not made
+
+
+def test_the_matrix_of_alphabets_that_take_turns() -> None:
+    """Entries by the alphabet of the record before, written out record by record."""
+    rng = np.random.default_rng(5)
+    for n in range(1, 5):
+        for cycle in range(n):
+            left, right, last = rng.random((3, n))
+            several = rng.random(n) < 0.5
+            influences = Influences(0.7, 0.1, left, right, last, several, cycle)
+            for steps in (1, 2, 3, 9, 10):
+                of = list(range(n))
+                while len(of) < steps:
+                    of.append(of[-(n - cycle)])
+                matrix, part = influences.matrix(steps), influences.leading(steps)
+                inner = [left[of[i - 1]] for i in range(1, steps)]
+                assert part.left.tolist() == [0, *inner]
+                assert matrix.left.tolist() == [0, *inner[:-1], *([last[of[steps - 2]]] if steps > 1 else [])]
+                after = [0.7, *(right[of[i - 1]] for i in range(1, steps))]
+                assert matrix.right.tolist() == part.right.tolist() == [*after[: steps - 1], 0]
+                assert matrix.secret.tolist() == [several[i] for i in of[:steps]]
+
+
+def test_a_chain_too_long_for_its_influence_matrix_is_refused_at_once() -> None:
+    with pytest.raises(NotApplicableError, match="the longest chain has 10,000,000,000 records"):
+        pf.GK16(pf.MarkovChain([[0.5, 0.5], [0.45, 0.55]]), length=10**10)

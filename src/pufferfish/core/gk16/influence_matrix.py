@@ -24,7 +24,7 @@ some record on they take turns.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,15 +102,29 @@ class Influences:
 
     def matrix(self, steps: int) -> InfluenceMatrix:
         """Return Γ for a chain of so many records."""
-        n, t = self.several.size, np.arange(steps)
-        of = np.where(t < n, t, self.cycle + (t - self.cycle) % (n - self.cycle))
-        before = of[np.maximum(t - 1, 0)]
-        left, right = self.left[before], self.right[before]
-        left[0] = right[-1] = 0.0
+        left, right = self._of_records(steps)
         if steps > 1:
-            left[-1] = self.last[before[-1]]
-            right[0] = self.first
-        return InfluenceMatrix(left, right, self.several[of])
+            n, t = self.last.size, steps - 2
+            left[-1] = self.last[t if t < n else self.cycle + (t - self.cycle) % (n - self.cycle)]
+        right[-1] = 0.0
+        return InfluenceMatrix(left, right, self._along(self.several, steps))
+
+    def leading(self, steps: int) -> InfluenceMatrix:
+        """Return the first so many rows and columns of Γ for longer chains: its norm is at most that of Γ."""
+        left, right = self._of_records(steps)
+        right[-1] = 0.0
+        return InfluenceMatrix(left, right, self._along(self.several, steps))
+
+    def _of_records(self, steps: int) -> tuple[Vector, Vector]:
+        """Return the influences on the first so many records of a chain that goes on."""
+        left, right = (np.concatenate([[0.0], self._along(part, steps - 1)]) for part in (self.left, self.right))
+        right[0] = self.first
+        return left, right
+
+    def _along(self, values: NDArray[Any], records: int) -> NDArray[Any]:
+        """Return what is known by alphabet for so many records in turn."""
+        head = values[:records]
+        return np.concatenate([head, np.resize(values[self.cycle :], records - head.size)])
 
 
 def spread(logs: Matrix) -> Matrix:
