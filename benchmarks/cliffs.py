@@ -176,8 +176,7 @@ def lines(seed: int, only: list[str]) -> Iterator[list[Case]]:
     rng = np.random.default_rng(seed)
     while True:
         mechanism = str(rng.choice(MECHANISMS, p=[0.4, 0.2, 0.1, 0.1, 0.2]))
-        classes = CLASSES if mechanism != "ExactLaplace" else CLASSES[:1]  # it refuses chains between bounds
-        shape = str(rng.choice([*SHAPES, *classes]))
+        shape = str(rng.choice([*SHAPES, *CLASSES]))
         k = 2 if mechanism == "ExactLaplace" or shape == "BinaryChainInterval" else int(rng.integers(2, 7))
         query = str(rng.choice(QUERIES if mechanism != "ExactLaplace" else ("Count", "Frequency", "Sum")))
         start, chosen = str(rng.choice(STARTS)), int(rng.integers(1000))

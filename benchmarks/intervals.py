@@ -20,7 +20,7 @@ from pufferfish.errors import NotApplicableError
 
 LENGTH = 100
 LAWS = (0.5, 0.25, 0.84375, 0.03125, 1e-9, 1 - 1e-9)
-MECHANISMS = (pf.GroupDP, pf.GK16, pf.MQMApprox, pf.MQMExact, pf.LeakagePropagation)
+MECHANISMS = (pf.GroupDP, pf.GK16, pf.MQMApprox, pf.MQMExact, pf.LeakagePropagation, pf.Wasserstein, pf.ExactLaplace)
 
 
 def row(theta: pf.BinaryChainInterval, epsilon: float) -> list[str]:

@@ -52,15 +52,8 @@ def test_synthetic_chains_at_epsilon_1() -> None:
     assert number(found["gk16"], "scale") == pytest.approx(7.4763 / 100, abs=1e-6)
     rising = ["propagation", "mqm-exact", "mqm-approx", "group-dp"]
     assert sorted(rising, key=error.__getitem__) == rising
-    # for one query only two chains of the class are covered: a lower bound on what all of them would need
-    assert "wasserstein" not in found
-    assert "exact-laplace" not in found
-    assert error["exact-laplace-corners"] <= error["propagation"] <= 1.002 * error["exact-laplace-corners"]
-    assert error["exact-laplace-corners"] <= error["wasserstein-corners"]
-    corners = [pf.MarkovChain([[p, 1 - p], [1 - p, p]], "any") for p in (0.36, 0.64)]
-    for name, mechanism in (("exact-laplace", pf.ExactLaplace), ("wasserstein", pf.Wasserstein)):
-        scale = mechanism(corners, 100).calibrate(pf.Mean([0, 1]), 1.0).scale
-        assert number(found[f"{name}-corners"], "scale") == pytest.approx(scale, rel=1e-9)
+    assert error["exact-laplace"] <= 1.001 * error["propagation"]
+    assert error["exact-laplace"] <= 1.001 * error["wasserstein"]
 
 
 def test_means_of_the_trials_are_near_what_is_expected() -> None:

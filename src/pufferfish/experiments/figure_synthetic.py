@@ -2,9 +2,6 @@
 
 Θ = [α, 1 − α]: both probabilities of staying are in it, with every initial law. T = 100, F(X) = mean of X. Each trial
 draws a chain of the class uniformly, an initial law uniformly, and a sequence from them.
-
-Mechanisms for one query need a finite class. They are shown for two of its chains, p0 = p1 = α and p0 = p1 = 1 − α:
-their noise is a lower bound on what they would need for all of Θ, and protects these two only.
 """
 
 from collections.abc import Sequence
@@ -15,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.errors import NotApplicableError
-from pufferfish.experiments.contenders import CHAIN_BOUNDS, FOR_ONE_QUERY, Contender
+from pufferfish.experiments.contenders import CHAIN_BOUNDS, FOR_ONE_QUERY
 from pufferfish.experiments.drawing import clean, legend, logarithmic, new_figure, series
 from pufferfish.experiments.experiment import Experiment, Part, Row, Settings
 from pufferfish.experiments.sampling import l1_variance, summary, trial_errors
 from pufferfish.experiments.table import Table, number
-from pufferfish.mechanisms import GK16, Mechanism
+from pufferfish.mechanisms import GK16
 from pufferfish.models import BinaryChainInterval
 from pufferfish.queries import Mean
 from pufferfish.release.values import Database
@@ -34,22 +31,7 @@ _LENGTH = 100
 _EPSILONS = (0.2, 1.0, 5.0)
 _ALPHAS = tuple(round(0.1 + 0.02 * i, 2) for i in range(16))
 _QUERY = Mean([0, 1])
-
-
-def _of_corners(contender: Contender) -> Contender:
-    """Return a mechanism for the two chains that stand for the class, under a name that says so."""
-
-    def make(theta: BinaryChainInterval, length: int) -> Mechanism:
-        return contender.make(theta.some_members, length)
-
-    return Contender(f"{contender.name}-corners", f"{contender.title}, two corners (lower bound)", make)
-
-
-_CORNERS = tuple(_of_corners(contender) for contender in FOR_ONE_QUERY)
-_CONTENDERS = (*CHAIN_BOUNDS, *_CORNERS)
-_MARKS = {c.name: c.name for c in CHAIN_BOUNDS} | {
-    corners.name: c.name for corners, c in zip(_CORNERS, FOR_ONE_QUERY, strict=True)
-}
+_CONTENDERS = (*CHAIN_BOUNDS, *FOR_ONE_QUERY)
 
 
 def binary_sequences(rng: np.random.Generator, alpha: float, length: int, trials: int) -> NDArray[np.int64]:
@@ -114,9 +96,6 @@ def _about(rows: Sequence[Row], settings: Settings) -> list[str]:
         f"{settings.seed}.",
         "MQMApprox is Algorithm 4 as printed, with the least π_min and the least eigengap of the class.",
         f"GK16 applies from α = {gk16_starts():.4f} on, for every ε: the dashed line.",
-        "Wasserstein and ExactLaplace need a finite class. They are shown for its two corners, the chains with "
-        "p0 = p1 = α and p0 = p1 = 1 − α under every initial law. What they need there is a lower bound on what they "
-        "would need for all of Θ.",
     ]
 
 
@@ -148,7 +127,7 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
             ]
             series(
                 axes,
-                _MARKS[contender.name],
+                contender.name,
                 [row["alpha"] for row in cells],
                 [row["expected_l1_error"] for row in cells],
                 marks=[row["mean_l1_error"] for row in cells],
@@ -174,9 +153,7 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
     legend(
         figure,
         panels,
-        f"lines: expected; marks: mean of {settings.trials} trials. ExactLaplace, for the two corners only, lies on "
-        "LeakagePropagation.",
-        columns=4,
+        f"lines: expected; marks: mean of {settings.trials} trials. ExactLaplace lies on LeakagePropagation.",
     )
     return figure
 

@@ -7,14 +7,15 @@ their ε never adds, and a ledger refuses them.
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from pufferfish.calibration import Calibration, Witness
 from pufferfish.calls import called_as
-from pufferfish.errors import ModelError, NotApplicableError
+from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.laws import About, LawPair, pairs_of_laws
+from pufferfish.laws.interval import IntervalLaws
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
@@ -24,6 +25,8 @@ from pufferfish.models.secrets import CountIs, SecretPair, as_secret_pairs
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 
 __all__ = ["Decisive", "LawMechanism"]
+
+_Number = TypeVar("_Number", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,18 @@ class LawMechanism(Mechanism):
                 "table, and noise is calibrated to the law of one row; secrets by RecordIs are about one row",
                 self.title,
             )
+        self._interval: IntervalLaws | None = None
+        self._listed: Theta = self.theta
+        if isinstance(self.theta, BinaryChainInterval) and self.theta.low == self.theta.high:
+            self._listed = ChainClass(self.theta.some_members[:1], self.theta.origin)
+        elif isinstance(self.theta, BinaryChainInterval):
+            if self._secrets is not None:
+                raise NotApplicableError(
+                    "secrets of your own are covered under the θ of a finite class, and "
+                    "this one is a continuum; leave secrets out for any two values of any record",
+                    self.title,
+                )
+            self._interval = IntervalLaws(self.theta, self.length)
 
     @property
     def secrets(self) -> tuple[SecretPair, ...] | None:
@@ -85,11 +100,11 @@ class LawMechanism(Mechanism):
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
-        """Every Θ whose states are known is covered, but for chains between bounds."""
-        if isinstance(theta, BinaryChainInterval | IntervalChain):
+        """Every Θ whose states are known is covered, but for chains that change on their way."""
+        if isinstance(theta, IntervalChain):
             return (
-                "a law needs one transition matrix, and this class has every matrix between two bounds; "
-                "LeakagePropagation covers them all"
+                "a law needs one transition matrix, and here it may be another at every step; LeakagePropagation "
+                "covers that"
             )
         return "its states are not known" if theta.stands_for_more else None
 
@@ -107,9 +122,21 @@ class LawMechanism(Mechanism):
         given = any(isinstance(member, GivenLaws) for member in self.theta.members)
         return bound.key if isinstance(bound, LinearQuery) and not given else None
 
+    def _of_interval(self, of: Callable[[LinearQuery], tuple[_Number, About]], query: Query) -> tuple[_Number, About]:
+        """Ask for a number that holds for every member of a continuum."""
+        bound = self.bind(query)
+        if not isinstance(bound, LinearQuery):
+            raise QueryError(
+                f"a function of the database needs a JointDistribution, and Θ is a class of {self.theta.kind}"
+            )
+        try:
+            return of(bound)
+        except NotApplicableError as error:
+            raise NotApplicableError(error.reason, self.title) from error
+
     def _pairs(self, query: Query) -> Iterator[LawPair]:
         try:
-            yield from pairs_of_laws(self.theta, self.length, query, self.bind(query), self.secrets)
+            yield from pairs_of_laws(self._listed, self.length, query, self.bind(query), self.secrets)
         except NotApplicableError as error:
             raise NotApplicableError(error.reason, self.title) from error
 
@@ -188,4 +215,5 @@ def _witness(worst: Decisive, about: About, bound: BoundQuery) -> Witness:
         node=about.node,
         secret_pair=about.secrets,
         distance=None if worst.distance is None else float(worst.distance * bound.unit),
+        gap=about.gap,
     )

@@ -22,6 +22,8 @@ from pufferfish.core.numbers.rounding import UNIT, or_infinite, up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.laws import About, LawPair
 from pufferfish.mechanisms.of_laws import Decisive, LawMechanism
+from pufferfish.models.chain_intervals import BinaryChainInterval
+from pufferfish.models.model_class import Theta
 from pufferfish.queries import Query
 
 __all__ = ["ApproximateWasserstein", "Wasserstein"]
@@ -90,6 +92,9 @@ class Wasserstein(LawMechanism):
         for asked, shifts in self._known:
             if asked == key and key is not None:
                 return shifts
+        if self._interval is not None:
+            reach, about = self._of_interval(self._interval.reach, query)
+            return [(about, Shift(reach, reach, 0.0))]
         found: dict[tuple[int, int], tuple[About, Shift]] = {}
         for pair in self._pairs(query):
             about, moved = pair.about, self._shift(pair)
@@ -172,6 +177,13 @@ class ApproximateWasserstein(Wasserstein):
     def delta(self) -> float:
         """Probability with which the promise may fail."""
         return self._delta
+
+    @classmethod
+    def supports(cls, theta: Theta) -> str | None:
+        """Every Θ but those that are a continuum is covered."""
+        if isinstance(theta, BinaryChainInterval):
+            return "the mass beyond a distance is not bounded under every θ of a continuum; Wasserstein covers it"
+        return super().supports(theta)
 
     def _shift(self, pair: LawPair) -> Shift:
         strict = shift_of(pair)

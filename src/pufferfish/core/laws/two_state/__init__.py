@@ -1,0 +1,1 @@
+"""Laws of counts over every two-state chain between bounds."""
