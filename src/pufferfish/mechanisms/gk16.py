@@ -96,7 +96,7 @@ class GK16(InfluenceBound):
         longest = max(chain.steps for chain in self.length)
         if longest > _LONGEST:
             raise NotApplicableError(
-                f"the longest chain has {longest:,} records, and the influence matrix is made for {_LONGEST:,} at most; "
+                f"the longest chain has {longest:,} records, and its influence matrix is made up to {_LONGEST:,}; "
                 "use LeakagePropagation",
                 self.title,
             )
