@@ -98,7 +98,8 @@ class NetworkLeakage:
                 return least(self._quilts.trivial_of(theta, losses, score), (divisor, witness))
             if self._quilts_prove_no_less(theta, attained, losses, score, divisor):
                 return divisor, witness
-        by_quilts = self._quilts.worst_of(theta, losses, score)
+        value, found = self._quilts.worst_of(theta, losses, score)
+        by_quilts = (value, None) if found is None else (max(value, no_noise(losses)), found)  # 0: none is needed
         if by_quilts[0] >= divisor or by_quilts[1] is None:
             return (divisor, witness) if clusters.affordable else by_quilts
 

@@ -183,7 +183,7 @@ class NetworkQuilts:
         decides = 0
         for theta in range(len(self._networks)):
             found = self._worst_node(theta, losses, objective, worst)
-            if found is not None and (worst is None or found.value > worst.value):
+            if found is not None and (worst is None or not found.value <= worst.value):
                 worst, decides = found, theta
         return (0.0, None) if worst is None else (worst.value, self._witness(worst, decides))
 
@@ -208,7 +208,7 @@ class NetworkQuilts:
                 break
             found = self._best(search, node, secret[node], enough=enough, first=first[node], hints=tuple(hints))
             hints = [found.quilt, *(cut for cut in hints if cut != found.quilt)][:_HINTS]
-            if floor is None or found.value > floor.value:
+            if floor is None or not found.value <= floor.value:
                 floor = found
         return floor
 

@@ -12,6 +12,7 @@ import pytest
 import pufferfish as pf
 from network_oracle import SHAPED, Network, random_network
 from networks import has_secrets, model_of
+from pufferfish.core.quilts.network_search import NodeWeights
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, QueryError
 from pufferfish.mechanisms import InfluenceBound, bound_of
 from pufferfish.models import as_theta
@@ -40,6 +41,27 @@ def family(first: float = 0.5) -> pf.BayesianNetwork:
 NETWORK = family()
 COUNT = pf.Count("yes")
 Quilt = pf.Quilt
+
+
+def test_a_network_too_large_for_its_clusters_is_left_to_quilts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where one member needs no noise by quilts: the others decide."""
+    first = pf.CPT(["n", "y"], [0.5, 0.5])
+    weak, strong = (
+        pf.BayesianNetwork({"A": first, "B": pf.CPT(["n", "y"], table, parents=["A"])})
+        for table in ([[0.6, 0.4], [0.5, 0.5]], [[0.9, 0.1], [0.1, 0.9]])
+    )
+    query = pf.Subset(pf.Count("y"), ["B"])
+    expected = pf.MarkovQuilt([weak, strong], secrets=["A"]).calibrate(query, 1.0).scale
+    monkeypatch.setattr("pufferfish.core.propagation.clusters.MOST_ENTRIES", 2)
+    for theta in ([weak, strong], [strong, weak]):
+        found = pf.LeakagePropagation(theta, secrets=["A"]).calibrate(query, 1.0)
+        assert found.scale == pytest.approx(expected, rel=1e-6)
+    with pytest.raises(NotApplicableError, match="no noise is needed"):
+        pf.LeakagePropagation(weak, secrets=["A"]).calibrate(query, 1.0)
+
+
+def test_none_of_an_infinite_loss_is_nothing() -> None:
+    assert NodeWeights(np.array([np.inf, 1.0]))(0b10) == 1.0
 
 
 class TestRefusals:

@@ -80,8 +80,9 @@ class NodeWeights:
         total, terms = 0.0, 0
         for loss, those in self._alike:
             times = (nodes & those).bit_count()
-            total += up(loss * times) if times > 1 else loss * times
-            terms += times > 0
+            if times:  # none of an infinite loss is nothing
+                total += up(loss * times) if times > 1 else loss
+                terms += 1
         return up(total, terms) if terms > 1 else total
 
 
