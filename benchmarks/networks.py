@@ -34,11 +34,11 @@ def main() -> None:
                 found = make(pf.BayesianNetwork(network.cpts)).calibrate(query, epsilon)
                 seconds.append(time.perf_counter() - start)
                 scales.append(found.noise_multiplier or 0.0)
-            least = found.lower_bound / found.scale * scales[-1]
+            least = f"{found.lower_bound / found.scale * scales[-1]:.4g}" if found.lower_bound else "–"
             print(
                 f"| {path.name.split('.')[0]} | {len(network.nodes)} | {max(network.sizes)} | {zeros} | {epsilon:g} "
                 f"| {group:.4g} | {scales[0]:.4g} | {seconds[0]:.1f} | {scales[1]:.4g} | {seconds[1]:.1f} "
-                f"| {least:.4g} | {found.witness.node} |",
+                f"| {least} | {found.witness.node} |",
                 flush=True,
             )
 

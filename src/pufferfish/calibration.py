@@ -235,7 +235,7 @@ class Calibration(ReadOnly):
         secrets are given: it is for any two values of any record; and for
         histograms of more than 200 states. With unobserved records it holds for a chain whose observed records follow
         each other, and for a row all of whose cells are observed. For networks signs are sought for the pair of states
-        that decides (the witness).
+        that decides (the witness), and not where clusters have more than a million states.
         """
         linear = self.linear
         theta = self.theta
@@ -273,6 +273,8 @@ class Calibration(ReadOnly):
         x, x_ = (states.index(state) for state in seen.secret_pair or ())
         contributions = [linear.contributions_of(place) for place in range(len(names))]
         tilted = TiltedNetwork(network.tables, network.sizes, contributions, node, (x, x_))
+        if not tilted.affordable:
+            return 0.0
         return scale_too_small([tilted], self.epsilon, self.unit_scale) * float(linear.unit)
 
     @property

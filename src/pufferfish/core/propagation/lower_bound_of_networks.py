@@ -30,7 +30,7 @@ _STEEPEST = 300.0
 _TURNS = 20
 
 _MANY = 1 << 20
-"""Entries of all clusters from which on a pass takes long, and the bound is sought less exactly."""
+"""Entries of all clusters up to which a bound is sought: each of some fifty passes goes over all of them."""
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -52,6 +52,7 @@ class TiltedNetwork:
     """
 
     all_signs = False
+    tolerance = 1e-6
 
     def __init__(
         self,
@@ -69,8 +70,8 @@ class TiltedNetwork:
         # every node is looked up in a smallest bucket that holds it
         largest_first = sorted(range(len(entries)), key=lambda b: -entries[b])
         self._holds = {v: (b, at) for b in largest_first for at, v in enumerate(self._buckets[b].scope)}
-        self.tolerance = 1e-6 if sum(entries) <= _MANY else 1e-3
-        self._plain = self._marginals([])
+        self.affordable = sum(entries) <= _MANY
+        self._plain = self._marginals([]) if self.affordable else []
 
     def candidates(self) -> Matrix:
         """Return the signs that are best where noise is large; shape (1, m)."""
