@@ -75,7 +75,7 @@ def test_too_much_is_refused_and_nothing_is_spent(folder: Path) -> None:
         (["--epsilon", 0.1, "--missing", "unobserved"], ["its missing is 'refuse'"]),
         (["--epsilon", 0.1, "--where", "a == 'yes'"], ["node column 'a'"]),
         (["--epsilon", 0.1, "--state", "a"], ["--state is for Markov chains"]),
-        (["--up-to", 0.5, "--secrets", "a"], ["leave out --mechanism and --secrets"]),
+        (["--up-to", 0.5, "--secrets", "a"], ["leave out --secrets, or give --epsilon"]),
         (["--epsilon", 0.1, "--mechanism", "exact-laplace"], ["ExactLaplace"]),
     ],
     ids=lambda v: str(v)[:40],

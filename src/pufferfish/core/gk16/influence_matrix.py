@@ -123,8 +123,9 @@ class Influences:
 
     def _along(self, values: NDArray[Any], records: int) -> NDArray[Any]:
         """Return what is known by alphabet for so many records in turn."""
-        head = values[:records]
-        return np.concatenate([head, np.resize(values[self.cycle :], records - head.size)])
+        head, again = values[:records], values[self.cycle :]
+        left = records - head.size
+        return np.concatenate([head, np.tile(again, -(-left // again.size))[:left]])
 
 
 def spread(logs: Matrix) -> Matrix:
