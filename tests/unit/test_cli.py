@@ -569,3 +569,51 @@ def test_a_message_that_quotes_a_huge_cell_is_cut(tmp_path: Path, model: Path) -
     assert result.exit_code == 2
     assert len(result.output) < 2_100
     assert result.output.startswith("error: ")
+
+
+@pytest.mark.parametrize("number", ["1_0", "１", "0x1", "1e", "", "1,5", "1__0", "infinity"])
+def test_numbers_of_the_command_line_are_plain_decimals(
+    tmp_path: Path, private: Path, model: Path, number: str
+) -> None:
+    output = tmp_path / "release.json"
+    for name in ("--epsilon", "--up-to"):
+        refused(
+            "release",
+            private,
+            *READING,
+            "--model",
+            model,
+            name,
+            number,
+            "--output",
+            output,
+            says=[name, "plain number"],
+        )
+    refused("compare", model, "--length", 5, "--epsilon", number, says=["--epsilon", "plain number"])
+    refused("robustness", model, model, "--length", 5, "--epsilon", number, says=["--epsilon", "plain number"])
+    refused("fit", private, *READING, "--smoothing", number, "--output", output, says=["--smoothing", "plain number"])
+    refused("fit", private, *READING, "--confidence", number, "--output", output, says=["--confidence"])
+    budget = ["ledger", "create", output, "--model", model, "--table", private, *READING, "--budget", number]
+    refused(*budget, says=["--budget", "plain number"])
+    if number != "1,5":
+        refused("compare", model, "--length", number, "--epsilon", 1, says=["--length", "whole number"])
+        refused("compare", model, "--length", 5, "--epsilon", 1, "--query", f"sum:{number}1_0,1", says=["sum:"])
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("number", ["1e-1", ".5", "1.", " 1 ", "+1"])
+def test_numbers_in_other_plain_forms_are_taken(model: Path, number: str) -> None:
+    assert run("compare", model, "--length", 5, "--epsilon", number).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("", "--query is empty"), (" ", "--query is empty"), ("histogram:", "takes nothing"), ("count:rest,", "empty part"),
+        ("count:,rest", "empty part"), ("frequency:rest,,active", "empty part"), ("count:rest,rest", "'rest' twice"),
+        ("frequency:rest,rest", "'rest' twice"), ("sum:1,0,", "empty part"), ("histogram-counts:", "takes nothing"),
+        ("count:", "names no state"), ("count: ", "names no state"),
+    ],
+)  # fmt: skip
+def test_odd_parts_of_a_query_are_refused(model: Path, query: str, says: str) -> None:
+    refused("compare", model, "--length", 5, "--epsilon", 1, "--query", query, says=[says])
