@@ -609,11 +609,32 @@ def test_numbers_in_other_plain_forms_are_taken(model: Path, number: str) -> Non
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        ("", "--query is empty"), (" ", "--query is empty"), ("histogram:", "takes nothing"), ("count:rest,", "empty part"),
-        ("count:,rest", "empty part"), ("frequency:rest,,active", "empty part"), ("count:rest,rest", "'rest' twice"),
-        ("frequency:rest,rest", "'rest' twice"), ("sum:1,0,", "empty part"), ("histogram-counts:", "takes nothing"),
-        ("count:", "names no state"), ("count: ", "names no state"),
+        ("", "--query is empty"),
+        (" ", "--query is empty"),
+        ("histogram:", "takes nothing"),
+        ("count:rest,", "empty part"),
+        ("count:,rest", "empty part"),
+        ("frequency:rest,,active", "empty part"),
+        ("count:rest,rest", "'rest' twice"),
+        ("frequency:rest,rest", "'rest' twice"),
+        ("sum:1,0,", "empty part"),
+        ("histogram-counts:", "takes nothing"),
+        ("count:", "names no state"),
+        ("count: ", "names no state"),
     ],
-)  # fmt: skip
+)
 def test_odd_parts_of_a_query_are_refused(model: Path, query: str, says: str) -> None:
     refused("compare", model, "--length", 5, "--epsilon", 1, "--query", query, says=[says])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="streams closed by a shell of Unix")
+def test_a_closed_standard_output_is_no_traceback(tmp_path: Path, private: Path, model: Path) -> None:
+    """As a closed pipe: what was made is written, and exit code 1 says that nobody could read what was printed."""
+    output = tmp_path / "release.json"
+    command = [sys.executable, "-m", "pufferfish", "release", str(private), *READING, "--model", str(model)]
+    command += ["--epsilon", "1", "--output", str(output)]
+    closed = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *command], capture_output=True, text=True)
+    assert (closed.returncode, closed.stderr) == (1, "")
+    assert pf.Release.from_json(output).epsilon == 1
+    both = ["sh", "-c", '"$@" --overwrite >&- 2>&-', "sh", *command]
+    assert subprocess.run(both, capture_output=True).returncode == 1

@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from pufferfish.cli.options import QUERY_HELP, node_names, parse_lengths, parse_query, table_options
 from pufferfish.cli.numbers import NUMBER
+from pufferfish.cli.options import QUERY_HELP, node_names, parse_lengths, parse_query, table_options
 from pufferfish.cli.printing import progress
 from pufferfish.cli.tables import read_under
 from pufferfish.cli.targets import check_targets

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import click
 from click.core import ParameterSource
 
-from pufferfish.cli.options import split_list, table_options
 from pufferfish.cli.numbers import NUMBER
+from pufferfish.cli.options import split_list, table_options
 from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.cli.tables import fingerprint
 from pufferfish.cli.targets import check_targets

@@ -7,8 +7,8 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from pufferfish.cli.options import DEFAULT_MECHANISM, bound_named, secret_settings, table_options
 from pufferfish.cli.numbers import NUMBER
+from pufferfish.cli.options import DEFAULT_MECHANISM, bound_named, secret_settings, table_options
 from pufferfish.cli.printing import number, print_table
 from pufferfish.cli.tables import read_under
 from pufferfish.cli.targets import check_targets

@@ -7,6 +7,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import (
     DEFAULT_MECHANISM,
     QUERY_HELP,
@@ -16,7 +17,6 @@ from pufferfish.cli.options import (
     secret_settings,
     table_options,
 )
-from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.printing import number, print_table, print_warnings, progress, rounded
 from pufferfish.cli.tables import fingerprint, read_under
 from pufferfish.cli.targets import check_targets, release_files

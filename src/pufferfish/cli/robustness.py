@@ -2,8 +2,8 @@
 
 import click
 
-from pufferfish.cli.options import parse_lengths
 from pufferfish.cli.numbers import NUMBER
+from pufferfish.cli.options import parse_lengths
 from pufferfish.cli.printing import number, progress
 from pufferfish.cli.tables import step_length
 from pufferfish.errors import ParameterError, printable

@@ -4,6 +4,7 @@ A device may never end and a pipe may never begin, so only regular files are ope
 this package would write for it: a misspelt or missing key, which a decoder would take for its default, is refused.
 """
 
+import json
 import os
 import stat
 from collections.abc import Callable, Generator
@@ -145,12 +146,27 @@ def decode_record(
     try:
         if check is not None:
             check(content)
+        else:
+            _check_each_key_once(content)
         record = msgspec.convert(head, kind)
         if complete:
             _same(head, msgspec.json.decode(msgspec.json.encode(record)), "$")
     except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:
         raise RecordError(f"{source} is not a valid {format_} file: {error}") from error
     return record
+
+
+def _check_each_key_once(content: bytes) -> None:
+    """Refuse a key that an object gives twice: decoders take the last one in silence, readers see the first."""
+
+    def check(pairs: list[tuple[str, Any]]) -> None:
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"key {shown(key)!r} is given twice")
+            seen.add(key)
+
+    json.loads(content.removeprefix(_BYTE_ORDER_MARK).decode(), object_pairs_hook=check, parse_int=str)
 
 
 def _same(given: Any, again: Any, where: str) -> None:
