@@ -15,7 +15,7 @@ import msgspec
 
 from pufferfish.errors import PufferfishError, RecordError
 
-__all__ = ["LARGEST", "decode_record", "failing", "read_file", "read_record", "shown"]
+__all__ = ["LARGEST", "check_path", "decode_record", "failing", "read_file", "read_record", "shown"]
 
 T = TypeVar("T")
 
@@ -50,6 +50,19 @@ def failing(what: str, path: Any) -> Generator[None]:
         raise RecordError(f"{what} {shown(path)}: {getattr(error, 'strerror', None) or error}") from error
 
 
+def check_path(path: Any) -> None:
+    """Refuse what is no path: a number would be taken for an open file.
+
+    Raises
+    ------
+    RecordError
+        If it is neither text nor a path.
+    """
+    if not isinstance(path, str | os.PathLike):
+        given = path.__name__ if isinstance(path, type) else type(path).__name__
+        raise RecordError(f"the path of a file is {given}, expected its name as text, or a pathlib.Path")
+
+
 def read_file(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a regular file.
 
@@ -58,6 +71,7 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
     RecordError
         If it cannot be read, is no regular file, or is larger than :data:`LARGEST`.
     """
+    check_path(path)
     with failing("cannot read", path):
         _check_regular(os.stat(path))
         # NONBLOCK: what became a pipe since would wait for its other end
