@@ -638,3 +638,18 @@ def test_a_closed_standard_output_is_no_traceback(tmp_path: Path, private: Path,
     assert pf.Release.from_json(output).epsilon == 1
     both = ["sh", "-c", '"$@" --overwrite >&- 2>&-', "sh", *command]
     assert subprocess.run(both, capture_output=True).returncode == 1
+
+
+def test_a_smoothing_that_drowns_the_counts_is_refused(tmp_path: Path, public: Path) -> None:
+    for smoothing in ("1e308", "1.1e15", "inf", "-1"):
+        refused(
+            "fit",
+            public,
+            *READING,
+            "--smoothing",
+            smoothing,
+            "--output",
+            tmp_path / "new.json",
+            says=["smoothing is", "0 to 1e+15"],
+        )
+    assert run("fit", public, *READING, "--smoothing", "1e15", "--output", tmp_path / "new.json").exit_code == 0
