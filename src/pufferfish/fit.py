@@ -21,6 +21,9 @@ __all__ = ["fit_chain", "fit_interval", "proportion_bounds"]
 
 _BISECTIONS = 200
 
+_MOST_SMOOTHING = 1e15
+"""Up to this a count of 1 is not lost beside what is added."""
+
 
 @called_as('fit_chain(read_sequences("public.csv", "activity"))')
 def fit_chain(
@@ -48,11 +51,11 @@ def fit_chain(
     ModelError
         If a state is never left, or the chain is reducible where its stationary law is asked for.
     ParameterError
-        If smoothing is negative or not finite.
+        If smoothing is negative or above 1e15, where counts would be lost.
     """
     added = real_number(smoothing)
-    if added is None or not 0 <= added < np.inf:
-        raise ParameterError(f"smoothing is {smoothing!r}, expected a number of at least 0")
+    if added is None or not 0 <= added <= _MOST_SMOOTHING:
+        raise ParameterError(f"smoothing is {smoothing!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as 1")
     _check_transitions(sequences)
     counts = sequences.transitions + added
     lost = np.flatnonzero(counts.sum(axis=1) == 0)

@@ -16,6 +16,7 @@ from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.durations import parse_duration
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError
 from pufferfish.files import read_record, record_kind, write_whole
+from pufferfish.files.reading import check_path
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.models.bayesian_network import CPT, BayesianNetwork
 from pufferfish.models.chain_class import STATED, ChainClass
@@ -333,6 +334,7 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(model, Model):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ParameterError(f"model is {type(model).__name__}, expected Model(theta=…)")
+    check_path(path)
     if Path(path).name.lower().endswith(_BIF):
         raise RecordError(f"cannot write {path}: a model is written as JSON, and this name says BIF; use .json")
     check_names(model.theta, path)
@@ -363,6 +365,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     RecordError
         If the file cannot be read, is cut short, of another version, or describes no valid chain or network.
     """
+    check_path(path)
     name = Path(path).name
     if name.lower().endswith(_BIF):
         return Model(theta=ModelClass((BayesianNetwork.from_bif(path),), f"{STATED}: {name}"))

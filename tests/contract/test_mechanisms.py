@@ -227,3 +227,19 @@ def test_what_a_bound_proves_cannot_be_swapped(make: type[Mechanism]) -> None:
     for name, other in (("theta", pf.MarkovChain(P)), ("length", (pf.ChainLength(1, 1),))):
         with pytest.raises(AttributeError):
             setattr(bound, name, other)
+
+
+def test_where_no_noise_is_enough_that_is_said() -> None:
+    """And not that there is no secret: an ε so small that its noise would overflow."""
+    tree = pf.BayesianNetwork(
+        {"A": pf.CPT(["0", "1"], [0.5, 0.5]), "B": pf.CPT(["0", "1"], [[0.9, 0.1], [0.2, 0.8]], ["A"])}
+    )
+    between = pf.IntervalChain([[0.8, 0.05], [0.3, 0.5]], [[0.95, 0.2], [0.5, 0.7]])
+    for theta in (pf.MarkovChain(P), [pf.MarkovChain(P), pf.MarkovChain(P, "any")], between, tree):
+        query = pf.Marginals() if theta is tree else pf.Histogram()
+        for epsilon in (1e-308, 1e-320, 5e-324):
+            with pytest.raises(NotApplicableError, match="no finite noise is enough at epsilon="):
+                pf.LeakagePropagation(theta, 20).calibrate(query, epsilon=epsilon)
+    certain = pf.MarkovChain([[1, 0], [0, 1]], [1, 0])
+    with pytest.raises(pf.errors.ModelError, match="there is no secret"):
+        pf.LeakagePropagation(certain, 20).calibrate(pf.Histogram(), epsilon=1e-320)

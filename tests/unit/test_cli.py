@@ -600,3 +600,87 @@ def test_a_message_that_quotes_a_huge_cell_is_cut(tmp_path: Path, model: Path) -
     assert result.exit_code == 2
     assert len(result.output) < 2_100
     assert result.output.startswith("error: ")
+
+
+@pytest.mark.parametrize("number", ["1_0", "１", "0x1", "1e", "", "1,5", "1__0", "infinity"])
+def test_numbers_of_the_command_line_are_plain_decimals(
+    tmp_path: Path, private: Path, model: Path, number: str
+) -> None:
+    output = tmp_path / "release.json"
+    for name in ("--epsilon", "--up-to"):
+        refused(
+            "release",
+            private,
+            *READING,
+            "--model",
+            model,
+            name,
+            number,
+            "--output",
+            output,
+            says=[name, "plain number"],
+        )
+    refused("compare", model, "--length", 5, "--epsilon", number, says=["--epsilon", "plain number"])
+    refused("robustness", model, model, "--length", 5, "--epsilon", number, says=["--epsilon", "plain number"])
+    refused("fit", private, *READING, "--smoothing", number, "--output", output, says=["--smoothing", "plain number"])
+    refused("fit", private, *READING, "--confidence", number, "--output", output, says=["--confidence"])
+    budget = ["ledger", "create", output, "--model", model, "--table", private, *READING, "--budget", number]
+    refused(*budget, says=["--budget", "plain number"])
+    if number != "1,5":
+        refused("compare", model, "--length", number, "--epsilon", 1, says=["--length", "whole number"])
+        refused("compare", model, "--length", 5, "--epsilon", 1, "--query", f"sum:{number}1_0,1", says=["sum:"])
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("number", ["1e-1", ".5", "1.", " 1 ", "+1"])
+def test_numbers_in_other_plain_forms_are_taken(model: Path, number: str) -> None:
+    assert run("compare", model, "--length", 5, "--epsilon", number).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("", "--query is empty"),
+        (" ", "--query is empty"),
+        ("histogram:", "takes nothing"),
+        ("count:rest,", "empty part"),
+        ("count:,rest", "empty part"),
+        ("frequency:rest,,active", "empty part"),
+        ("count:rest,rest", "'rest' twice"),
+        ("frequency:rest,rest", "'rest' twice"),
+        ("sum:1,0,", "empty part"),
+        ("histogram-counts:", "takes nothing"),
+        ("count:", "names no state"),
+        ("count: ", "names no state"),
+    ],
+)
+def test_odd_parts_of_a_query_are_refused(model: Path, query: str, says: str) -> None:
+    refused("compare", model, "--length", 5, "--epsilon", 1, "--query", query, says=[says])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="streams closed by a shell of Unix")
+def test_a_closed_standard_output_is_no_traceback(tmp_path: Path, private: Path, model: Path) -> None:
+    """As a closed pipe: what was made is written, and exit code 1 says that nobody could read what was printed."""
+    output = tmp_path / "release.json"
+    command = [sys.executable, "-m", "pufferfish", "release", str(private), *READING, "--model", str(model)]
+    command += ["--epsilon", "1", "--output", str(output)]
+    closed = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *command], capture_output=True, text=True)
+    assert (closed.returncode, closed.stderr) == (1, "")
+    assert pf.Release.from_json(output).epsilon == 1
+    both = ["sh", "-c", '"$@" --overwrite >&- 2>&-', "sh", *command]
+    assert subprocess.run(both, capture_output=True).returncode == 1
+
+
+def test_a_smoothing_that_drowns_the_counts_is_refused(tmp_path: Path, public: Path) -> None:
+    for smoothing in ("1e308", "1.1e15", "inf", "-1"):
+        refused(
+            "fit",
+            public,
+            *READING,
+            "--smoothing",
+            smoothing,
+            "--output",
+            tmp_path / "new.json",
+            says=["smoothing is", "0 to 1e+15"],
+        )
+    assert run("fit", public, *READING, "--smoothing", "1e15", "--output", tmp_path / "new.json").exit_code == 0

@@ -176,3 +176,13 @@ def test_the_record_of_a_release_is_plain_json() -> None:
     assert record["data"]["base"] is None
     assert record["data"]["rows"]["missing"] == "refuse"
     assert record["theta"]["kind"] == "Bayesian networks"
+
+
+def test_odd_parts_of_a_list_of_columns_are_refused() -> None:
+    for option, mechanism in (("--columns", "propagation"), ("--secrets", "markov-quilt")):
+        for names, says in (("cough,", "empty part"), ("", "empty part"), ("cough,cough", "'cough' twice")):
+            result = run("release", "ward.csv", "--model", "tree.bif", "--epsilon", 1, "--mechanism", mechanism,
+                         option, names, "--output", "new.json")  # fmt: skip
+            assert result.exit_code == 2
+            assert says in result.stderr
+            assert not Path("new.json").exists()

@@ -145,3 +145,17 @@ def test_what_cannot_be_written_is_said_once(tmp_path: Path) -> None:
         with pytest.raises(RecordError) as caught:
             check_writable(target)
         assert str(caught.value).count("cannot write") == 1
+
+
+def test_a_key_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    pf.write_model(model(), path)
+    whole = path.read_text()
+    for key in ("origin", "transition_matrix", "bins", "format"):
+        line = next(line for line in whole.splitlines() if f'"{key}"' in line)
+        again = line if line.rstrip().endswith(",") and "[" not in line else f'"{key}": [],\n{line}'
+        path.write_text(whole.replace(line, f"{line}\n{line}" if again == line else again, 1))
+        with pytest.raises(RecordError, match=f"key '{key}' is given twice"):
+            pf.read_model(path)
+    path.write_text(whole)
+    pf.read_model(path)

@@ -362,3 +362,22 @@ def test_a_path_is_no_ledger(sequences_of: Make, two_states: pf.MarkovChain) -> 
     calibration = pf.GroupDP(two_states, length=data.length).calibrate(pf.Histogram(), 1.0)
     with pytest.raises(pf.ParameterError, match=r"ledger is 'book.json', expected a Ledger"):
         pf.release(data, pf.Histogram(), calibration, ledger="book.json")  # type: ignore[arg-type]
+
+
+def test_what_is_no_path_is_refused(sequences_of: Make, two_states: pf.MarkovChain) -> None:
+    """A number would be taken for a file that is open."""
+    found = released(sequences_of, two_states)
+    model = pf.Model(theta=two_states)
+    for path in (5, True, 1.5, object(), pf.Model, [], {}):
+        for call in (
+            pf.read_model,
+            lambda path: pf.write_model(model, path),
+            found.to_json,
+            found.plot,
+            pf.Release.from_json,
+            pf.Ledger.open,
+            pf.BayesianNetwork.from_bif,
+        ):
+            with pytest.raises(pf.PufferfishError, match="the path of a file is") as error:
+                call(path)
+            assert "\n" not in str(error.value)

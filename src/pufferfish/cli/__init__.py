@@ -44,8 +44,11 @@ class _Group(click.Group):
             raise click.exceptions.Exit(2) from error
 
     def invoke(self, ctx: click.Context) -> Any:
+        closed = _closed()
         try:
             found = super().invoke(ctx)
+            if closed:  # as where whoever read the output has gone
+                ctx.exit(1)
             sys.stdout.flush()
             return found
         except NoArgsIsHelpError:  # a group without a command: its help
@@ -76,6 +79,14 @@ def _cut(text: str) -> str:
     """Leave out the middle of a very long message, such as one that quotes a cell of many thousand letters."""
     half = _LONGEST_MESSAGE // 2
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]} … {text[-half:]}"
+
+
+def _closed() -> bool:
+    """Whether there is no standard output (``>&-``); what is printed there is let go from now on."""
+    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
+        return False
+    sys.stdout = open(os.devnull, "w")  # takes the number of the closed one, so that no file does
+    return True
 
 
 def _forget_output() -> None:

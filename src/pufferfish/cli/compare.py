@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import QUERY_HELP, node_names, parse_lengths, parse_query, table_options
 from pufferfish.cli.printing import progress
 from pufferfish.cli.tables import read_under
@@ -39,7 +40,7 @@ _FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
 @table_options()
 @click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
 @click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
-@click.option("--epsilon", required=True, type=float, help="Privacy parameter ε, above 0.")
+@click.option("--epsilon", required=True, type=NUMBER, help="Privacy parameter ε, above 0.")
 @click.option("--plot", "plot_path", metavar="FILE", help="Draw the noise from ε/10 to 10 ε (.png, .svg, .pdf).")
 @click.option("--draw", "draw_path", metavar="FILE", help="Draw a network, its worst node and that node's best quilt.")
 def compare_command(

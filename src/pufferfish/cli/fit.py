@@ -8,6 +8,7 @@ from typing import Any, Literal
 import click
 from click.core import ParameterSource
 
+from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import split_list, table_options
 from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.cli.tables import fingerprint
@@ -34,10 +35,10 @@ __all__ = ["fit_command"]
     show_default=True,
     help="Law of the first record: the stationary one, or every law at once.",
 )
-@click.option("--smoothing", type=float, default=0.0, show_default=True, help="Added to every transition count.")
+@click.option("--smoothing", type=NUMBER, default=0.0, show_default=True, help="Added to every transition count.")
 @click.option(
     "--confidence",
-    type=float,
+    type=NUMBER,
     metavar="C",
     help="Instead of one chain, bounds that hold all transition probabilities with this confidence, such as 0.95.",
 )

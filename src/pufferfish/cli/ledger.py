@@ -7,6 +7,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import DEFAULT_MECHANISM, bound_named, secret_settings, table_options
 from pufferfish.cli.printing import number, print_table
 from pufferfish.cli.tables import read_under
@@ -38,7 +39,7 @@ def ledger_group() -> None:
 @ledger_group.command("create")
 @click.argument("ledger_path", metavar="FILE")
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
-@click.option("--budget", required=True, type=float, help="The most that all releases may leak together, above 0.")
+@click.option("--budget", required=True, type=NUMBER, help="The most that all releases may leak together, above 0.")
 @click.option("--table", required=True, type=Path, help="The table whose releases are charged.")
 @table_options()
 @click.option(

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from pufferfish.cli.numbers import plain_number, plain_whole
 from pufferfish.errors import ParameterError, QueryError
 from pufferfish.hints import did_you_mean
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, LeakagePropagation, MarkovQuilt, Mechanism
@@ -113,7 +114,7 @@ def parse_query(
     if not theta.networks:
         if text in _OF_COLUMNS:
             raise QueryError(f"query {text!r} is for networks, and the model is made of Markov chains: ask a histogram")
-        return _parse(text or "histogram")
+        return _parse("histogram" if text is None else text)
     if text is None or text in _OF_COLUMNS:
         return Marginals(named if present is None else present, relative=text != "marginal-counts")
     found = _parse(text)
@@ -129,15 +130,16 @@ def node_names(text: str | None, theta: Theta) -> list[Any] | None:
     if not theta.networks:
         raise ParameterError("--columns and --secrets name nodes of a network, and the model is made of Markov chains")
     network = theta.networks[0]
-    return [network.nodes[network.place(name)] for name in split_list(text)]
+    return [network.nodes[network.place(name)] for name in _each_once(split_list(text), text)]
 
 
 def _parse(text: str) -> Query:
-    kind, _, argument = text.partition(":")
-    parts = split_list(argument)
-    if kind in _OF_ALL_STATES and not argument:
+    kind, colon, argument = text.partition(":")
+    if kind in _OF_ALL_STATES and not colon:
         return Histogram(relative=kind == "histogram")
+    parts = split_list(argument) if kind in (*_OF_STATES, *_OF_VALUES) and argument.strip() else []
     if kind in _OF_STATES and parts:
+        parts = _each_once(parts, text)
         return Count(parts) if kind == "count" else Frequency(parts)
     if kind in _OF_VALUES and parts:
         of = Sum if kind == "sum" else Mean
@@ -148,6 +150,8 @@ def _parse(text: str) -> Query:
                 raise QueryError(f"query {text!r} gives a state two values: each state has one")
             return of(values)
         return of([_value(part, text) for part in parts])
+    if not text.strip():
+        raise QueryError("--query is empty: name one, such as histogram, or leave it out")
     kinds = (*_OF_ALL_STATES, *_OF_STATES, *_OF_VALUES, *_OF_COLUMNS)
     if kind in (*_OF_ALL_STATES, *_OF_COLUMNS):
         raise QueryError(
@@ -163,9 +167,11 @@ def _parse(text: str) -> Query:
 def _value(given: str, text: str) -> float:
     """Return the number that a state is worth, which is text on a command line."""
     try:
-        return float(given)
+        return plain_number(given)
     except ValueError:
-        raise QueryError(f"query {text!r} has the value {given.strip()!r}, expected a number") from None
+        raise QueryError(
+            f"query {text!r} has the value {given.strip()!r}, expected a number such as 1, 0.5 or 1e-3"
+        ) from None
 
 
 def split_list(text: str) -> list[str]:
@@ -174,7 +180,18 @@ def split_list(text: str) -> list[str]:
         rows = list(csv.reader([text], skipinitialspace=True, strict=True))
     except csv.Error as error:
         raise ParameterError(f'{text!r} is no list: {error}; quote a part with commas as "a,b"') from error
-    return [part.strip() for part in (rows[0] if rows else []) if part.strip()]
+    parts = [part.strip() for part in (rows[0] if rows else [])]
+    if not parts or not all(parts):
+        raise ParameterError(f"{text!r} has an empty part: take the odd comma out, or name what is missing")
+    return parts
+
+
+def _each_once(parts: list[str], text: str) -> list[str]:
+    """Refuse a name that is given twice."""
+    for i, part in enumerate(parts):
+        if part in parts[:i]:
+            raise ParameterError(f"{text!r} names {part!r} twice: name it once")
+    return parts
 
 
 def parse_lengths(texts: tuple[str, ...]) -> list[int]:
@@ -184,6 +201,6 @@ def parse_lengths(texts: tuple[str, ...]) -> list[int]:
 
 def _whole(text: str) -> int:
     try:
-        return int(text.strip().replace("_", ""))
+        return plain_whole(text)
     except ValueError:
-        raise ParameterError(f"--length is {text!r}, expected a whole number of records") from None
+        raise ParameterError(f"--length is {text!r}, expected a whole number of records, such as 5000") from None

@@ -7,6 +7,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import (
     DEFAULT_MECHANISM,
     QUERY_HELP,
@@ -36,8 +37,8 @@ __all__ = ["release_command"]
 @table_options()
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
 @click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
-@click.option("--epsilon", type=float, help="Privacy parameter ε of this release, above 0.")
-@click.option("--up-to", type=float, metavar="E", help="With --ledger, instead: what may be spent in all after it.")
+@click.option("--epsilon", type=NUMBER, help="Privacy parameter ε of this release, above 0.")
+@click.option("--up-to", type=NUMBER, metavar="E", help="With --ledger, instead: what may be spent in all after it.")
 @click.option(
     "--mechanism",
     "mechanism_name",

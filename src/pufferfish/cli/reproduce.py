@@ -10,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
+from pufferfish.cli.numbers import WHOLE
 from pufferfish.cli.printing import print_table
 from pufferfish.core.numbers.progress import listening
 from pufferfish.errors import DataError, ParameterError, printable
@@ -40,8 +41,8 @@ _MOST_TRIALS = 1_000_000
     type=Path,
     help="Folder with the data sets, or one table of your own (docs/results.md says which columns).",
 )
-@click.option("--trials", type=int, metavar="N", help="Releases simulated per cell [default: as many as the paper].")
-@click.option("--seed", type=int, default=2017, show_default=True, help="Of simulated data and noise.")
+@click.option("--trials", type=WHOLE, metavar="N", help="Releases simulated per cell [default: as many as the paper].")
+@click.option("--seed", type=WHOLE, default=2017, show_default=True, help="Of simulated data and noise.")
 @click.option(
     "--output",
     "folder",

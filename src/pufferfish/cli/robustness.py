@@ -2,6 +2,7 @@
 
 import click
 
+from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import parse_lengths
 from pufferfish.cli.printing import number, progress
 from pufferfish.cli.tables import step_length
@@ -24,7 +25,7 @@ __all__ = ["robustness_command"]
     metavar="N",
     help="Steps of one chain, unobserved ones included; repeat, or N1,N2,….",
 )
-@click.option("--epsilon", type=float, help="Privacy parameter ε under MODEL: say what it is under BELIEF.")
+@click.option("--epsilon", type=NUMBER, help="Privacy parameter ε under MODEL: say what it is under BELIEF.")
 def robustness_command(model_path: str, belief_path: str, lengths: tuple[str, ...], epsilon: float | None) -> None:
     """How much more leaks if an adversary's BELIEF is outside of MODEL: ε + 2Δ (Theorem 2.4).
 

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from pufferfish.errors import RecordError
-from pufferfish.files.reading import failing, read_file, shown
+from pufferfish.files.reading import check_path, failing, read_file, shown
 
 __all__ = ["Kind", "check_output", "record_kind", "same_file"]
 
@@ -62,6 +62,7 @@ def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: 
     RecordError
         If there is no such folder, or something stands there that must not be replaced.
     """
+    check_path(path)
     given = os.fspath(path)
     if str(given) == "-":
         raise RecordError("cannot write to standard output: name a file")

@@ -4,6 +4,7 @@ A device may never end and a pipe may never begin, so only regular files are ope
 this package would write for it: a misspelt or missing key, which a decoder would take for its default, is refused.
 """
 
+import json
 import os
 import stat
 from collections.abc import Callable, Generator
@@ -14,7 +15,7 @@ import msgspec
 
 from pufferfish.errors import PufferfishError, RecordError
 
-__all__ = ["LARGEST", "decode_record", "failing", "read_file", "read_record", "shown"]
+__all__ = ["LARGEST", "check_path", "decode_record", "failing", "read_file", "read_record", "shown"]
 
 T = TypeVar("T")
 
@@ -49,6 +50,19 @@ def failing(what: str, path: Any) -> Generator[None]:
         raise RecordError(f"{what} {shown(path)}: {getattr(error, 'strerror', None) or error}") from error
 
 
+def check_path(path: Any) -> None:
+    """Refuse what is no path: a number would be taken for an open file.
+
+    Raises
+    ------
+    RecordError
+        If it is neither text nor a path.
+    """
+    if not isinstance(path, str | os.PathLike):
+        given = path.__name__ if isinstance(path, type) else type(path).__name__
+        raise RecordError(f"the path of a file is {given}, expected its name as text, or a pathlib.Path")
+
+
 def read_file(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a regular file.
 
@@ -57,6 +71,7 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
     RecordError
         If it cannot be read, is no regular file, or is larger than :data:`LARGEST`.
     """
+    check_path(path)
     with failing("cannot read", path):
         _check_regular(os.stat(path))
         # NONBLOCK: what became a pipe since would wait for its other end
@@ -145,12 +160,27 @@ def decode_record(
     try:
         if check is not None:
             check(content)
+        else:
+            _check_each_key_once(content)
         record = msgspec.convert(head, kind)
         if complete:
             _same(head, msgspec.json.decode(msgspec.json.encode(record)), "$")
     except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:
         raise RecordError(f"{source} is not a valid {format_} file: {error}") from error
     return record
+
+
+def _check_each_key_once(content: bytes) -> None:
+    """Refuse a key that an object gives twice: decoders take the last one in silence, readers see the first."""
+
+    def check(pairs: list[tuple[str, Any]]) -> None:
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"key {shown(key)!r} is given twice")
+            seen.add(key)
+
+    json.loads(content.removeprefix(_BYTE_ORDER_MARK).decode(), object_pairs_hook=check, parse_int=str)
 
 
 def _same(given: Any, again: Any, where: str) -> None:

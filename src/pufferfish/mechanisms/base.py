@@ -11,6 +11,7 @@ Laplace scale, vector queries and composition (losses of several releases add be
 alone. Both directions round towards privacy.
 """
 
+import math
 from abc import abstractmethod
 from functools import cached_property
 from itertools import chain
@@ -163,6 +164,8 @@ class InfluenceBound(Mechanism):
         with self._lock:
             noises = iter(self._engine.divisors(losses, epsilon))
             scale, witness = next(noises)
+            if not scale < math.inf:  # others would be larger still
+                raise NotApplicableError(f"no finite noise is enough at epsilon={epsilon:g}", self.title)
             if witness is None:
                 raise ModelError(
                     "under every θ each record that is secret has one possible state only: there is no secret to "

@@ -46,6 +46,9 @@ _SEVERAL = (
 _TINY = 1e-6
 """Losses below this are also bounded by how far the law moves."""
 
+_LARGE_SCALE = 1e3
+"""From this scale on losses are bounded by how far the law moves too: rounding then takes more of what is left."""
+
 _ROOM = 2e-10
 """More noise than needed, relatively, so that pairs of laws that need the same are not searched one by one."""
 
@@ -79,7 +82,10 @@ class ExactLaplace(LawMechanism):
         self._known: list[tuple[object, list[LawPair]]] = []
 
     def loss(self, query: Query, scale: float) -> float:
-        """Return what Laplace noise of a scale leaks, in nats: not a bound, but the loss itself (rounded up).
+        """Return what Laplace noise of a scale leaks, in nats: the loss itself, rounded up.
+
+        Rounding adds more where the scale is large and the chain long: docs/framework.md says how much. It is never
+        more than what the secrets move the answer, over the scale.
 
         Parameters
         ----------
@@ -174,7 +180,7 @@ def _loss(pair: LawPair, scale: float) -> float:
         assert isinstance(nu, Law)
         found = laplace_loss(mu, nu, scale)
     found = or_infinite(found)
-    if found > _TINY:
+    if found > _TINY and scale < _LARGE_SCALE:
         return found
     moved = shift_of(pair)  # its rounding is less than that of a loss that is next to nothing
     by_distance = [up(moved.certain / pair.about.norm / scale), up(moved.near / pair.about.norm / scale + moved.slack)]

@@ -90,7 +90,9 @@ class NetworkLeakage:
                 return 0.0, None
             if attained.total <= epsilon:
                 return smallest, self._witness(theta, attained)
-            divisor = clusters.least_divisor(losses.values, epsilon, _FIRST_GUESS * losses.largest / epsilon, secrets)
+            start = _FIRST_GUESS * losses.largest / epsilon
+            if start < np.inf:
+                divisor = clusters.least_divisor(losses.values, epsilon, start, secrets)
         if divisor < np.inf:
             attained = clusters.leakage(losses.divided(divisor).values, self._secrets(theta))
             witness = self._witness(theta, attained)

@@ -13,6 +13,7 @@ from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.errors import PufferfishError, RecordError
 from pufferfish.files import read_record, record_kind, write_whole
+from pufferfish.files.reading import check_path
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.model_file import ThetaRecord
 from pufferfish.release.consistency import contradictions
@@ -249,6 +250,8 @@ class Release(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """
         from pufferfish.report.plot import draw_release, save_figure
 
+        if path is not None:
+            check_path(path)
         figure = draw_release(self)
         if path is not None:
             save_figure(figure, path)

@@ -12,7 +12,7 @@ import numpy as np
 from pufferfish.comparison import Comparison
 from pufferfish.errors import ParameterError, RecordError, printable
 from pufferfish.files import Kind, write_whole
-from pufferfish.files.reading import shown
+from pufferfish.files.reading import check_path, shown
 from pufferfish.queries import measure_of
 from pufferfish.report.palette import BLUE, INK, MARKS, PALE
 
@@ -179,6 +179,7 @@ def picture_of(figure: Any, path: str | os.PathLike[str]) -> bytes:
     RecordError
         If the name ends otherwise.
     """
+    check_path(path)
     kind = Path(path).suffix.lower()
     if kind not in PICTURE_KINDS:
         raise RecordError(f"cannot draw {shown(path)}: expected a name that ends in {', '.join(PICTURE_KINDS)}")

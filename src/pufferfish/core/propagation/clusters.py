@@ -213,6 +213,8 @@ def _crossing(leakage: Callable[[float], float], goal: float, start: float, tole
     """Guess the divisor at which the leakage comes to a goal: it is nearly a u + c u², with u = 1 / divisor."""
     u, last = 1 / start, None
     for _ in range(_GUESSES):
+        if not 0 < u < math.inf or 1 / u == math.inf:  # numbers do not reach so far
+            return start
         value = leakage(1 / u)
         if abs(value / goal - 1) <= tolerance or not 1 / _FAR_OFF < value / goal < _FAR_OFF:
             break
