@@ -130,14 +130,14 @@ LAW = {"tiny", "text", "missing", "more", "less", "double", "reversed", "twice",
 
 FREE: dict[str, Collection[str]] = {
     # words, names and versions: any text is one
-    "query.description": ANY, "warnings": ANY, "not_promised": ANY, "not_promised.*": ANY, "assumptions": ANY,
+    "query.description": ANY, "warnings": ANY, "assumptions": ANY,
     "assumptions.*": ANY, "created": ANY, "software.*": ANY, "data.base.source": ANY, "data.base.state": ANY,
     "data.base.time": ANY, "data.rows.source": ANY, "data.rows.columns.*": ANY, "ledger.theta_origin": ANY,
     # another law is another model, and its states another's; which of them the labels fix is checked
     "theta.chains": LAW, "theta.chains.*": LAW, "theta.members": LAW, "theta.members.*": LAW,
     "theta.states": {"reversed"}, "theta.states.*": {"text", "other", "shorter", "missing"},
-    # public facts that nothing else tells: how many records a count is of, a budget, whether there was a ledger
-    "data.records": {"one more"}, "ledger": {"null"}, "ledger.budget": {"one more", "double", "more", "less", "huge"},
+    # public facts that nothing else tells: how many records a count is of, a budget
+    "data.records": {"one more"}, "ledger.budget": {"one more", "double", "more", "less", "huge"},
     # the noise may be for longer chains, and leak less than was asked; which record decides is the proof's to say
     "mechanism.longest_chain": {"one more", "double"}, "mechanism.leakage": {"less", "tiny"},
     "mechanism.witness.node": {"one more", "double", "zero", "null"},
@@ -398,3 +398,18 @@ def test_an_epsilon_near_the_largest_number_ends_without_warnings(epsilon: float
                 continue
             assert found.scale > 0
             assert 0 <= found.prove_leakage() <= epsilon
+
+
+def test_what_no_release_can_say_is_refused(tmp_path: Path) -> None:
+    record, path = json.loads(RELEASES["histogram, made valid"]().to_json()), tmp_path / "release.json"
+    rewritten = ["Nothing is left out.", *record["not_promised"][1:]]
+    for place, value in (
+        (("mechanism", "longest_chain"), 10**30), (("mechanism", "longest_chain"), 2**63),
+        (("data", "base", "where"), ""), (("data", "base", "where"), " "), (("data", "base", "max_gap"), ""),
+        (("not_promised",), rewritten), (("not_promised",), record["not_promised"][:-1]),
+    ):  # fmt: skip
+        path.write_text(changed(record, place, put(value)))
+        with pytest.raises(RecordError):
+            pf.Release.from_json(path)
+    path.write_text(json.dumps(record))
+    pf.Release.from_json(path)

@@ -70,6 +70,8 @@ def compare_command(
     query = parse_query(query_text, theta, nodes)
     if draw_path is not None and not theta.networks:
         raise ParameterError("--draw is for networks, and the model is made of Markov chains")
+    if table is None:
+        _check_no_reading(reading, columns=bool(theta.networks))
     if table is not None and lengths:
         raise ParameterError("--length and --table both say how many records there are: give one of them")
     if table is None and not lengths and not theta.networks:
@@ -91,6 +93,16 @@ def compare_command(
         click.echo(printable(f"written: {plot_path}"))
     if draw_path is not None:
         _draw(theta, query, epsilon, length, secret, draw_path)
+
+
+def _check_no_reading(reading: dict[str, Any], *, columns: bool) -> None:
+    """Refuse options that say how a table is read where there is none."""
+    for name, value in reading.items():
+        usual = "unobserved" if name == "gaps" else None
+        if value != usual and not (columns and name == "columns"):
+            raise ParameterError(
+                f"--{name.replace('_', '-')} says how a table is read, and there is none: give --table, or leave it out"
+            )
 
 
 def _draw(theta: Theta, query: Query, epsilon: float, length: int, secrets: list[Any] | None, path: str) -> None:

@@ -128,7 +128,7 @@ class ExactLaplace(LawMechanism):
             return Decisive(*self._of_interval(lambda bound: interval.loss(bound, unit_scale), query))
         worst = Decisive()
         for pair in self._numbers(query):
-            leaks = _loss(pair, down(unit_scale / pair.about.norm))
+            leaks = _loss(pair, down(unit_scale / pair.about.norm), _LARGE_SCALE)
             if worst.about is None or leaks > worst.value:
                 worst = Decisive(leaks, pair.about)
         return worst
@@ -170,7 +170,7 @@ def _worse(worst: Decisive, pair: LawPair, epsilon: float) -> Decisive:
     return Decisive(enough, pair.about) if worst.about is None or enough > worst.value else worst
 
 
-def _loss(pair: LawPair, scale: float) -> float:
+def _loss(pair: LawPair, scale: float, large: float = math.inf) -> float:
     """Return what Laplace noise on the one number leaks of a pair of secrets, rounded up."""
     mu, nu = pair.mu, pair.nu
     if isinstance(mu, LawFamily) and isinstance(nu, LawFamily):
@@ -180,7 +180,7 @@ def _loss(pair: LawPair, scale: float) -> float:
         assert isinstance(nu, Law)
         found = laplace_loss(mu, nu, scale)
     found = or_infinite(found)
-    if found > _TINY and scale < _LARGE_SCALE:
+    if found > _TINY and scale < large:
         return found
     moved = shift_of(pair)  # its rounding is less than that of a loss that is next to nothing
     by_distance = [up(moved.certain / pair.about.norm / scale), up(moved.near / pair.about.norm / scale + moved.slack)]

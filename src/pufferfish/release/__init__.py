@@ -148,7 +148,7 @@ def release(
             networks=bool(theta.networks),
         ),
         warnings=[*warnings, *_warnings(records, calibration), *warnings_of(calibration)],
-        not_promised=not_promised_of(calibration, booked),
+        not_promised=not_promised_of(secrets_of(calibration), booked, kind=theta.kind, composes=calibration.composes),
         assumptions=[
             f"The distribution of the records is {theta.in_words} ({theta.origin}).",
             *_assumptions(records, calibration),

@@ -12,7 +12,7 @@ epsilon                             promise; at least mechanism.leakage
 delta                               promise; mechanism.name says whether it is 0
 promise                             epsilon, delta, mechanism.secrets and theta.kind, where this version wrote it
 assumptions                         theta.origin; data.base or data.rows, where this version wrote them
-not_promised                        ledger.entry and ledger.spent
+not_promised                        ledger.entry and ledger.spent; mechanism and theta.kind, where this version wrote it
 query.kind                          one of the known ones
 query.labels                        query.kind and theta.states, or the states of the nodes of theta
 query.lipschitz, divided_by         query.kind, noise.unit, data.records, and each other
@@ -20,7 +20,7 @@ noise.scale, noise_multiplier       each other and query.lipschitz
 accuracy_95                         noise and the number of labels
 mechanism.name, title               each other
 mechanism.leakage                   epsilon, and what the witness tells
-mechanism.longest_chain             theta; at least data.longest_chain and the witness's length
+mechanism.longest_chain             theta; at least data.longest_chain and the witness's length; below 2^63
 mechanism.witness                   mechanism.name, theta, noise; its fields each other (witness_rules.py)
 data                                theta where it names its records; base or rows; each other
 theta                               a class of models; theta.states and theta.kind as above
@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from pufferfish.mechanisms import ApproximateWasserstein
+from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.cliques import Cliques
@@ -44,7 +44,7 @@ from pufferfish.models.joint_distribution import JointDistribution
 from pufferfish.noise import fits
 from pufferfish.release.query_rules import Rules, near, nodes_of, postprocessing_rules, query_rules
 from pufferfish.release.witness_rules import BOUND_NAMES, TITLES, witness_rules
-from pufferfish.release.words import promise_of, versions
+from pufferfish.release.words import not_promised_of, promise_of, versions
 
 if TYPE_CHECKING:
     from pufferfish.release.record import Release
@@ -55,6 +55,11 @@ _SAME = 1e-9
 """What is computed again may differ by this share: other versions of numpy round otherwise."""
 
 _PROGRAM = "pufferfish-privacy"
+_MOST_STEPS = 2**63
+"""Steps and counts of records are numbers of 64 bits."""
+
+_FOR_ONE_QUERY = [kind.name for kind in (*MECHANISMS, ApproximateWasserstein) if not kind.composes]
+
 _OF_CHAINS = ("Markov chains", BinaryChainInterval.kind, IntervalChain.kind)
 
 
@@ -129,6 +134,11 @@ def _places(found: "Release") -> Rules:
             base is None or (data.subjects <= data.chains if cut else data.subjects == data.chains),
             "every subject is a chain, or several where gaps cut it",
         ),
+        (mechanism.longest_chain < _MOST_STEPS, "the noise is for chains as long as there can be"),
+        (
+            all(text is None or text.strip() for text in _optional_texts(found)),
+            "how the table was read says nothing where there was no filter, gap or step, and no empty text",
+        ),
         (data.longest_chain <= mechanism.longest_chain, "the noise is for chains as long as the longest of the data"),
         *_of_named_records(found),
     ]
@@ -139,6 +149,15 @@ def _places(found: "Release") -> Rules:
             (booked.mechanism in BOUND_NAMES, "the ledger's mechanism is one of this program's"),
         ]
     return rules
+
+
+def _optional_texts(found: "Release") -> list[str | None]:
+    """Return what was asked of a table's rows, or was not."""
+    base, rows = found.data.base, found.data.rows
+    return [
+        *([] if base is None else [base.where, base.max_gap, base.step]),
+        *([] if rows is None else [rows.where]),
+    ]
 
 
 def _of_named_records(found: "Release") -> Rules:
@@ -218,6 +237,9 @@ def _sentences(found: "Release") -> Rules:
     secrets = found.mechanism.secrets
     promise = promise_of(found.epsilon, found.delta, secrets, of_chains=of_chains, networks=networks)
     rules.append((found.promise == promise, "the promise speaks of epsilon, delta, theta and the secrets"))
+    composes = found.mechanism.name not in _FOR_ONE_QUERY
+    not_promised = not_promised_of(secrets, booked, kind=theta.kind, composes=composes)
+    rules.append((found.not_promised == not_promised, "what is not promised is what this program says"))
     read = data.rows if data.base is None else data.base
     if read is not None:
         assumed = read.assumptions if networks or of_chains else read.assumptions[:1]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pufferfish.calibration import Calibration
+from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.chain_intervals import IntervalChain
 from pufferfish.models.given_laws import GivenLaws
 
@@ -63,10 +64,12 @@ def secrets_of(calibration: Calibration) -> list[tuple[str, str]] | None:
     return None if pairs is None else [(str(a), str(b)) for a, b in pairs]
 
 
-def not_promised_of(calibration: Calibration, booked: "LedgerRecord | None") -> list[str]:
-    """Say what is not promised."""
+def not_promised_of(
+    secrets: Sequence[tuple[str, str]] | None, booked: "LedgerRecord | None", *, kind: str, composes: bool
+) -> list[str]:
+    """Say what is not promised, of which kind Θ is, and whether the noise is for more than this one query."""
     others = "Other releases of the same records add up with this one; their epsilons alone do not say to how much."
-    if not calibration.composes:
+    if not composes:
         others = (
             "This noise is for this one query. Its epsilon adds to that of no other release of the same records: what "
             "both leak together is bounded by their record-level losses, not by their epsilons."
@@ -77,10 +80,10 @@ def not_promised_of(calibration: Calibration, booked: "LedgerRecord | None") -> 
             f"{booked.spent:.6g}; releases that are not in the ledger add to that."
         )
     facts = "Facts about many records at once, such as a subject's average over a month, are not hidden."
-    if secrets_of(calibration) is not None:
+    if secrets is not None:
         facts = "Facts other than the secrets named in the promise are not hidden."
     outside = "Distributions outside Θ: if the records follow another law, more can leak."
-    if isinstance(calibration.theta, IntervalChain):
+    if kind == IntervalChain.kind:
         outside += (
             " Bounds that were estimated from public data miss the true transition probabilities with the probability "
             "that their confidence leaves, and say nothing of people or times that follow other ones."
@@ -89,7 +92,7 @@ def not_promised_of(calibration: Calibration, booked: "LedgerRecord | None") -> 
         outside,
         facts,
         "Who is in the data, how many rows it has and which cells are missing, is taken as public."
-        if calibration.theta.networks
+        if kind == BayesianNetwork.kind
         else "Who is in the data, how many records each subject has and when, is taken as public.",
         others,
     ]
