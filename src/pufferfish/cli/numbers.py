@@ -52,11 +52,7 @@ def plain_whole(text: str) -> int:
     return int(text)
 
 
-<<<<<<< HEAD
-class _Number(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
-=======
 class _Number(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # not generic in every click
->>>>>>> e073cebe2178949197dc74ce49526d0cc53c17d5
     """A plain number of an option."""
 
     def __init__(self, *, whole: bool) -> None:
