@@ -39,6 +39,7 @@ BOUNDS: dict[str, tuple[Any, pf.BayesianNetwork]] = {
     "propagation": (pf.LeakagePropagation, LINE),
     "markov-quilt": (lambda theta, rows: pf.MarkovQuilt(theta, length=rows), LINE),
     "group-dp": (pf.GroupDP, LINE),
+    "propagation, no forest": (pf.LeakagePropagation, COLLIDER),
     "markov-quilt, no forest": (lambda theta, rows: pf.MarkovQuilt(theta, length=rows), COLLIDER),
 }
 

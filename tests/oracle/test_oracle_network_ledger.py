@@ -98,8 +98,7 @@ def joint_loss(network: pf.BayesianNetwork, releases: Sequence[Released]) -> flo
 
 
 def bounds_of(network: pf.BayesianNetwork) -> Iterator[pf.LeakagePropagation | pf.MarkovQuilt | pf.GroupDP]:
-    if network.is_forest:
-        yield pf.LeakagePropagation(network, ROWS)
+    yield pf.LeakagePropagation(network, ROWS)
     yield pf.MarkovQuilt(network, length=ROWS)
     yield pf.GroupDP(network, ROWS)
 

@@ -1,4 +1,4 @@
-"""LeakagePropagation on forests, by enumeration of all databases: latent states, public observations, several θ."""
+"""LeakagePropagation on networks, by enumeration of all databases: latent states, public observations, several θ."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import pytest
 
 import pufferfish as pf
 from network_oracle import (
+    SHAPED,
     Network,
     laplace_loss,
     moves,
@@ -25,12 +26,14 @@ NO_WORSE = 1 + 1e-5
 EPSILONS = (0.3, 1.5, 6.0)
 HIDDEN = [[], [0], [1], [0], [1], [2]]
 """A hidden Markov model: three states, then what is seen of each."""
-FORESTS = [
-    *(random_network(seed, 2 + seed % 4, parents=1) for seed in range(24)),
+NETWORKS = [
+    *(random_network(seed, 2 + seed % 4, parents=1) for seed in range(12)),
+    *(random_network(seed, 3 + seed % 3, parents=3) for seed in range(16)),
+    *SHAPED,
     *(shaped("hidden", HIDDEN, seed, most=2) for seed in (0, 2, 4)),
     *(shaped("star", [[3], [3], [3], []], seed) for seed in (0, 4)),
 ]
-SOME = [network for network in FORESTS if has_secrets(network)]
+SOME = [network for network in NETWORKS if has_secrets(network)]
 
 
 def bounds_of(network: Network, **options: Any) -> tuple[pf.LeakagePropagation, pf.MarkovQuilt, pf.GroupDP]:

@@ -32,10 +32,7 @@ def numbers_of(network: Network) -> pf.queries.Query:
 
 def bounds_of(network: Network) -> list[InfluenceBound]:
     model = model_of(network)
-    found: list[InfluenceBound] = [pf.GroupDP(model), pf.MarkovQuilt(model, max_quilts=None)]
-    if network.is_forest:
-        found.append(pf.LeakagePropagation(model))
-    return found
+    return [pf.GroupDP(model), pf.MarkovQuilt(model, max_quilts=None), pf.LeakagePropagation(model)]
 
 
 def losses_of(network: Network) -> list[np.ndarray]:
@@ -89,7 +86,7 @@ def test_names_and_orders_change_nothing(network: Network, seed: int, epsilon: f
     rng = np.random.default_rng(seed)
     other, query = relabelled(network, rng), numbers_of(network)
     makes = [lambda model: pf.MarkovQuilt(model, max_quilts=None), pf.GroupDP]
-    for make in [*makes, *[pf.LeakagePropagation] * network.is_forest]:
+    for make in [*makes, pf.LeakagePropagation]:
         first = make(model_of(network)).calibrate(query, epsilon).scale
         assert make(other).calibrate(query, epsilon).scale == pytest.approx(first, rel=1e-5)
     losses = losses_of(network)

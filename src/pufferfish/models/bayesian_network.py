@@ -231,11 +231,6 @@ class BayesianNetwork(ReadOnly):
         edges = _counted(len(self.edges), "edge")
         return f"BayesianNetwork(<{_counted(len(self.nodes), 'node')}: {names}; {edges}>)"
 
-    @property
-    def is_forest(self) -> bool:
-        """Whether every node has at most one parent."""
-        return all(len(cpt.parents) <= 1 for cpt in self.cpts.values())
-
     @cached_property
     def components(self) -> tuple[tuple[Any, ...], ...]:
         """Nodes of every connected component of the graph without directions, in the order of ``nodes``."""

@@ -39,7 +39,6 @@ def test_names_orders_and_groups() -> None:
     assert network.components == (("wet", "sprinkler", "rain"), ("moon",))
     assert network.groups == (3, 1)
     assert network.sizes == (2, 2, 2, 3)
-    assert not network.is_forest
     assert repr(network) == "BayesianNetwork(<4 nodes: wet, sprinkler, rain, moon; 3 edges>)"
     assert repr(network.cpts["wet"]) == "CPT(dry, wet | sprinkler, rain)"
 
@@ -48,7 +47,6 @@ def test_components_keep_the_order_of_nodes_where_edges_cross() -> None:
     network = BayesianNetwork({0: COIN, 1: COIN, 2: copy(0), 3: copy(1), 4: copy(2)})
     assert network.components == ((0, 2, 4), (1, 3))
     assert network.groups == (3, 2)
-    assert network.is_forest
 
 
 def test_tables_name_their_axes_by_position() -> None:

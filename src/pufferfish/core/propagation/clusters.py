@@ -55,6 +55,7 @@ from pufferfish.core.phi.first_guess import on_path, passed_on, path_ratio, star
 from pufferfish.core.phi.simplex import climb
 from pufferfish.core.propagation import cluster_loops
 from pufferfish.core.propagation.cluster_plan import Layout, Term
+from pufferfish.errors import ModelError
 
 __all__ = ["Attained", "ClusterPropagation"]
 
@@ -156,8 +157,13 @@ class ClusterPropagation:
         secrets : sequence of (k_i, k_i) ndarray of bool, optional
             Which pairs (x, x') of every node shall not be told apart; all of them where not given. A node without
             such a pair is no secret.
+
+        Raises
+        ------
+        ModelError
+            If shapes do not fit, or a loss is negative, no number, or not 0 from a state to itself.
         """
-        closed = _closed(losses)
+        closed = _closed(losses, self._sizes)
         plan = self._plan(closed, secrets)
         return plan.worst(plan.losses(closed), plan.pairs(secrets))
 
@@ -174,7 +180,7 @@ class ClusterPropagation:
         Within the tolerance, or 1e-4 where every evaluation takes more than a second, on the private side. ``start``
         is a guess.
         """
-        closed = _closed(losses)
+        closed = _closed(losses, self._sizes)
         plan = self._plan(closed, secrets)
         flat, pairs = plan.losses(closed), plan.pairs(secrets)
 
@@ -427,14 +433,18 @@ def _totals(
     return tuple(np.array(column, dtype=np.int64) for column in numbers)
 
 
-def _closed(losses: Sequence[Matrix]) -> list[Matrix]:
-    """Close losses by shortest paths, many at once: a sum of doubles rounded up."""
+def _closed(losses: Sequence[Matrix], sizes: Sequence[int]) -> list[Matrix]:
+    """Check losses, and close them by shortest paths, many at once: a sum of doubles rounded up."""
     found: list[Matrix] = [np.asarray(loss, dtype=np.float64) for loss in losses]
+    if [loss.shape for loss in found] != [(k, k) for k in sizes]:
+        raise ModelError(f"losses are of {len(found)} nodes, expected one matrix of pairs of states for each node")
     by_size: dict[int, list[int]] = {}
     for v, loss in enumerate(found):
         by_size.setdefault(len(loss), []).append(v)
     for k, nodes in by_size.items():
         a = np.stack([found[v] for v in nodes])
+        if not np.all(a >= 0) or np.any(np.diagonal(a, axis1=1, axis2=2)):
+            raise ModelError("a loss is negative, no number, or not 0 from a state to itself")
         with np.errstate(over="ignore"):  # a sum beyond the largest double is no bound
             for z in range(k):
                 np.minimum(a, (a[:, :, z, None] + a[:, z, None, :]) * (1 + 2 * UNIT), out=a)

@@ -14,6 +14,7 @@ from pufferfish.core.phi.certificate import phi, prove
 from pufferfish.core.phi.phi import Kernel, LogRatios, close
 from pufferfish.core.propagation import clusters
 from pufferfish.core.propagation.clusters import Attained, ClusterPropagation
+from pufferfish.errors import ModelError
 
 FLIP = np.array([[0.875, 0.125], [0.25, 0.75]])
 ROOT = np.array([0.25, 0.75])
@@ -298,3 +299,27 @@ class TestPhi:
                     assert proved[n] == pytest.approx(max(math.log(least), 0.0), abs=1e-9)
                     tight += 1
         assert tight > 20 or size > 1
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            np.array([[0, -1.0], [1, 0]]),
+            np.array([[0, np.nan], [1, 0]]),
+            np.ones((2, 2)),
+            np.zeros((3, 3)),
+            np.array(1.0),
+        ],
+        ids=["negative", "no number", "to itself", "shape", "one number"],
+    )
+    def test_losses(self, bad: np.ndarray) -> None:
+        forest = forest_of([-1, 0], [ROOT, FLIP])
+        with pytest.raises(ModelError):
+            forest.leakage([even(2, 1.0), bad])
+        with pytest.raises(ModelError):
+            forest.least_divisor([bad, even(2, 1.0)], 1.0, 1.0)
+
+    def test_numbers_of_nodes(self) -> None:
+        with pytest.raises(ModelError, match="losses are of 1 nodes"):
+            forest_of([-1, 0], [ROOT, FLIP]).leakage([even(2, 1.0)])
