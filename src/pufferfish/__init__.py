@@ -41,7 +41,6 @@ from pufferfish.mechanisms import (
     ParticipantDP,
     Wasserstein,
 )
-from pufferfish.mechanisms.losses import Profile
 from pufferfish.model_file import Model, read_model, write_model
 from pufferfish.models import (
     CPT,
@@ -60,7 +59,19 @@ from pufferfish.models import (
     Quilt,
     RecordIs,
 )
-from pufferfish.queries import Count, Frequency, Function, Histogram, Marginals, Mean, Subset, Sum, Weighted, Window
+from pufferfish.queries import (
+    Count,
+    Frequency,
+    Function,
+    Histogram,
+    Marginals,
+    Mean,
+    Profile,
+    Subset,
+    Sum,
+    Weighted,
+    Window,
+)
 from pufferfish.release import Release, release
 from pufferfish.report.network_plot import draw_network
 from pufferfish.robustness import Robustness, robustness

@@ -24,7 +24,7 @@ from network_queries import NAMES, Asked, by_name, queries_of
 from networks import has_secrets, model_of
 from pufferfish.errors import ModelError
 from pufferfish.mechanisms import InfluenceBound
-from pufferfish.mechanisms.node_losses import NodeLosses
+from pufferfish.queries.record_loss import loss_of_query
 
 SLACK = 1 + 1e-9
 EPSILONS = (0.3, 1.5, 6.0)
@@ -78,7 +78,7 @@ def test_what_the_search_finds_is_what_is_calibrated(seed: int, epsilon: float) 
     n = 12
     bound = pf.MarkovQuilt(model_of(random_network(seed, n, parents=3, most=2)), max_quilts=50)
     query = pf.Weighted(pf.Count("b"), [1 + j % 3 for j in range(n)])
-    losses = NodeLosses.of_query(bound.bind(query), n)
+    losses = loss_of_query(bound.bind(query), bound.theta, bound.length)
     score = next(iter(bound._engine.divisors(losses, epsilon)))[0]
     assert bound.calibrate(query, epsilon).unit_scale <= score * 1.001
 

@@ -5,7 +5,6 @@ every member of the class and every initial law at once (docs/intervals.md).
 """
 
 import math
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +14,7 @@ import numpy as np
 from pufferfish.core.laws.two_state.coordinates import Paths, Square
 from pufferfish.core.laws.two_state.search import Found, Loss, Reach, search
 from pufferfish.core.numbers.inversion import bracket
+from pufferfish.core.numbers.kept import Kept
 from pufferfish.core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError
 from pufferfish.laws.pairs import About
@@ -69,7 +69,7 @@ class IntervalLaws:
         self._theta, self._lengths = theta, tuple(lengths)
         self._square = Square(theta.low, theta.high)
         self._paths: dict[int, Paths] = {}
-        self._losses: OrderedDict[tuple[int, float], Found] = OrderedDict()
+        self._losses: Kept[Found] = Kept(_KEPT)
         self._reaches: dict[int, tuple[int, int, Found]] = {}
 
     def loss(self, query: LinearQuery, unit_scale: float) -> tuple[float, About]:
@@ -119,12 +119,7 @@ class IntervalLaws:
         return reach * count.norm, replace(self._about(count, steps, where), gap=reach / needed - 1)
 
     def _loss(self, steps: int, scale: float) -> Found:
-        key = steps, scale
-        if key not in self._losses:
-            self._losses[key] = self._searched(steps, scale, _CELLS)
-            while len(self._losses) > _KEPT:
-                self._losses.popitem(last=False)
-        return self._losses[key]
+        return self._losses.of((steps, scale), lambda: self._searched(steps, scale, _CELLS))
 
     def _searched(self, steps: int, scale: float, cells: int) -> Found:
         farthest = -steps * math.log(min(self._theta.low, 1 - self._theta.high)) + 2 / scale

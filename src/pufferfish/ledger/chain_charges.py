@@ -1,7 +1,6 @@
 """Charges on Markov chains: one matrix for every record that a release reads, in windows and coarser states."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -12,47 +11,23 @@ from numpy.typing import NDArray
 from pufferfish.calibration import Calibration
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ParameterError, ReleaseRefused
-from pufferfish.ledger.book import AnyBase, Entry
-from pufferfish.ledger.charges import (
-    Charging,
-    Distance,
-    check_distance,
-    check_tied,
-    composing,
-    in_decimals,
-    scale_of,
-    sum_up,
-    whole,
-)
+from pufferfish.ledger.book import AnyBase
+from pufferfish.ledger.charges import EVERY, Charge, Charging, check_tied, composing, in_decimals, sum_up, whole
 from pufferfish.ledger.ties import CHAIN_TIES, check_lengths, check_start, groups_of
 from pufferfish.ledger.windows import Windows, as_windows, windows_read
 from pufferfish.mechanisms.base import InfluenceBound
-from pufferfish.mechanisms.losses import Profile
+from pufferfish.queries import Profile
 
-__all__ = ["ChainCharge", "ChainCharging"]
-
-
-@dataclass(frozen=True, slots=True)
-class ChainCharge:
-    """The record-level loss of one release: ``distance[x][x'] / scale`` in every record that it reads.
-
-    Parameters
-    ----------
-    distance : tuple of tuples of int
-        How far one record moves the answer when it goes from state x to x', in units; shape (k, k).
-    scale : Fraction
-        Scale of the noise, in the same units.
-    windows : tuple, optional
-        What is read of each chain; by default every observed record.
-    """
-
-    distance: Distance
-    scale: Fraction
-    windows: Windows | None = None
+__all__ = ["ChainCharging"]
 
 
-class ChainCharging(Charging[ChainCharge]):
+class ChainCharging(Charging):
     """Charges on Markov chains."""
+
+    @property
+    def sizes(self) -> dict[str | None, int]:
+        """The number of states."""
+        return {EVERY: self._bound.theta.k}
 
     def check_base(self, base: Any) -> None:
         """Refuse a base of independent rows."""
@@ -64,7 +39,7 @@ class ChainCharging(Charging[ChainCharge]):
 
     def charge(
         self, what: Any, *, base: AnyBase | None, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
-    ) -> ChainCharge:
+    ) -> Charge:
         """Return the charge of a calibrated release, or of a loss as a number or matrix, on the states of the base."""
         assert base is None or isinstance(base, Base)
         if data is not None and not isinstance(data, Sequences):
@@ -98,18 +73,18 @@ class ChainCharging(Charging[ChainCharge]):
             self._check_data(data, base, windows, everything=not (groups or windows))
         if not any(any(row) for row in distance):
             raise ParameterError("the loss is 0 between all states: a release that tells nothing is none")
-        return ChainCharge(distance, scale, windows)
+        return Charge({EVERY: distance}, scale, windows)
 
-    def total(self, charges: Sequence[ChainCharge]) -> Any:
+    def total(self, charges: Sequence[Charge]) -> Any:
         """Return one matrix for all records, or per chain a profile of stretches that the same releases read."""
         k = self._bound.theta.k
         if all(charge.windows is None for charge in charges):
-            return sum_up(((charge.distance, charge.scale) for charge in charges), k)
+            return sum_up(((charge.distances[EVERY], charge.scale) for charge in charges), k)
         known: dict[frozenset[int], NDArray[np.float64]] = {}
 
         def together(active: frozenset[int]) -> NDArray[np.float64]:
             if active not in known:
-                known[active] = sum_up(((charges[i].distance, charges[i].scale) for i in sorted(active)), k)
+                known[active] = sum_up(((charges[i].distances[EVERY], charges[i].scale) for i in sorted(active)), k)
             return known[active]
 
         profiles = [_stretches(charges, c, chain.steps) for c, chain in enumerate(self._bound.length)]
@@ -120,22 +95,6 @@ class ChainCharging(Charging[ChainCharge]):
         bound = self._bound
         check_start(bound.theta, as_windows(window, bound.length))
         return bound.of(bound.theta, length, **bound.settings)
-
-    def written(self, charge: ChainCharge) -> dict[str, Any]:
-        """Return distance, scale and windows."""
-        return {
-            "distance": [list(row) for row in charge.distance],
-            "scale": str(charge.scale),
-            "windows": None if charge.windows is None else list(charge.windows),
-        }
-
-    def read(self, entry: Entry) -> ChainCharge:
-        """Return the charge of an entry, checked."""
-        if not isinstance(entry.distance, list):
-            raise ParameterError(f"entry {entry.number} is none of Markov chains: its distances are those of nodes")
-        distance = check_distance(entry.distance, self._bound.theta.k, entry.number)
-        windows = None if entry.windows is None else as_windows(list(entry.windows), self._bound.length)
-        return ChainCharge(distance, scale_of(entry), windows)
 
     def _check_data(self, data: Sequences, base: Base | None, windows: Windows | None, *, everything: bool) -> None:
         length = self._bound.length
@@ -169,7 +128,7 @@ def _loss(what: Any, k: int) -> NDArray[np.float64]:
     return np.broadcast_to(loss, (k, k))
 
 
-def _stretches(charges: Sequence[ChainCharge], chain: int, steps: int) -> list[tuple[int, frozenset[int]]]:
+def _stretches(charges: Sequence[Charge], chain: int, steps: int) -> list[tuple[int, frozenset[int]]]:
     """Return stretches of a chain and which charges read them."""
     read = [(0, steps) if charge.windows is None else charge.windows[chain] for charge in charges]
     edges = sorted({0, steps, *(edge for window in read if window is not None for edge in window)})

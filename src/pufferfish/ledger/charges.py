@@ -2,17 +2,18 @@
 
 Ten releases of loss 0.1 have loss 1, not 1.0000000000000002: sums are rounded once, upwards, when leakage is asked.
 
-What a charge is, how charges add up and what belongs to a ledger's base differs between chains and networks:
-:class:`Charging` says what a ledger needs to know, one class for each answers.
+A charge is the record loss of one release, with fractions in place of floats. What belongs to a ledger's base differs
+between chains and networks: :class:`Charging` says what a ledger needs to know, one class for each answers.
 """
 
 import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +22,17 @@ from pufferfish.calibration import Calibration
 from pufferfish.core.numbers.rounding import float_up
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import AnyBase, Entry
+from pufferfish.ledger.windows import Windows, as_windows
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.queries import LinearQuery
 
 __all__ = [
+    "Charge",
     "Charging",
     "Distance",
-    "check_distance",
     "check_tied",
     "composing",
     "in_decimals",
-    "scale_of",
     "sum_up",
     "whole",
 ]
@@ -39,11 +40,32 @@ __all__ = [
 Distance = tuple[tuple[int, ...], ...]
 """How far one record moves an answer when it goes from state x to x', in units; shape (k, k)."""
 
-C = TypeVar("C")
+EVERY = None
+"""What stands for all records of chains, where a network has the name of a node."""
 
 
-class Charging(ABC, Generic[C]):
-    """How the releases of a ledger are charged: what a charge is, how charges add up, what belongs to the base.
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """The record loss of one release: ``distances[node][x][x'] / scale`` in every record that it reads.
+
+    Parameters
+    ----------
+    distances : dict of str or None to tuple of tuples of int
+        How far one record moves the answer when it goes from state x to x', in units; shape (k, k). For a network one
+        for every node that is read, by its label; for chains one for all records, under None.
+    scale : Fraction
+        Scale of the noise, in the same units.
+    windows : tuple, optional
+        What is read of each chain; by default every observed record. None for networks.
+    """
+
+    distances: dict[str | None, Distance]
+    scale: Fraction
+    windows: Windows | None = None
+
+
+class Charging(ABC):
+    """How the releases of a ledger are charged, and what belongs to its base.
 
     Parameters
     ----------
@@ -54,6 +76,11 @@ class Charging(ABC, Generic[C]):
     def __init__(self, bound: InfluenceBound) -> None:
         self._bound = bound
 
+    @property
+    @abstractmethod
+    def sizes(self) -> dict[str | None, int]:
+        """The number of states of every node, by its label; of all records of chains, under None."""
+
     @abstractmethod
     def check_base(self, base: Any) -> None:
         """Refuse a base that is none of a table for this Θ; None is one that is not known yet."""
@@ -61,7 +88,7 @@ class Charging(ABC, Generic[C]):
     @abstractmethod
     def charge(
         self, what: Any, *, base: AnyBase | None, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
-    ) -> C:
+    ) -> Charge:
         """Return the charge of a calibrated release or a loss, refused where it is not of the base.
 
         Parameters are those of :meth:`Ledger.spend`, and the base as it is known.
@@ -75,19 +102,23 @@ class Charging(ABC, Generic[C]):
         """
 
     @abstractmethod
-    def total(self, charges: Sequence[C]) -> Any:
+    def total(self, charges: Sequence[Charge]) -> Any:
         """Return the losses of all charges together, as ``leakage`` takes them, rounded up once."""
 
     @abstractmethod
     def part(self, length: Any, window: Any) -> InfluenceBound:
         """Return the bound on a part of the base of this length, read by itself."""
 
-    @abstractmethod
-    def written(self, charge: C) -> dict[str, Any]:
+    def written(self, charge: Charge) -> dict[str, Any]:
         """Return what of an :class:`Entry` says the charge."""
+        rows = {node: [list(row) for row in distance] for node, distance in charge.distances.items()}
+        return {
+            "distance": rows[EVERY] if EVERY in rows else rows,
+            "scale": str(charge.scale),
+            "windows": None if charge.windows is None else list(charge.windows),
+        }
 
-    @abstractmethod
-    def read(self, entry: Entry) -> C:
+    def read(self, entry: Entry) -> Charge:
         """Return the charge that an entry says.
 
         Raises
@@ -95,6 +126,22 @@ class Charging(ABC, Generic[C]):
         ParameterError
             If no ledger of this Θ wrote it.
         """
+        number, sizes = entry.number, self.sizes
+        of_chains = EVERY in sizes
+        given: dict[str | None, Any] = {EVERY: entry.distance}
+        if isinstance(entry.distance, dict):
+            given = {node: distance for node, distance in entry.distance.items()}
+        if not given or (EVERY in given) != of_chains or not (of_chains or entry.windows is None):
+            raise ParameterError(
+                f"entry {number} is none of {self._bound.theta.kind}: chains have one table of distances for all "
+                "records, networks one by node and no windows"
+            )
+        for node in given:
+            if node not in sizes:
+                raise ParameterError(f"entry {number} names {node!r}, which is no node of Θ")
+        distances = {node: _checked(distance, sizes[node], number) for node, distance in given.items()}
+        windows = None if entry.windows is None else as_windows(list(entry.windows), self._bound.length)
+        return Charge(distances, _scale_of(entry), windows)
 
 
 def composing(what: Calibration, way_out: str) -> LinearQuery:
@@ -166,7 +213,7 @@ def check_tied(found: Any, base: Any, remedies: Mapping[str, str]) -> None:
         )
 
 
-def check_distance(distance: Sequence[Sequence[int]], k: int, entry: int) -> Distance:
+def _checked(distance: Sequence[Sequence[int]], k: int, entry: int) -> Distance:
     """Return a distance as an entry says it, if it is one between k states.
 
     Raises
@@ -182,7 +229,7 @@ def check_distance(distance: Sequence[Sequence[int]], k: int, entry: int) -> Dis
     return tuple(tuple(row) for row in distance)
 
 
-def scale_of(entry: Entry) -> Fraction:
+def _scale_of(entry: Entry) -> Fraction:
     """Return the noise scale that an entry says.
 
     Raises

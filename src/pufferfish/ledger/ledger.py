@@ -357,7 +357,7 @@ class Ledger:
         self._book = book
 
 
-def _charging(bound: Any) -> Charging[Any]:
+def _charging(bound: Any) -> Charging:
     """Return how releases under a bound are charged, refused where it cannot keep a ledger."""
     if not isinstance(bound, InfluenceBound):
         raise ParameterError(

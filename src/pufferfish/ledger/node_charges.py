@@ -5,7 +5,7 @@ a cell is decided by the losses of its own row: the charge is that of one row, h
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,23 +13,13 @@ from pufferfish.calibration import Calibration
 from pufferfish.data.independent_rows import Rows, RowsBase
 from pufferfish.data.where import parse_where
 from pufferfish.errors import ParameterError, ReleaseRefused
-from pufferfish.ledger.book import AnyBase, Entry
-from pufferfish.ledger.charges import (
-    Charging,
-    Distance,
-    check_distance,
-    check_tied,
-    composing,
-    in_decimals,
-    scale_of,
-    sum_up,
-    whole,
-)
+from pufferfish.ledger.book import AnyBase
+from pufferfish.ledger.charges import Charge, Charging, Distance, check_tied, composing, in_decimals, sum_up, whole
 from pufferfish.mechanisms.base import InfluenceBound
-from pufferfish.mechanisms.node_losses import as_node_losses
 from pufferfish.models.states import state_label
+from pufferfish.queries.record_loss import as_record_loss
 
-__all__ = ["NodeCharge", "NodeCharging"]
+__all__ = ["NodeCharging"]
 
 _TIES = {
     "source": "losses add over the same records only: another table needs a ledger of its own",
@@ -41,30 +31,18 @@ _TIES = {
 States = dict[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeCharge:
-    """The record-level loss of one release: ``distances[node][x][x'] / scale`` in a cell of every node that it reads.
-
-    Parameters
-    ----------
-    distances : dict of str to tuple of tuples of int
-        For every node that is read, by its label: how far one cell moves the answer when it goes from state x to x',
-        in units; shape (k_node, k_node).
-    scale : Fraction
-        Scale of the noise, in the same units.
-    """
-
-    distances: dict[str, Distance]
-    scale: Fraction
-
-
-class NodeCharging(Charging[NodeCharge]):
+class NodeCharging(Charging):
     """Charges on Bayesian networks."""
 
     def __init__(self, bound: InfluenceBound) -> None:
         super().__init__(bound)
         self._network = bound.networks[0]
         self._states = _by_label(self._network.node_states)
+
+    @property
+    def sizes(self) -> dict[str | None, int]:
+        """The number of states of every node, by its label."""
+        return {node: len(states) for node, states in self._states.items()}
 
     def check_base(self, base: Any) -> None:
         """Refuse a base of chains, of another network, or with one column for two nodes."""
@@ -84,7 +62,7 @@ class NodeCharging(Charging[NodeCharge]):
 
     def charge(
         self, what: Any, *, base: AnyBase | None, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
-    ) -> NodeCharge:
+    ) -> Charge:
         """Return the charge of a calibrated release, or of a loss of the nodes."""
         assert base is None or isinstance(base, RowsBase)
         _check_part(window, coarsening)
@@ -96,16 +74,16 @@ class NodeCharging(Charging[NodeCharge]):
         if isinstance(what, Calibration):
             distances, scale = self._of_calibration(what), Fraction(what.unit_scale)
         else:
-            losses, scale = in_decimals(as_node_losses(what, self._network).values)
+            losses, scale = in_decimals(as_record_loss(what, self._bound.theta, ()).nodes)
             distances = dict(zip(self._states, losses, strict=True))
         read = {node: distance for node, distance in distances.items() if any(map(any, distance))}
         if not read:
             raise ParameterError("the loss is 0 between all states of all nodes: a release that tells nothing is none")
         if data is not None:
             self._check_data(data, base, read)
-        return NodeCharge(read, scale)
+        return Charge({**read}, scale)
 
-    def total(self, charges: Sequence[NodeCharge]) -> Any:
+    def total(self, charges: Sequence[Charge]) -> Any:
         """Return one matrix per node."""
         return [
             sum_up(((c.distances[node], c.scale) for c in charges if node in c.distances), len(states))
@@ -116,22 +94,6 @@ class NodeCharging(Charging[NodeCharge]):
         """Return the bound on a table of so many rows; a window is refused where it is charged."""
         bound = self._bound
         return bound.of(bound.theta, length, **bound.settings)
-
-    def written(self, charge: NodeCharge) -> dict[str, Any]:
-        """Return distances by node, and scale."""
-        distance = {node: [list(row) for row in rows] for node, rows in charge.distances.items()}
-        return {"distance": distance, "scale": str(charge.scale), "windows": None}
-
-    def read(self, entry: Entry) -> NodeCharge:
-        """Return the charge of an entry, checked."""
-        if not isinstance(entry.distance, dict) or not entry.distance or entry.windows is not None:
-            raise ParameterError(f"entry {entry.number} is none of a network: expected distances by node, no windows")
-        self._check_nodes(entry.distance, f"entry {entry.number}")
-        distances = {
-            node: check_distance(distance, len(self._states[node]), entry.number)
-            for node, distance in entry.distance.items()
-        }
-        return NodeCharge(distances, scale_of(entry))
 
     def _of_calibration(self, what: Calibration) -> dict[str, Distance]:
         """Return the distances of all nodes under a calibration, refused where it is for another network."""

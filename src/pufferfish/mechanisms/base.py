@@ -17,17 +17,14 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
-from pufferfish.mechanisms.engine import Engine, Found, RecordLoss, no_noise
-from pufferfish.mechanisms.losses import Profile, as_losses
+from pufferfish.mechanisms.engine import Engine, Found, no_noise
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
-from pufferfish.mechanisms.node_losses import NodeLosses, as_node_losses
 from pufferfish.models.model_class import Theta
 from pufferfish.queries import LinearQuery, Query
+from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_query
 
 __all__ = ["InfluenceBound"]
 
@@ -69,9 +66,9 @@ class InfluenceBound(Mechanism):
         ----------
         record_loss : float, array_like, Profile, or list of these
             A number (every observed record), shape (T,) (one per step of the chain, 0 where unobserved), (k, k) or
-            (T, k, k) (one per pair of states), or a :class:`Profile`. For several chains either one entry for all of
-            them, or a list with one entry per chain. For a network: a number, a sequence of entries of its nodes, or
-            a mapping from names of nodes to entries, each a number or of shape (k_node, k_node).
+            (T, k, k) (one per pair of states), or a :class:`~pufferfish.Profile`. For several chains either one entry
+            for all of them, or a list with one entry per chain. For a network: a number, a sequence of entries of its
+            nodes, or a mapping from names of nodes to entries, each a number or of shape (k_node, k_node).
         enough : float, optional
             Leakage that must not be exceeded, such as a budget. Over a continuum bounds are narrowed to a relative gap
             below 1e-3, and further where that proves so much.
@@ -90,13 +87,7 @@ class InfluenceBound(Mechanism):
 
     def prove(self, record_loss: Any, *, enough: float | None = None) -> Found:
         """Return :meth:`leakage` and where it is attained (None: there is no secret to protect)."""
-        return self._prove(self._checked(record_loss), enough)
-
-    def _checked(self, record_loss: Any) -> RecordLoss:
-        """Return losses that a user gives, checked."""
-        if self.networks:
-            return as_node_losses(record_loss, self.networks[0])
-        return as_losses(record_loss, self.length, self.theta.k)
+        return self._prove(as_record_loss(record_loss, self.theta, self.length), enough)
 
     def _prove(self, losses: RecordLoss, enough: float | None = None) -> Found:
         with self._lock:
@@ -113,19 +104,7 @@ class InfluenceBound(Mechanism):
         linear = self.bind(query)
         if not isinstance(linear, LinearQuery):
             raise QueryError("a function of the database has no known record-level loss")
-        return self._losses_of(linear)
-
-    def _losses_of(self, linear: LinearQuery) -> RecordLoss:
-        """Return the record-level losses of a query with noise of scale 1."""
-        if self.networks:
-            return NodeLosses.of_query(linear, len(self.networks[0].nodes))
-        if linear.factors is None:
-            return as_losses(linear.unit_distance, self.length, self.theta.k)
-        each = linear.unit_distance / linear.largest_factor
-        starts = np.concatenate([[0], np.flatnonzero(np.diff(np.abs(linear.factors))) + 1])
-        times = np.diff(starts, append=len(linear.factors))
-        stretches = [(int(n), each * abs(int(linear.factors[t]))) for n, t in zip(times, starts, strict=True)]
-        return as_losses(Profile(stretches), self.length, self.theta.k)
+        return loss_of_query(linear, self.theta, self.length)
 
     @called_as("mechanism.calibrate(query, epsilon=1.0)")
     def calibrate(self, query: Query, epsilon: float) -> Calibration:
@@ -158,7 +137,7 @@ class InfluenceBound(Mechanism):
         linear = self.bind(query)
         if not isinstance(linear, LinearQuery):
             raise NotApplicableError("it bounds what single records move, which is not known of a function", self.title)
-        losses = self._losses_of(linear)
+        losses = loss_of_query(linear, self.theta, self.length)
         if not losses.largest:
             raise QueryError("no record that the query reads can change its answer, which is public: ask another")
         with self._lock:

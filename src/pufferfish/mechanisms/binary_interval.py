@@ -7,7 +7,7 @@ noise, never privacy.
 """
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Witness
+from pufferfish.core.numbers.kept import Kept
 from pufferfish.core.numbers.supremum import Bound, Supremum, supremum
 from pufferfish.core.propagation.binary_box import propagated, quilted, root_box, width_of
-from pufferfish.mechanisms.engine import Found
-from pufferfish.mechanisms.losses import ChainLosses, Losses, decisive
+from pufferfish.mechanisms.engine import Engine, Fallback, Found
 from pufferfish.models.chain_intervals import BinaryChainInterval
 from pufferfish.models.markov_chain import MarkovChain
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 
 __all__ = ["GAP", "BinaryPropagation", "BinaryQuilts"]
 
@@ -51,45 +52,37 @@ _ONE_BY_ONE = 20_000
 """Steps of a profile whose quilts are searched record by record; of a longer one every loss is taken as the largest."""
 
 
-class _Certified(ABC):
-    """A bound over a class of two-state chains; implements ``Engine``."""
+class _Certified(Engine):
+    """A bound over a class of two-state chains."""
 
     def __init__(self, theta: BinaryChainInterval | MarkovChain) -> None:
         self._theta = theta
         self._box = _box(theta)
         self._gap = GAP if isinstance(theta, BinaryChainInterval) and theta.low < theta.high else _GAP_OF_ONE
-        self._known: dict[tuple[object, ...], Found] = {}
+        self._least: Kept[Found] = Kept(_KEPT)
 
     @abstractmethod
-    def bound(self, chain: Losses, epsilon: float) -> Bound:
+    def bound(self, chain: BlockLoss, epsilon: float) -> Bound:
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
 
     @abstractmethod
-    def witness(self, found: Supremum, chain: Losses) -> Witness:
+    def witness(self, found: Supremum, chain: BlockLoss) -> Witness:
         """Say where a supremum is attained."""
 
-    def leakage(self, losses: ChainLosses, enough: float | None = None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         """Bound the leakage of the losses of chains, and say where it is attained."""
         return self._worst(losses, 0.0, enough)
 
-    def divisors(self, losses: ChainLosses, epsilon: float) -> list[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> list[Found]:
         """Return the least number that divides the losses so that they leak at most epsilon."""
         return [self.least_divisor(losses, epsilon)]
 
-    def least_divisor(self, losses: ChainLosses, epsilon: float) -> Found:
+    def least_divisor(self, losses: RecordLoss, epsilon: float) -> Found:
         """Return a number that divides the losses so that they leak at most epsilon, the least but for the gap."""
-        divisor, witness = self._worst(losses, epsilon)
+        divisor, witness = self._least.of((losses.key, epsilon), lambda: self._worst(losses, epsilon, None))
         return divisor * (1 + (_SPARE if isinstance(self._theta, BinaryChainInterval) else _SPARE_OF_ONE)), witness
 
-    def _worst(self, losses: ChainLosses, epsilon: float, enough: float | None = None) -> Found:
-        key = losses.key, epsilon, enough
-        if key not in self._known:
-            while len(self._known) >= _KEPT:
-                self._known.pop(next(iter(self._known)))
-            self._known[key] = self._search(losses, epsilon, enough)
-        return self._known[key]
-
-    def _search(self, losses: ChainLosses, epsilon: float, enough: float | None) -> Found:
+    def _worst(self, losses: RecordLoss, epsilon: float, enough: float | None) -> Found:
         worst, witness = 0.0, None
         for chain in decisive(losses):
             found = supremum(
@@ -137,12 +130,12 @@ def _box(theta: BinaryChainInterval | MarkovChain) -> NDArray[np.float64]:
 class BinaryPropagation(_Certified):
     """Leakage propagation, with the law of the record before: for one member and initial law it is exact."""
 
-    def bound(self, chain: Losses, epsilon: float) -> Bound:
+    def bound(self, chain: BlockLoss, epsilon: float) -> Bound:
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
         runs = np.array(list(_runs(chain)))
         return lambda boxes, floor: propagated(boxes, runs, epsilon, floor)
 
-    def witness(self, found: Supremum, chain: Losses) -> Witness:
+    def witness(self, found: Supremum, chain: BlockLoss) -> Witness:
         """Say where a supremum is attained."""
         node, pair, own, past, future = (float(v) for v in found.where)
         return Witness(
@@ -157,7 +150,7 @@ class BinaryPropagation(_Certified):
         )
 
 
-class BinaryQuilts(_Certified):
+class BinaryQuilts(_Certified, Fallback):
     """Markov quilts: with exact max-influence, or by Lemma 4.8 ("mixing")."""
 
     def __init__(
@@ -171,7 +164,7 @@ class BinaryQuilts(_Certified):
             self._kind = "mixing"
             self._box = root_box((theta.low, theta.high), (theta.low, theta.high), "stationary")
 
-    def proves_less(self, losses: ChainLosses, value: float, witness: Witness | None, epsilon: float) -> bool:
+    def proves_less(self, losses: RecordLoss, value: float, witness: Witness | None, epsilon: float) -> bool:
         """Return whether quilts may prove less than a value: not where its member and record need as much by quilts.
 
         Then the whole class is not searched, which takes long where losses differ from record to record.
@@ -188,11 +181,11 @@ class BinaryQuilts(_Certified):
         chains = (chain for chain in decisive(losses) if chain.length.steps == witness.length)
         return not any(float(self._bound(chain, epsilon, node)(point, 0.0)[0][0]) >= value for chain in chains)
 
-    def bound(self, chain: Losses, epsilon: float) -> Bound:
+    def bound(self, chain: BlockLoss, epsilon: float) -> Bound:
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
         return self._bound(chain, epsilon, None)
 
-    def _bound(self, chain: Losses, epsilon: float, node: int | None) -> Bound:
+    def _bound(self, chain: BlockLoss, epsilon: float, node: int | None) -> Bound:
         length, each = chain.length, np.atleast_1d(chain.per_record)
         records = length.records if chain.of_observed else int(chain.steps[chain.largest > 0].sum())
         if length.steps > _ONE_BY_ONE or bool(np.all(each == each[0])):
@@ -201,7 +194,7 @@ class BinaryQuilts(_Certified):
             self._kind, boxes, length.steps, records, each, epsilon, floor, self._longest, node
         )
 
-    def witness(self, found: Supremum, chain: Losses) -> Witness:
+    def witness(self, found: Supremum, chain: BlockLoss) -> Witness:
         """Say where a supremum is attained."""
         node, a, b = (int(v) for v in found.where[:3])
         steps = chain.length.steps
@@ -219,9 +212,9 @@ class BinaryQuilts(_Certified):
         )
 
 
-def _runs(chain: Losses) -> Iterator[tuple[float, float, float]]:
+def _runs(chain: BlockLoss) -> Iterator[tuple[float, float, float]]:
     """Yield the steps and the losses d(0,1), d(1,0) of runs of records; of long profiles rounded up."""
-    values = chain.values if chain.values.ndim == 3 else chain.values[:, None, None] * (1 - np.eye(2))
+    values = chain.stacked if chain.stacked.ndim == 3 else chain.stacked[:, None, None] * (1 - np.eye(2))
     together = math.ceil(len(values) / _MOST_RUNS)
     for i in range(0, len(values), together):
         some = values[i : i + together].max(axis=0)

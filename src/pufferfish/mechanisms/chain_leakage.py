@@ -11,13 +11,13 @@ from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.propagation.chain import Attained, ChainPropagation, Run
 from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish.mechanisms.binary_interval import BinaryPropagation
-from pufferfish.mechanisms.engine import Found, least, worst
+from pufferfish.mechanisms.engine import Engine, Found, least, worst
 from pufferfish.mechanisms.entry_dp import EntryDP, IndependentRecords
-from pufferfish.mechanisms.losses import ChainLosses, Losses, decisive
 from pufferfish.mechanisms.mqm_exact import ExactQuilts
 from pufferfish.models.chain_intervals import IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
 from pufferfish.models.model_class import Theta, as_theta
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 
 __all__ = ["MOST_STATES", "ChainLeakage", "as_runs"]
 
@@ -26,8 +26,6 @@ MOST_STATES = 80
 
 _MOST_RUNS = 4096
 """Profiles that change more often than this are rounded up to this many runs."""
-
-_KEPT = 8
 
 _UNLIKELY = 1e-9
 """With transitions less likely than this initial laws are not searched one by one."""
@@ -57,7 +55,7 @@ class _Member:
         return ChainPropagation(self.chain.transition_matrix, self.chain.initial_distribution)
 
 
-class ChainLeakage:
+class ChainLeakage(Engine):
     """Leakage of every chain of a class, the least that propagation and quilts prove.
 
     Parameters
@@ -69,24 +67,18 @@ class ChainLeakage:
     def __init__(self, theta: Theta) -> None:
         self._theta = theta
         self._members = [_member(chain) for chain in _chains(theta)]
-        self._known: dict[tuple[object, ...], Found] = {}
 
-    def leakage(self, losses: ChainLosses, enough: float | None = None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         """Bound the leakage of losses, and say where it is attained."""
-        key = losses.key
-        if key not in self._known:
-            while len(self._known) >= _KEPT:
-                self._known.pop(next(iter(self._known)))
-            self._known[key] = worst(self._one(*each) for each in self._each(losses))
-        return self._known[key]
+        return worst(self._one(*each) for each in self._each(losses))
 
-    def divisors(self, losses: ChainLosses, epsilon: float) -> Iterator[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterator[Found]:
         """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
         yield self.least_divisor(losses, epsilon)
         engines = [member.alone or member.quilts for member in self._members]
         yield worst(found for engine in engines for found in engine.divisors(losses, epsilon))
 
-    def _one(self, theta: int, propagation: ChainPropagation | None, chain: Losses) -> Found:
+    def _one(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss) -> Found:
         """Leakage of one chain under one θ: the least of the bounds at hand."""
         member = self._members[theta]
         if member.alone is not None:
@@ -97,7 +89,7 @@ class ChainLeakage:
             return _of(theta, by_law, where) if by_law <= anyhow else (anyhow, witness)
         return self._as_any_chain(theta, propagation, chain)
 
-    def _as_any_chain(self, theta: int, propagation: ChainPropagation | None, chain: Losses) -> Found:
+    def _as_any_chain(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss) -> Found:
         member = self._members[theta]
         found = Attained(math.inf)
         if propagation is not None:
@@ -111,7 +103,7 @@ class ChainLeakage:
             return found.total, self._witness(found, theta, chain)
         return _of(theta, by_quilts, witness)
 
-    def least_divisor(self, losses: ChainLosses, epsilon: float) -> Found:
+    def least_divisor(self, losses: RecordLoss, epsilon: float) -> Found:
         """Return the least number found that divides the losses so that they leak at most epsilon."""
         most: Found = 0.0, None
         for theta, propagation, chain in self._each(losses):
@@ -120,7 +112,7 @@ class ChainLeakage:
             most = worst((most, _of(theta, *self._one_divisor(theta, propagation, chain, epsilon))))
         return most
 
-    def _one_divisor(self, theta: int, propagation: ChainPropagation | None, chain: Losses, epsilon: float) -> Found:
+    def _one_divisor(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, epsilon: float) -> Found:
         """Least divisor of one chain under one θ, and a witness; none where there is no secret."""
         member, score = self._members[theta], Score(epsilon)
         if member.alone is not None:
@@ -145,7 +137,7 @@ class ChainLeakage:
         by_quilts = worst(member.quilts.divisors(_alone(chain), epsilon))
         return by_quilts if by_quilts[1] is None else least(best, by_quilts)
 
-    def _each(self, losses: ChainLosses) -> Iterator[tuple[int, ChainPropagation | None, Losses]]:
+    def _each(self, losses: RecordLoss) -> Iterator[tuple[int, ChainPropagation | None, BlockLoss]]:
         """Yield every member of Θ with every chain that can decide; the chains of a member share one new search."""
         chains = list(decisive(losses))
         for theta, member in enumerate(self._members):
@@ -154,7 +146,7 @@ class ChainLeakage:
                 report_progress("propagating leakage", (theta + c / len(chains)) / len(self._members))
                 yield theta, propagation, chain
 
-    def _witness(self, found: Attained, theta: int, chain: Losses) -> Witness:
+    def _witness(self, found: Attained, theta: int, chain: BlockLoss) -> Witness:
         return Witness(
             theta=theta,
             length=chain.length.steps,
@@ -166,30 +158,30 @@ class ChainLeakage:
         )
 
 
-def _quilts_prove_no_less(quilts: ExactQuilts, chain: Losses, node: int, objective: Objective, value: float) -> bool:
+def _quilts_prove_no_less(quilts: ExactQuilts, chain: BlockLoss, node: int, objective: Objective, value: float) -> bool:
     """Whether one record already needs as much by quilts: then they need not be searched for all records."""
     needs = quilts.best_at(chain, node, objective, enough=value)
     return needs is not None and needs >= value
 
 
-def _middle_of_the_heaviest(chain: Losses) -> int:
+def _middle_of_the_heaviest(chain: BlockLoss) -> int:
     """Return a record, 1-based, in the middle of the stretch with the largest loss."""
     heaviest = int(np.argmax(chain.largest))
     return int(chain.steps[:heaviest].sum() + (chain.steps[heaviest] + 1) // 2)
 
 
-def _alone(chain: Losses) -> ChainLosses:
-    return ChainLosses((chain,))
+def _alone(chain: BlockLoss) -> RecordLoss:
+    return RecordLoss((chain,))
 
 
 def _of(theta: int, leakage: float, witness: Witness | None) -> Found:
     return leakage, None if witness is None else replace(witness, theta=theta)
 
 
-def as_runs(losses: Losses, k: int) -> list[Run]:
+def as_runs(losses: BlockLoss, k: int) -> list[Run]:
     """Return a chain's losses as runs of records with the same loss; profiles with very many are rounded up."""
     other = ~np.eye(k, dtype=np.bool_)
-    values = losses.values if losses.values.ndim == 3 else losses.values[:, None, None]
+    values = losses.stacked if losses.stacked.ndim == 3 else losses.stacked[:, None, None]
     together = -(-len(values) // _MOST_RUNS)
     return [
         Run(int(losses.steps[i : i + together].sum()), values[i : i + together].max(axis=0) * other)

@@ -5,7 +5,7 @@ They differ in where a quilt's left and right parts come from (exactly, or by a 
 """
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -21,11 +21,11 @@ from pufferfish.core.numbers.rounding import up
 from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Quilt, Score, best_quilt, worst_node
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
-from pufferfish.mechanisms.engine import Found
-from pufferfish.mechanisms.losses import ChainLosses, Losses, decisive
+from pufferfish.mechanisms.engine import Engine, Found
 from pufferfish.mechanisms.possible_losses import member_places, members_of, possible_losses
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import Theta
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 
 _SAMPLE = 64
 
@@ -44,7 +44,7 @@ class Weights:
     that cumulative sums are exact integers however long the chain.
     """
 
-    def __init__(self, losses: Losses) -> None:
+    def __init__(self, losses: BlockLoss) -> None:
         each = losses.per_record
         self.uniform = each.ndim == 0 or bool(np.all(each == each.flat[0]))
         self._each = float(each.flat[0]) if self.uniform else 0.0
@@ -147,7 +147,7 @@ class ChainQuiltBound(InfluenceBound):
         return self._max_quilt_length
 
 
-class ChainQuilts(ABC):
+class ChainQuilts(Engine):
     """The search for the best quilts of chains, as an engine.
 
     Parameters
@@ -167,19 +167,19 @@ class ChainQuilts(ABC):
     def groups(self, length: int) -> Iterator[NodesAlike]:
         """Yield the groups of alike nodes with a secret, of every θ, in a chain of ``length`` records."""
 
-    def possible(self, losses: Losses) -> list[Losses]:
+    def possible(self, losses: BlockLoss) -> list[BlockLoss]:
         """Return the losses that count under every member: those between states that its records can have."""
         return [possible_losses(losses, member_places(member, losses.length.steps)) for member in self._members]
 
-    def leakage(self, losses: ChainLosses, enough: float | None = None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         """Bound the leakage of losses, and say where it is attained."""
         return self._worst(losses, LeakThrough())
 
-    def divisors(self, losses: ChainLosses, epsilon: float) -> list[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> list[Found]:
         """Return the least number that divides the losses so that they leak at most epsilon."""
         return [self._worst(losses, Score(epsilon))]
 
-    def best_at(self, chain: Losses, node: int, objective: Objective, enough: float = -math.inf) -> float | None:
+    def best_at(self, chain: BlockLoss, node: int, objective: Objective, enough: float = -math.inf) -> float | None:
         """Return what the best quilts of one record prove, the worst member of Θ deciding; None if it has no secret.
 
         The record is 1-based. A search stops once it found ``enough``. A lower bound on what all records need.
@@ -198,14 +198,14 @@ class ChainQuilts(ABC):
         yield from islice(self.groups(length), _SAMPLE - 1, None, _SAMPLE)
         yield from self.groups(length)
 
-    def _problems(self, chain: Losses, groups: Iterable[NodesAlike]) -> Iterator[tuple[NodesAlike, _Problem]]:
+    def _problems(self, chain: BlockLoss, groups: Iterable[NodesAlike]) -> Iterator[tuple[NodesAlike, _Problem]]:
         """Yield groups of nodes with what runs of records weigh under their member of Θ."""
         weights = [Weights(of_member) for of_member in self.possible(chain)]
         steps = chain.length.steps
         for nodes in groups:
             yield nodes, _Problem(nodes, weights[nodes.theta], steps, self._longest or steps)
 
-    def _worst(self, losses: ChainLosses, objective: Objective) -> Found:
+    def _worst(self, losses: RecordLoss, objective: Objective) -> Found:
         most: Quilt | None = None
         witness: Witness | None = None
         for chain in decisive(losses):

@@ -1,4 +1,4 @@
-"""Engines: what bounds the leakage of record-level losses under one kind of Θ, and the inverse.
+"""Engines: what bounds the leakage of record losses under one kind of Θ, and the inverse.
 
 An influence bound is what users see; an engine is what proves. Every bound has one for each kind of Θ that it covers
 (the members of a class of chains, a continuum of chains, networks), and may ask those of other bounds.
@@ -6,93 +6,81 @@ An influence bound is what users see; an engine is what proves. Every bound has 
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, Protocol, Self
+from functools import cached_property
 
 from pufferfish.calibration import Witness
+from pufferfish.core.numbers.kept import Kept
+from pufferfish.queries.record_loss import RecordLoss
 
-__all__ = ["Engine", "Fallback", "Found", "LeastOf", "Proportional", "RecordLoss", "least", "no_noise", "worst"]
+__all__ = ["Engine", "Fallback", "Found", "LeastOf", "Proportional", "least", "no_noise", "worst"]
 
 _NO_NOISE = 1e-9
 """As good as no noise, where the largest loss that noise of scale 1 leaves is 1 nat."""
+
+_KEPT = 8
+"""Leakages that an engine remembers: a noise is often verified right after it was found."""
 
 Found = tuple[float, Witness | None]
 """A leakage or a divisor, and where it is attained; no witness where there is no secret to protect."""
 
 
-class RecordLoss(Protocol):
-    """How far a release's density changes when one record alone goes from state x to x', in nats, for every record."""
+class Engine(ABC):
+    """An upper bound, over every member of Θ, on what record losses leak; and its inverse."""
 
-    @property
-    def largest(self) -> float:
-        """Largest loss of any record over pairs of its states."""
-        ...
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """What tells these losses from others of the same records."""
-        ...
-
-    def divided(self, divisor: float) -> Self:
-        """Return the losses of the same release with ``divisor`` times the noise, rounded up."""
-        ...
-
-
-class Engine(Protocol):
-    """An upper bound, over every member of Θ, on what record-level losses leak; and its inverse.
-
-    Which losses it takes, of chains or of nodes, goes by its Θ.
-    """
-
-    def leakage(self, losses: Any, enough: float | None = None) -> Found:
-        """Bound the leakage of losses, and say where it is attained.
+    def leakage(self, losses: RecordLoss, enough: float | None = None) -> Found:
+        """Bound the leakage of losses, and say where it is attained; what was proved lately is known.
 
         Where ``enough`` is given and is a bound, it is worth a longer search to prove so much.
         """
-        ...
+        return self._proved.of((losses.key, enough), lambda: self.prove(losses, enough))
 
-    def divisors(self, losses: Any, epsilon: float) -> Iterable[Found]:
+    @abstractmethod
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+        """Compute :meth:`leakage`."""
+
+    @abstractmethod
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Found]:
         """Yield numbers that divide the losses so that they leak at most epsilon, the least first.
 
         Another one is taken only where the one before cannot be verified.
         """
-        ...
+
+    @cached_property
+    def _proved(self) -> Kept[Found]:
+        return Kept(_KEPT)
 
 
-class Proportional(ABC):
+class Proportional(Engine):
     """An engine whose leakage is in proportion to the losses."""
 
-    @abstractmethod
-    def leakage(self, losses: Any, enough: float | None = None) -> Found:
-        """Bound the leakage of losses, and say where it is attained."""
-
-    def divisors(self, losses: Any, epsilon: float) -> Iterable[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Found]:
         """Return the least number that divides the losses so that they leak at most epsilon."""
         total, witness = self.leakage(losses)
         return [(total / epsilon, witness)]
 
 
-class Fallback(Engine, Protocol):
+class Fallback(Engine):
     """A second bound over the same Θ, which can say quickly where it is no better."""
 
-    def proves_less(self, losses: Any, value: float, witness: Witness | None, epsilon: float) -> bool:
+    @abstractmethod
+    def proves_less(self, losses: RecordLoss, value: float, witness: Witness | None, epsilon: float) -> bool:
         """Return whether it may prove less than a leakage (epsilon 0) or a divisor that was found elsewhere."""
-        ...
 
 
-class LeastOf:
+class LeastOf(Engine):
     """The least of two bounds over the same Θ; the second is searched only where it may be less."""
 
     def __init__(self, first: Engine, second: Fallback) -> None:
         self._first, self._second = first, second
 
-    def leakage(self, losses: Any, enough: float | None = None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         """Bound the leakage of losses, and say where it is attained."""
         found = self._first.leakage(losses, enough)
         if not self._second.proves_less(losses, *found, 0.0):
             return found
         return least(found, self._second.leakage(losses, enough))
 
-    def divisors(self, losses: Any, epsilon: float) -> Iterable[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Found]:
         """Return numbers that divide the losses so that they leak at most epsilon, the least first."""
         found = list(self._first.divisors(losses, epsilon))
         if not self._second.proves_less(losses, *found[0], epsilon):

@@ -13,12 +13,12 @@ from pufferfish.calibration import Witness
 from pufferfish.core.chains.places import Places
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
-from pufferfish.mechanisms.losses import ChainLosses, Losses, decisive
 from pufferfish.mechanisms.possible_losses import any_secret, member_places, members_of, possible_losses
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
 from pufferfish.models.model_class import Theta
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 
 __all__ = ["EntryDP", "IndependentRecords"]
 
@@ -82,7 +82,7 @@ class IndependentRecords(Proportional):
     def __init__(self, theta: Theta) -> None:
         self._members = members_of(theta)
 
-    def leakage(self, losses: ChainLosses, enough: float | None = None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         """Return the largest loss of a record, and in which chain."""
         return worst(
             _of_chain(theta, chain, member_places(member, chain.length.steps))
@@ -91,7 +91,7 @@ class IndependentRecords(Proportional):
         )
 
 
-def _of_chain(theta: int, chain: Losses, places: Places) -> Found:
+def _of_chain(theta: int, chain: BlockLoss, places: Places) -> Found:
     if not any_secret(places):
         return 0.0, None
     witness = Witness(
@@ -103,7 +103,7 @@ def _of_chain(theta: int, chain: Losses, places: Places) -> Found:
         nearby=1,
         influence=0.0,
     )
-    return float(possible_losses(chain, places).values.max()), witness
+    return float(possible_losses(chain, places).largest.max()), witness
 
 
 _FAIR = 0.5

@@ -21,12 +21,12 @@ from pufferfish.core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
-from pufferfish.mechanisms.losses import ChainLosses, Losses, decisive
 from pufferfish.mechanisms.possible_losses import member_places, possible_losses
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
 from pufferfish.models.model_class import Theta
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 
 __all__ = ["GK16"]
 
@@ -175,10 +175,10 @@ class _RowSums(Proportional):
         self._readings = readings
         self._sums: dict[tuple[int, int, int], tuple[float, int] | None] = {}
 
-    def leakage(self, losses: ChainLosses, enough: float | None = None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         return worst(self._of_chain(t, chain) for chain in decisive(losses) for t in range(len(self._readings)))
 
-    def _of_chain(self, t: int, losses: Losses) -> Found:
+    def _of_chain(self, t: int, losses: BlockLoss) -> Found:
         steps = losses.length.steps
         losses = possible_losses(losses, member_places(self._members[t], steps))
         each = losses.largest

@@ -16,13 +16,12 @@ from pufferfish.calls import called_as
 from pufferfish.core.numbers.rounding import float_up, up
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
-from pufferfish.mechanisms.losses import ChainLosses, Losses, decisive
-from pufferfish.mechanisms.node_losses import NodeLosses
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import ModelClass, Theta
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 
 __all__ = ["GroupDP", "ParticipantDP"]
 
@@ -71,7 +70,7 @@ class GroupDP(InfluenceBound):
 class _ChainGroups(Proportional):
     """All observed records of a chain add up."""
 
-    def leakage(self, losses: ChainLosses, enough: float | None = None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         return worst(_total(chain) for chain in decisive(losses))
 
 
@@ -81,13 +80,13 @@ class _NetworkGroups(Proportional):
     def __init__(self, networks: Sequence[BayesianNetwork]) -> None:
         self._networks = networks
 
-    def leakage(self, losses: NodeLosses, enough: float | None = None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         return worst(_of_groups(t, network, losses) for t, network in enumerate(self._networks))
 
 
-def _of_groups(theta: int, network: BayesianNetwork, losses: NodeLosses) -> tuple[float, Witness]:
+def _of_groups(theta: int, network: BayesianNetwork, losses: RecordLoss) -> tuple[float, Witness]:
     """Return the losses of the connected part of a network that has most, summed up."""
-    largest, place = losses.per_node, {node: j for j, node in enumerate(network.nodes)}
+    largest, place = losses.blocks[0].largest, {node: j for j, node in enumerate(network.nodes)}
     once = np.ones(1, dtype=np.int64)
     parts = [largest[[place[node] for node in part]] for part in network.components]
     totals = [_sum_up(part, np.broadcast_to(once, part.shape)) for part in parts]
@@ -104,7 +103,7 @@ def _of_groups(theta: int, network: BayesianNetwork, losses: NodeLosses) -> tupl
     return totals[most], witness
 
 
-def _total(losses: Losses) -> tuple[float, Witness]:
+def _total(losses: BlockLoss) -> tuple[float, Witness]:
     heaviest = np.argsort(-losses.largest, kind="stable")
     each, left = losses.largest[heaviest], losses.length.records
     # no more records than were observed cost anything, wherever they are

@@ -24,7 +24,6 @@ from pufferfish.errors import ModelError, ParameterError, QueryError
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.engine import Engine
 from pufferfish.mechanisms.network_quilts import LOOKS, ActiveQuilt, NetworkQuilts
-from pufferfish.mechanisms.node_losses import NodeLosses
 from pufferfish.mechanisms.node_secrets import NodeSecrets
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.chain_class import ChainClass
@@ -34,6 +33,7 @@ from pufferfish.models.quilt import Quilt
 from pufferfish.models.secrets import SecretPair
 from pufferfish.models.states import state_label
 from pufferfish.queries import LinearQuery
+from pufferfish.queries.record_loss import loss_of_query
 
 __all__ = ["MarkovQuilt"]
 
@@ -146,7 +146,7 @@ class MarkovQuilt(InfluenceBound):
         linear = self.bind(calibration.query)
         if not isinstance(linear, LinearQuery):
             raise QueryError("this is about the nodes of a network, and a query that is linear in their states")
-        losses = NodeLosses.of_query(linear, len(self.networks[0].nodes))
+        losses = loss_of_query(linear, self.theta, self.length)
         return self._search.active(losses.divided(calibration.unit_scale))
 
     @cached_property

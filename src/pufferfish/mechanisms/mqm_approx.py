@@ -20,12 +20,12 @@ from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.chain_quilts import ChainQuiltBound, ChainQuilts, NodesAlike
 from pufferfish.mechanisms.engine import Engine
-from pufferfish.mechanisms.losses import Losses
 from pufferfish.mechanisms.possible_losses import any_secret, member_places
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
 from pufferfish.models.model_class import Theta
+from pufferfish.queries.record_loss import BlockLoss
 
 __all__ = ["MQMApprox"]
 
@@ -136,7 +136,7 @@ class _MixingQuilts(ChainQuilts):
         super().__init__(theta, longest)
         self._numbers = numbers
 
-    def possible(self, losses: Losses) -> list[Losses]:
+    def possible(self, losses: BlockLoss) -> list[BlockLoss]:
         return [losses] if self._theta.stands_for_more else super().possible(losses)
 
     def groups(self, length: int) -> Iterator[NodesAlike]:

@@ -14,10 +14,10 @@ from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.chain_quilts import ChainQuiltBound, ChainQuilts, NodesAlike
 from pufferfish.mechanisms.engine import Engine
-from pufferfish.mechanisms.losses import Losses
 from pufferfish.models.chain_class import ChainClass
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.model_class import Theta
+from pufferfish.queries.record_loss import BlockLoss
 
 __all__ = ["ExactQuilts", "MQMExact"]
 
@@ -114,7 +114,7 @@ class ExactQuilts(ChainQuilts):
             for chain in theta.chains
         ]
 
-    def possible(self, losses: Losses) -> list[Losses]:
+    def possible(self, losses: BlockLoss) -> list[BlockLoss]:
         """Return the losses that count under every member: in the paper's reading all of them."""
         return super().possible(losses) if self._structural else [losses] * len(self._members)
 

@@ -10,12 +10,12 @@ from pufferfish.core.numbers.inversion import bracket
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.propagation.clusters import Attained, ClusterPropagation
 from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Score
-from pufferfish.mechanisms.engine import Found, least, no_noise, worst
+from pufferfish.mechanisms.engine import Engine, Found, least, no_noise, worst
 from pufferfish.mechanisms.network_quilts import LOOKS, ROUNDING, NetworkQuilts
-from pufferfish.mechanisms.node_losses import NodeLosses
 from pufferfish.mechanisms.node_secrets import NodeSecrets
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.states import state_label
+from pufferfish.queries.record_loss import RecordLoss
 
 __all__ = ["NetworkLeakage"]
 
@@ -26,8 +26,8 @@ _NEXT_TO_NOTHING = 1e-5
 """A share of the noise that is not worth a search for quilts."""
 
 
-class NetworkLeakage:
-    """Leakage of every network of a class, the least that propagation and quilts prove, as an engine.
+class NetworkLeakage(Engine):
+    """Leakage of every network of a class, the least that propagation and quilts prove.
 
     Parameters
     ----------
@@ -42,11 +42,11 @@ class NetworkLeakage:
         self._quilts = NetworkQuilts(networks, secrets, {}, LOOKS)
         self._clusters = [ClusterPropagation(network.tables, network.sizes) for network in networks]
 
-    def leakage(self, losses: NodeLosses, enough: float | None = None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         """Bound the leakage of losses, and say where it is attained."""
         return worst(self._leakage(theta, losses) for theta in self._members())
 
-    def divisors(self, losses: NodeLosses, epsilon: float) -> Iterator[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterator[Found]:
         """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
         yield self._least_divisor(losses, epsilon)
         yield from self._quilts.divisors(losses, epsilon)
@@ -56,10 +56,10 @@ class NetworkLeakage:
             report_progress("propagating leakage", theta / len(self._clusters))
             yield theta
 
-    def _leakage(self, theta: int, losses: NodeLosses) -> Found:
+    def _leakage(self, theta: int, losses: RecordLoss) -> Found:
         if not self._clusters[theta].affordable:
             return self._quilts.worst_of(theta, losses, LeakThrough())
-        attained = self._clusters[theta].leakage(losses.values, self._secrets(theta))
+        attained = self._clusters[theta].leakage(losses.nodes, self._secrets(theta))
         found = attained.total, self._witness(theta, attained)
         if attained.node is None:
             return found
@@ -69,32 +69,32 @@ class NetworkLeakage:
             return found
         return least(found, self._quilts.worst_of(theta, losses, LeakThrough()))
 
-    def _least_divisor(self, losses: NodeLosses, epsilon: float) -> Found:
+    def _least_divisor(self, losses: RecordLoss, epsilon: float) -> Found:
         most: Found = 0.0, None
         for theta in self._members():
             clusters = self._clusters[theta]
             if most[0] > 0 and clusters.affordable:
-                fewer = losses.divided(most[0]).values
+                fewer = losses.divided(most[0]).nodes
                 if clusters.leakage(fewer, self._secrets(theta)).total <= epsilon:
                     continue
             most = worst((most, self._divisor(theta, losses, epsilon)))
         return most
 
-    def _divisor(self, theta: int, losses: NodeLosses, epsilon: float) -> Found:
+    def _divisor(self, theta: int, losses: RecordLoss, epsilon: float) -> Found:
         clusters, score = self._clusters[theta], Score(epsilon)
         divisor, witness = np.inf, None
         if clusters.affordable:
             secrets, smallest = self._secrets(theta), no_noise(losses)
-            attained = clusters.leakage(losses.divided(smallest).values, secrets)
+            attained = clusters.leakage(losses.divided(smallest).nodes, secrets)
             if attained.node is None:
                 return 0.0, None
             if attained.total <= epsilon:
                 return smallest, self._witness(theta, attained)
             start = _FIRST_GUESS * losses.largest / epsilon
             if start < np.inf:
-                divisor = clusters.least_divisor(losses.values, epsilon, start, secrets)
+                divisor = clusters.least_divisor(losses.nodes, epsilon, start, secrets)
         if divisor < np.inf:
-            attained = clusters.leakage(losses.divided(divisor).values, self._secrets(theta))
+            attained = clusters.leakage(losses.divided(divisor).nodes, self._secrets(theta))
             witness = self._witness(theta, attained)
             if _alone(attained):
                 return least(self._quilts.trivial_of(theta, losses, score), (divisor, witness))
@@ -115,7 +115,7 @@ class NetworkLeakage:
         return (divisor, witness) if divisor <= proved else (proved, by_quilts[1])
 
     def _quilts_prove_no_less(
-        self, theta: int, attained: Attained, losses: NodeLosses, objective: Objective, value: float | None = None
+        self, theta: int, attained: Attained, losses: RecordLoss, objective: Objective, value: float | None = None
     ) -> bool:
         """Whether the worst node already needs as much by quilts: then they need not be searched for all nodes."""
         assert attained.node is not None

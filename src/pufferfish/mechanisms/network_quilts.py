@@ -16,12 +16,12 @@ from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish.core.quilts.network_search import NetworkQuilt, NodeWeights, QuiltSearch
 from pufferfish.errors import ModelError, NotApplicableError
-from pufferfish.mechanisms.engine import Found
-from pufferfish.mechanisms.node_losses import NodeLosses
+from pufferfish.mechanisms.engine import Engine, Found
 from pufferfish.mechanisms.node_secrets import NodeSecrets
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.quilt import Quilt
 from pufferfish.models.states import state_label
+from pufferfish.queries.record_loss import RecordLoss
 
 __all__ = ["LOOKS", "ROUNDING", "ActiveQuilt", "NetworkQuilts"]
 
@@ -35,7 +35,7 @@ _LOOKS_AT_MOST = 5_000
 """Quilts that one search over all nodes of a network looks at, but for a few of each node that is left by then."""
 
 _KEPT = 8
-"""Losses whose leakage is remembered."""
+"""BlockLoss whose leakage is remembered."""
 
 ROUNDING = 1e-9
 """By how much the leakage of the least noise may exceed ε: a nudge makes up for it."""
@@ -59,7 +59,7 @@ class ActiveQuilt(ReadOnly):
     secret_pair : tuple of str or None
         The two states at which the influence is attained; None where the quilt tells nothing.
     nearby_loss, influence : float
-        Losses of the nearby nodes, and what the quilt tells, in nats.
+        BlockLoss of the nearby nodes, and what the quilt tells, in nats.
     """
 
     node: Any
@@ -75,7 +75,7 @@ class ActiveQuilt(ReadOnly):
         return self.nearby_loss + self.influence
 
 
-class NetworkQuilts:
+class NetworkQuilts(Engine):
     """The search for the best quilts of the nodes of networks, as an engine.
 
     Parameters
@@ -101,7 +101,6 @@ class NetworkQuilts:
         self._secrets = secrets
         self._given = given
         self._max_quilts = most
-        self._known: dict[tuple[object, ...], Found] = {}
 
     @cached_property
     def secret_pairs(self) -> tuple[tuple[NDArray[np.bool_], ...], ...]:
@@ -119,54 +118,49 @@ class NetworkQuilts:
         except ModelError as error:
             raise NotApplicableError(str(error), "MarkovQuilt") from error
 
-    def proves_less(self, theta: int, node: int, losses: NodeLosses, objective: Objective, value: float) -> bool:
+    def proves_less(self, theta: int, node: int, losses: RecordLoss, objective: Objective, value: float) -> bool:
         """Return whether a quilt of one node, which is secret, is found that proves less than a value.
 
         In large networks few are looked at.
         """
-        few = max(_FEWEST, _LOOKS_IN_ALL // len(losses.values))
+        few = max(_FEWEST, _LOOKS_IN_ALL // len(losses.nodes))
         most = few if self._max_quilts is None else min(few, self._max_quilts)
         search = self._search(theta, losses, objective, most)
         pairs = self.secret_pairs[theta][node]
         enough = float(np.nextafter(value, -np.inf))
         return self._best(search, node, pairs, enough=enough, than=value).value < value
 
-    def trivial_of(self, theta: int, losses: NodeLosses, objective: Objective) -> Found:
+    def trivial_of(self, theta: int, losses: RecordLoss, objective: Objective) -> Found:
         """Return what the trivial quilts prove under one θ, and for which node that is most; quickly, and exactly."""
         search, secret = self._search(theta, losses, objective), self.secret_pairs[theta]
         found = [search.judged(node, 0, secret[node]) for node in self._secret_nodes(theta)]
         worst = max(found, key=lambda quilt: quilt.value, default=None)
         return (0.0, None) if worst is None else (worst.value, self._witness(worst, theta))
 
-    def worst_of(self, theta: int, losses: NodeLosses, objective: Objective) -> Found:
+    def worst_of(self, theta: int, losses: RecordLoss, objective: Objective) -> Found:
         """Return what the best quilts found prove under one θ, and for which node that is most."""
         worst = self._worst_node(theta, losses, objective, None)
         return (0.0, None) if worst is None else (worst.value, self._witness(worst, theta))
 
-    def leakage(self, losses: NodeLosses, enough: float | None = None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         """Bound the leakage of losses, and say where it is attained."""
-        key = losses.key
-        if key not in self._known:
-            while len(self._known) >= _KEPT:
-                self._known.pop(next(iter(self._known)))
-            self._known[key] = self._worst(losses, LeakThrough())
-        return self._known[key]
+        return self._worst(losses, LeakThrough())
 
-    def divisors(self, losses: NodeLosses, epsilon: float) -> list[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> list[Found]:
         """Return the least number found that divides the losses so that they leak at most epsilon."""
         divisor, witness = self._worst(losses, Score(epsilon))
         if not 0 < divisor < np.inf:
             return [(divisor, witness)]
 
         def leakage(divisor: float) -> float:
-            return self.leakage(losses.divided(divisor))[0]
+            return self.leakage(losses.divided(divisor), epsilon)[0]
 
         if leakage(divisor) > epsilon * (1 + ROUNDING):
             # a search that is cut short may miss for one objective what it found for the other
             divisor = bracket(leakage, epsilon, divisor, tolerance=1e-4, from_above=False).enough
         return [(divisor, witness)]
 
-    def active(self, losses: NodeLosses) -> tuple[ActiveQuilt, ...]:
+    def active(self, losses: RecordLoss) -> tuple[ActiveQuilt, ...]:
         """Return the best quilt of every node that is secret, in the order of the network's nodes."""
         found: dict[int, ActiveQuilt] = {}
         for theta, secret in enumerate(self.secret_pairs):
@@ -178,7 +172,7 @@ class NetworkQuilts:
                     found[node] = best
         return tuple(found[node] for node in sorted(found))
 
-    def _worst(self, losses: NodeLosses, objective: Objective) -> Found:
+    def _worst(self, losses: RecordLoss, objective: Objective) -> Found:
         worst: NetworkQuilt | None = None
         decides = 0
         for theta in range(len(self._networks)):
@@ -188,7 +182,7 @@ class NetworkQuilts:
         return (0.0, None) if worst is None else (worst.value, self._witness(worst, decides))
 
     def _worst_node(
-        self, theta: int, losses: NodeLosses, objective: Objective, floor: NetworkQuilt | None
+        self, theta: int, losses: RecordLoss, objective: Objective, floor: NetworkQuilt | None
     ) -> NetworkQuilt | None:
         """Return the node that its best quilt serves worst, None where none is worse than ``floor``."""
         search, secret = self._search(theta, losses, objective), self.secret_pairs[theta]
@@ -215,8 +209,9 @@ class NetworkQuilts:
     def _secret_nodes(self, theta: int) -> list[int]:
         return [node for node, pairs in enumerate(self.secret_pairs[theta]) if pairs.any()]
 
-    def _search(self, theta: int, losses: NodeLosses, objective: Objective, most: int | None = None) -> QuiltSearch:
-        weights = NodeWeights(losses.largest_among(self._possible_pairs[theta]))
+    def _search(self, theta: int, losses: RecordLoss, objective: Objective, most: int | None = None) -> QuiltSearch:
+        between = zip(losses.nodes, self._possible_pairs[theta], strict=True)
+        weights = NodeWeights(np.array([float(loss.max(initial=0.0, where=pairs)) for loss, pairs in between]))
         return QuiltSearch(
             self._networks[theta].inference, weights, objective, most or self._max_quilts, _LOOKS_AT_MOST
         )

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.chains.places import Places, places_of
-from pufferfish.mechanisms.losses import Losses
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
 from pufferfish.models.model_class import Theta
+from pufferfish.queries.record_loss import BlockLoss
 
 __all__ = ["any_secret", "member_places", "members_of", "possible_losses"]
 
@@ -43,7 +43,7 @@ def any_secret(places: Places) -> bool:
     return any(np.count_nonzero(states) > 1 for _, states in places)
 
 
-def possible_losses(losses: Losses, places: Places) -> Losses:
+def possible_losses(losses: BlockLoss, places: Places) -> BlockLoss:
     """Return the largest loss of each record over pairs of states that it can have; 0 for a record that is certain.
 
     Where all other records are alike, certain ones are given their loss if it is none they were not said to have: more
@@ -57,7 +57,7 @@ def possible_losses(losses: Losses, places: Places) -> Losses:
         states = places[int(of_place[n])][1]
         key = i, states.tobytes()
         if key not in known:
-            known[key] = _largest(losses.values[i], states)
+            known[key] = _largest(losses.stacked[i], states)
         values[n] = known[key]
     others = values[~certain]
     same = float(others[0]) if others.size else 0.0
@@ -67,7 +67,7 @@ def possible_losses(losses: Losses, places: Places) -> Losses:
         most = float(values.max())
         if losses.length.steps > _LONG or most * losses.length.steps <= _LITTLE * float(np.sum(values * steps)):
             values, steps = np.array([most]), losses.steps
-    return Losses(losses.length, steps, values, losses.of_observed)
+    return BlockLoss(losses.length, steps, values, losses.of_observed)
 
 
 def _overlaps(

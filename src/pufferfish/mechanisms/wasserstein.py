@@ -18,6 +18,7 @@ from pufferfish.core.laws.any_initial_law import LawFamily, mixture_shift
 from pufferfish.core.laws.law import Law, VectorLaw
 from pufferfish.core.laws.transport import Shift, shift, unmatched
 from pufferfish.core.numbers.given import real_number
+from pufferfish.core.numbers.kept import Kept
 from pufferfish.core.numbers.rounding import UNIT, or_infinite, up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.laws import About, LawPair
@@ -62,7 +63,7 @@ class Wasserstein(LawMechanism):
     @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length, secrets=secrets)
-        self._known: list[tuple[object, list[tuple[About, Shift]]]] = []
+        self._known: Kept[list[tuple[About, Shift]]] = Kept(4)
 
     def distance(self, query: Query) -> float:
         """Return W: the largest ∞-Wasserstein distance, in L1, of the query's law given the secrets of a pair.
@@ -89,9 +90,9 @@ class Wasserstein(LawMechanism):
     def _shifts(self, query: Query) -> list[tuple[About, Shift]]:
         """Return the different distances between laws, in units of the query, with the first pair that has each."""
         key = self._key(query)
-        for asked, shifts in self._known:
-            if asked == key and key is not None:
-                return shifts
+        return self._computed(query) if key is None else self._known.of(key, lambda: self._computed(query))
+
+    def _computed(self, query: Query) -> list[tuple[About, Shift]]:
         if self._interval is not None:
             reach, about = self._of_interval(self._interval.reach, query)
             return [(about, Shift(reach, reach, 0.0))]
@@ -101,8 +102,7 @@ class Wasserstein(LawMechanism):
             reach, slack = (moved.certain, moved.near), or_infinite(moved.slack)
             slack = max(slack, found[reach][1].slack) if reach in found else slack
             found[reach] = found.get(reach, (about, moved))[0], Shift(*reach, slack)
-        self._known = [*self._known[-3:], (key, list(found.values()))]
-        return self._known[-1][1]
+        return list(found.values())
 
     def _shift(self, pair: LawPair) -> Shift:
         """Return how far the outputs move between two laws."""

@@ -4,6 +4,7 @@ from pufferfish.queries.linear import BoundQuery, FunctionQuery, Line, LinearQue
 from pufferfish.queries.of_records import Function, Weighted, Window
 from pufferfish.queries.of_states import Count, Frequency, Histogram, Mean, Sum
 from pufferfish.queries.of_variables import Marginals, Subset, refuse_pooling
+from pufferfish.queries.record_loss import Profile
 
 __all__ = [
     "BoundQuery",
@@ -16,6 +17,7 @@ __all__ = [
     "LinearQuery",
     "Marginals",
     "Mean",
+    "Profile",
     "Query",
     "Subset",
     "Sum",

@@ -9,17 +9,19 @@ import pytest
 import pufferfish as pf
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.chain_quilts import Weights
-from pufferfish.mechanisms.losses import Losses, as_losses
 from pufferfish.mechanisms.mqm_approx import mixing_bound
 from pufferfish.models import ChainLength
+from pufferfish.models.model_class import as_theta
+from pufferfish.queries.record_loss import BlockLoss, as_record_loss
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+THETA = as_theta(CHAIN)
 
 
-def losses(values: Any) -> Losses:
+def losses(values: Any) -> BlockLoss:
     array = np.asarray(values, dtype=float)
     steps = array.shape[0] if array.ndim in (1, 3) else 10
-    return as_losses(array, (ChainLength(steps, steps),), 2).chains[0]
+    return as_record_loss(array, THETA, (ChainLength(steps, steps),)).blocks[0]
 
 
 @pytest.mark.parametrize(
@@ -55,19 +57,20 @@ def test_weights_count_the_largest_change_of_a_matrix() -> None:
 
 def test_a_list_is_one_entry_per_chain_only_where_there_are_several() -> None:
     one, two = (ChainLength(2, 2),), (ChainLength(2, 2), ChainLength(3, 3))
-    assert as_losses([0.1, 0.2], one, 2).chains[0].values.tolist() == [0.1, 0.2]
-    assert [entry.values.tolist() for entry in as_losses([0.1, 0.2], two, 2)] == [[0.1], [0.2]]
-    assert as_losses([[0.1, 0.2]], one, 2).chains[0].values.tolist() == [0.1, 0.2]
+    assert as_record_loss([0.1, 0.2], THETA, one).blocks[0].stacked.tolist() == [0.1, 0.2]
+    assert [entry.stacked.tolist() for entry in as_record_loss([0.1, 0.2], THETA, two).blocks] == [[0.1], [0.2]]
+    assert as_record_loss([[0.1, 0.2]], THETA, one).blocks[0].stacked.tolist() == [0.1, 0.2]
 
 
 def test_losses_are_held_as_stretches() -> None:
     held = losses([0.1, 0.1, 0.2, 0.0, 0.0])
-    assert (held.steps.tolist(), held.values.tolist(), held.of_observed) == ([2, 1, 2], [0.1, 0.2, 0.0], False)
+    assert (held.steps.tolist(), held.stacked.tolist(), held.of_observed) == ([2, 1, 2], [0.1, 0.2, 0.0], False)
     assert held.per_record.tolist() == [0.1, 0.1, 0.2, 0.0, 0.0]
-    same = as_losses(pf.Profile([(2, 0.1), (1, 0.2), (2, 0.0)]), (ChainLength(5, 5),), 2).chains[0]
+    same = as_record_loss(pf.Profile([(2, 0.1), (1, 0.2), (2, 0.0)]), THETA, (ChainLength(5, 5),)).blocks[0]
     assert same.key == held.key
-    mixed = as_losses(pf.Profile([(4, [[0, 0.1], [0.3, 0]]), (1, 0.2)]), (ChainLength(5, 3),), 2).chains[0]
-    assert mixed.values.tolist() == [[[0, 0.1], [0.3, 0]], [[0, 0.2], [0.2, 0]]]
+    parts = pf.Profile([(4, [[0, 0.1], [0.3, 0]]), (1, 0.2)])
+    mixed = as_record_loss(parts, THETA, (ChainLength(5, 3),)).blocks[0]
+    assert mixed.stacked.tolist() == [[[0, 0.1], [0.3, 0]], [[0, 0.2], [0.2, 0]]]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.core.numbers.kept import Kept
 from pufferfish.core.phi.phi import close
 
 __all__ = ["FixedPoint", "Settled"]
@@ -67,7 +68,7 @@ class FixedPoint:
         self._solve = solve
         self._close: Callable[[Matrix], Matrix] = close if closed else np.copy
         self._last: tuple[Matrix, Matrix] | None = None
-        self._known: dict[tuple[bytes, float], Settled | None] = {}
+        self._known: Kept[Settled | None] = Kept(_MOST_KNOWN)
 
     def __call__(self, loss: Matrix, room: float) -> Settled | None:
         """Return a certified bound for a record-level loss, or None where none was found.
@@ -79,12 +80,7 @@ class FixedPoint:
         room : float
             A loss of the size that matters: slacks are shares of it.
         """
-        key = loss.tobytes(), room
-        if key not in self._known:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[key] = self._find(loss, room)
-        return self._known[key]
+        return self._known.of((loss.tobytes(), room), lambda: self._find(loss, room))
 
     def _find(self, loss: Matrix, room: float) -> Settled | None:
         try:

@@ -1,0 +1,311 @@
+"""Record losses: how far the density of a release can change when one record alone goes from state x to x'.
+
+This is what a bound is asked about, for chains and networks alike. A loss is in nats: one number for all pairs of
+states, or a (k, k) matrix. Losses are those of independent *blocks*: one for each chain, and one for a network, whose
+rows are alike. Records of a block that follow each other and have the same loss are a *stretch*: that of a chain may be
+as long as the chain, that of a network is one node. A record that a query does not read costs 0.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.core.numbers.given import real_array, whole_number
+from pufferfish.core.numbers.read_only import ReadOnly, read_only
+from pufferfish.errors import ParameterError
+from pufferfish.models.bayesian_network import BayesianNetwork
+from pufferfish.models.lengths import ChainLength
+from pufferfish.models.model_class import Theta
+from pufferfish.models.states import state_label
+from pufferfish.queries.linear import LinearQuery
+
+__all__ = ["BlockLoss", "Profile", "RecordLoss", "as_record_loss", "decisive", "loss_of_query"]
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile(ReadOnly):
+    """Losses that are constant on stretches of a chain; for long chains, where an array per step would be too large.
+
+    Parameters
+    ----------
+    stretches : sequence of (int, float or array_like)
+        Number of steps and their loss, from the first step of the chain to the last: a number, or shape (k, k).
+
+    Examples
+    --------
+    A query that reads the second of three days, minute by minute:
+
+    >>> import pufferfish as pf
+    >>> chain = pf.MarkovChain([[0.99, 0.01], [0.02, 0.98]])
+    >>> day = pf.Profile([(1440, 0.0), (1440, 0.01), (1440, 0.0)])
+    >>> round(pf.LeakagePropagation(chain, length=3 * 1440).leakage(day), 3)
+    0.683
+    """
+
+    stretches: Sequence[tuple[int, Any]]
+
+    def __post_init__(self) -> None:
+        try:
+            kept = tuple((whole_number(steps), _kept(loss)) for steps, loss in self.stretches)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, ParameterError):
+                raise
+            raise ParameterError("stretches is no profile: expected pairs (whole number of steps, loss)") from None
+        object.__setattr__(self, "stretches", kept)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockLoss:
+    """Losses of the records of one block: a chain, or one row of a network's table.
+
+    Parameters
+    ----------
+    length : ChainLength
+        The block's records, and how many of them are observed.
+    steps : (n,) ndarray of int
+        Records of each of the n stretches; all of them together are those of the block.
+    values : (n,) or (n, k, k) ndarray, or tuple of n ndarray of shape (k_node, k_node)
+        Loss of each record of a stretch; nodes of a network have states of their own.
+    of_observed : bool
+        Whether they are losses of observed records only, which may be anywhere in the chain: as many as it has count.
+    """
+
+    length: ChainLength
+    steps: NDArray[np.int64]
+    values: Vector | tuple[Vector, ...]
+    of_observed: bool
+
+    @classmethod
+    def same_for_all(cls, length: ChainLength, value: Vector) -> "BlockLoss":
+        """Return one loss, shape () or (k, k), for all observed records."""
+        return cls(length, np.array([length.steps]), value[None], True)
+
+    @property
+    def stacked(self) -> Vector:
+        """The losses of a chain's stretches as one array, of shape (n,) or (n, k, k)."""
+        assert isinstance(self.values, np.ndarray)
+        return self.values
+
+    @property
+    def largest(self) -> Vector:
+        """Largest loss over pairs of states, of each stretch; shape (n,)."""
+        if isinstance(self.values, tuple):
+            return np.array([float(value.max(initial=0.0)) for value in self.values])
+        return self.values.max(axis=(-2, -1)) if self.values.ndim == 3 else self.values
+
+    @property
+    def per_record(self) -> Vector:
+        """Largest loss over pairs of states: shape () where all records have the same loss, else one per record."""
+        largest = self.largest
+        return largest[0] if len(largest) == 1 else np.repeat(largest, self.steps)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells these losses from others of the same records."""
+        values = self.values if isinstance(self.values, tuple) else (self.values,)
+        content = tuple((value.shape, value.tobytes()) for value in values)
+        return self.length, self.of_observed, self.steps.tobytes(), content
+
+    def divided(self, divisor: float) -> "BlockLoss":
+        """Return the losses of the same release with ``divisor`` times the noise, rounded up."""
+        if isinstance(self.values, tuple):
+            values = tuple(_divided(value, divisor) for value in self.values)
+        else:
+            values = _divided(self.values, divisor)
+        return BlockLoss(self.length, self.steps, values, self.of_observed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordLoss:
+    """How far a release's density changes when one record alone goes from state x to x', in nats, for every record.
+
+    Parameters
+    ----------
+    blocks : tuple of BlockLoss
+        One for each chain; one for a network, whose rows are alike.
+    """
+
+    blocks: tuple[BlockLoss, ...]
+
+    @property
+    def largest(self) -> float:
+        """Largest loss of any record over pairs of its states."""
+        return max(float(block.largest.max()) for block in self._different)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells these losses from others of the same records: what the different blocks are."""
+        return tuple(block.key for block in self._different)
+
+    @property
+    def nodes(self) -> tuple[Vector, ...]:
+        """The losses of a network's nodes, each of shape (k_node, k_node)."""
+        (block,) = self.blocks
+        assert isinstance(block.values, tuple)
+        return block.values
+
+    def divided(self, divisor: float) -> "RecordLoss":
+        """Return the losses of the same release with ``divisor`` times the noise, rounded up.
+
+        Blocks that share their losses share these too.
+        """
+        found = {id(block): block.divided(divisor) for block in self._different}
+        return RecordLoss(tuple(found[id(block)] for block in self.blocks))
+
+    @property
+    def _different(self) -> list[BlockLoss]:
+        return list({id(block): block for block in self.blocks}.values())
+
+
+def decisive(losses: RecordLoss) -> Iterator[BlockLoss]:
+    """Yield the chains that can decide: of equal ones one, of those with one loss for all records the longest.
+
+    A chain of no more steps and no more observed records is another one with some of its losses left out, and less
+    loss never leaks more.
+    """
+    uniform: dict[bytes, list[BlockLoss]] = {}
+    seen: set[tuple[object, ...]] = set()
+    for chain in {id(chain): chain for chain in losses.blocks}.values():
+        if chain.of_observed:
+            uniform.setdefault(chain.stacked.tobytes(), []).append(chain)
+        elif chain.key not in seen:
+            seen.add(chain.key)
+            yield chain
+    for chains in uniform.values():
+        records = 0
+        for chain in sorted(chains, key=lambda c: (c.length.steps, c.length.records), reverse=True):
+            if chain.length.records > records:
+                records = chain.length.records
+                yield chain
+
+
+def loss_of_query(query: LinearQuery, theta: Theta, length: Sequence[ChainLength]) -> RecordLoss:
+    """Return the record losses of a query with noise of scale 1, on the records of Θ."""
+    if theta.networks:
+        return _of_nodes(tuple(query.distance_of(j) for j in range(len(theta.networks[0].nodes))))
+    if query.factors is None:
+        return as_record_loss(query.unit_distance, theta, length)
+    each = query.unit_distance / query.largest_factor
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(np.abs(query.factors))) + 1])
+    times = np.diff(starts, append=len(query.factors))
+    stretches = [(int(n), each * abs(int(query.factors[t]))) for n, t in zip(times, starts, strict=True)]
+    return as_record_loss(Profile(stretches), theta, length)
+
+
+def as_record_loss(given: Any, theta: Theta, length: Sequence[ChainLength]) -> RecordLoss:
+    """Return the losses that a user gives, checked; see :meth:`InfluenceBound.leakage` for what may be given.
+
+    Raises
+    ------
+    ParameterError
+        If a loss is negative or not finite, a shape does not fit, or a node is unknown.
+    """
+    if theta.networks:
+        return _of_nodes(_per_node(given, theta.networks[0]))
+    k = theta.k
+    if isinstance(given, list | tuple) and len(length) > 1:
+        entries: list[Any] = list(given)  # pyright: ignore[reportUnknownArgumentType]
+        if len(entries) != len(length):
+            raise ParameterError(f"record_loss has {len(entries)} entries, expected {len(length)}: one per chain")
+        named = enumerate(zip(entries, length, strict=True))
+        return RecordLoss(tuple(_one(entry, chain, k, f"record_loss[{c}]") for c, (entry, chain) in named))
+    if isinstance(given, list) and len(length) == 1 and len(given) == 1:  # pyright: ignore[reportUnknownArgumentType]
+        given = given[0]  # pyright: ignore[reportUnknownVariableType]
+    return _per_chain(length, lambda chain: _one(given, chain, k, "record_loss"))
+
+
+def _divided(value: Vector, divisor: float) -> Vector:
+    return np.where(value > 0, np.nextafter(value / divisor, np.inf), 0.0)
+
+
+def _of_nodes(values: tuple[Vector, ...]) -> RecordLoss:
+    nodes = len(values)
+    return RecordLoss((BlockLoss(ChainLength(nodes, nodes), np.ones(nodes, dtype=np.int64), values, False),))
+
+
+def _per_chain(length: Sequence[ChainLength], of: Callable[[ChainLength], BlockLoss]) -> RecordLoss:
+    """Return the losses of every chain; one object for equal lengths: a million subjects cost what one does."""
+    each = {chain: of(chain) for chain in dict.fromkeys(length)}
+    return RecordLoss(tuple(each[chain] for chain in length))
+
+
+def _one(entry: Any, chain: ChainLength, k: int, name: str) -> BlockLoss:
+    if isinstance(entry, Profile):
+        return _of_profile(entry, chain, k, name)
+    loss = _numbers(entry, name)
+    shapes = {0: (), 1: (chain.steps,), 2: (k, k), 3: (chain.steps, k, k)}
+    if loss.shape != shapes.get(loss.ndim):
+        raise ParameterError(
+            f"{name} has shape {loss.shape}, expected a number, ({chain.steps},), ({k}, {k}) or "
+            f"({chain.steps}, {k}, {k}): records of the chain, then pairs of states"
+        )
+    if loss.ndim in (0, 2):
+        return BlockLoss.same_for_all(chain, loss)
+    changes = np.any(loss[1:] != loss[:-1], axis=tuple(range(1, loss.ndim)))
+    starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
+    return BlockLoss(chain, np.diff(starts, append=len(loss)), loss[starts], False)
+
+
+def _of_profile(profile: Profile, chain: ChainLength, k: int, name: str) -> BlockLoss:
+    steps = [n for n, _ in profile.stretches]
+    values = [_numbers(value, name) for _, value in profile.stretches]
+    if not steps or min(steps) < 1 or sum(steps) != chain.steps:
+        raise ParameterError(
+            f"{name} has stretches of {sum(steps)} steps, expected {chain.steps} in all, at least 1 in each"
+        )
+    for value in values:
+        if value.shape not in ((), (k, k)):
+            raise ParameterError(
+                f"{name} has a stretch with a loss of shape {value.shape}, expected a number or ({k}, {k})"
+            )
+    if any(value.ndim for value in values):
+        values = [value if value.ndim else value * (1 - np.eye(k)) for value in values]
+    return BlockLoss(chain, np.array(steps), np.array(values), False)
+
+
+def _per_node(given: Any, network: BayesianNetwork) -> tuple[Vector, ...]:
+    """Return the loss of every node: from one number, a sequence in the order of nodes, or a mapping from names."""
+    labels = [state_label(node) for node in network.nodes]
+    entries: list[Any]
+    single = isinstance(given, str) or (isinstance(given, np.ndarray) and given.ndim == 0)
+    if isinstance(given, Mapping):
+        named: dict[str, Any] = {state_label(node): entry for node, entry in given.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        for label in named:
+            if label not in labels:
+                raise ParameterError(f"record_loss names {label!r}, which is no node. Nodes: {', '.join(labels[:20])}")
+        entries = [named.get(label, 0.0) for label in labels]
+    elif isinstance(given, Sequence | np.ndarray) and not single:
+        entries = list(given)  # pyright: ignore[reportUnknownArgumentType]
+        if len(entries) != len(labels):
+            raise ParameterError(f"record_loss has {len(entries)} entries, expected {len(labels)}: one per node")
+    else:
+        entries = [given] * len(labels)
+    each = zip(entries, labels, network.sizes, strict=True)
+    return tuple(_of_node(entry, k, f"record_loss of node {label!r}") for entry, label, k in each)
+
+
+def _of_node(entry: Any, k: int, name: str) -> Vector:
+    loss = _numbers(entry, name)
+    if loss.shape not in ((), (k, k)):
+        raise ParameterError(f"{name} has shape {loss.shape}, expected a number or ({k}, {k}): pairs of its states")
+    return (loss if loss.ndim else np.full((k, k), float(loss))) * (1 - np.eye(k))
+
+
+def _kept(loss: Any) -> float | Vector:
+    found = _numbers(loss, "the loss of a stretch")
+    return read_only(found) if found.ndim else float(found)
+
+
+def _numbers(entry: Any, name: str) -> Vector:
+    try:
+        loss = real_array(entry)
+    except TypeError as error:
+        raise ParameterError(f"{name} {error}; expected losses in nats") from None
+    if not np.all(np.isfinite(loss)) or np.any(loss < 0):
+        raise ParameterError(f"{name} has an entry that is negative or not finite; losses are at least 0")
+    return loss
