@@ -32,7 +32,7 @@ def row(theta: pf.BinaryChainInterval, epsilon: float) -> list[str]:
         except NotApplicableError:
             cells.append("N/A")
             continue
-        gap = found.witness.gap
+        gap = found.witness.nearest.gap
         told = "" if gap is None else f"{1000 * gap:.2f}‰, "
         cells.append(f"{found.scale:.5g} ({told}{time.perf_counter() - start:.1f} s)")
     return cells

@@ -20,62 +20,12 @@ from pufferfish.models.model_class import Theta
 from pufferfish.models.secrets import SecretPair
 from pufferfish.models.states import state_label
 from pufferfish.queries import BoundQuery, LinearQuery, Query
+from pufferfish.witness import AnyWitness
 
-__all__ = ["Calibration", "Witness"]
+__all__ = ["Calibration"]
 
 _MOST_TILTED = 8e6
 """Outputs times states squared (200 states of a histogram) up to which a lower bound is looked for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Witness(ReadOnly):
-    """The secret that decides the noise.
-
-    Parameters
-    ----------
-    theta : int
-        Index of the worst member of Θ.
-    length : int
-        Steps of the chain it was found in.
-    node : int, str or None
-        The worst record, 0-based, or the name of a network's node; None where all are alike.
-    secret_pair : tuple of str or None
-        The two values of the record that are hardest to tell apart; None where all pairs are alike.
-    active_quilt : tuple of int or str, or None
-        Nodes of the best quilt of that record, as above: () is the trivial quilt; None where quilts play no part.
-    nearby : int or None
-        Number of records whose loss counts in full, card(X_N); None where quilts play no part.
-    distance : float or None
-        How far the query's law moves from one secret to the other: their ∞-Wasserstein distance in L1, where that
-        decides.
-    influence : float or None
-        Max-influence of the record on the quilt, in nats; None where quilts play no part.
-    own, past, future : float or None
-        Nats that the record itself, the records before it and those after it tell; None where that is not known.
-    neighbours : tuple of (tuple of str, float)
-        In a network, for every cluster of nodes around the worst one, the cluster's other nodes and the nats that they,
-        and all that lies behind them, tell about it.
-    gap : float or None
-        Where Θ is a continuum that was searched: how far the noise is above what one member needs, as a share.
-    transition_matrix, initial_distribution : tuple or None
-        That member.
-    """
-
-    theta: int
-    length: int
-    node: int | str | None
-    secret_pair: tuple[str, str] | None
-    active_quilt: tuple[int | str, ...] | None = None
-    nearby: int | None = None
-    influence: float | None = None
-    distance: float | None = None
-    own: float | None = None
-    past: float | None = None
-    future: float | None = None
-    neighbours: tuple[tuple[tuple[str, ...], float], ...] = ()
-    gap: float | None = None
-    transition_matrix: tuple[tuple[float, ...], ...] | None = None
-    initial_distribution: tuple[float, ...] | str | None = None
 
 
 class Bound(Protocol):
@@ -110,7 +60,7 @@ class Bound(Protocol):
         """The pairs of secrets that shall not be told apart; None for any two values of any record."""
         ...
 
-    def verify(self, calibration: "Calibration") -> tuple[float, Witness | None]:
+    def verify(self, calibration: "Calibration") -> tuple[float, AnyWitness | None]:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
         ...
 
@@ -139,7 +89,7 @@ class Calibration(ReadOnly):
     unit_scale: float
     query: Query
     linear: BoundQuery = field(repr=False)
-    witness: Witness
+    witness: AnyWitness
     bound: Bound = field(repr=False)
 
     def __post_init__(self) -> None:

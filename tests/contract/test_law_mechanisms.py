@@ -72,7 +72,7 @@ def test_calibration(mechanism: LawMechanism, make: str, model: str) -> None:
         assert not calibration.composes
         assert calibration.mechanism == make
         assert calibration.delta == (1e-4 if make == "approximate-wasserstein" else 0.0)
-        assert (calibration.witness.distance is None) == (make == "exact-laplace")
+        assert calibration.witness.kind == ("law" if make == "exact-laplace" else "coupling")
         assert calibration.lower_bound <= calibration.scale
 
 

@@ -90,6 +90,15 @@ THINGS: dict[str, Any] = {
     "Release": pf.release(ROWS, pf.Marginals(), ON_ROWS.calibrate(pf.Marginals(), 1.0)),
     "Robustness": pf.robustness(CHAIN, CHAIN, 3),
     "Ledger": _ledger(),
+    "Witness": pf.Witness(theta=0, length=3),
+    "AloneWitness": pf.AloneWitness(theta=0, length=3),
+    "QuiltWitness": BOUND.calibrate(SUM, 1.0).witness,
+    "PropagationWitness": pf.LeakagePropagation(CHAIN, 3).calibrate(SUM, 1.0).witness,
+    "ClusterWitness": pf.LeakagePropagation(NETWORK).calibrate(pf.Marginals(), 1.0).witness,
+    "MatrixWitness": pf.MatrixWitness(theta=0, length=3, node=1),
+    "CouplingWitness": pf.CouplingWitness(theta=0, length=3, distance=2.0),
+    "LawWitness": pf.LawWitness(theta=0, length=3),
+    "Nearest": pf.Nearest(gap=0.1, transition_matrix=((0.5, 0.5), (0.5, 0.5))),
 }
 LEFT_OUT = {"lower_bound", "inference", "time_reversal"}
 """What takes a while, the machinery of core, and a chain that has a time reversal itself, and so on."""

@@ -44,8 +44,8 @@ def test_certified_noise_is_the_largest_that_a_member_needs(low: float, high: fl
             found = bound(theta, length).calibrate(pf.Count(1), epsilon)
             grid = max(bound(one, length).calibrate(pf.Count(1), epsilon).scale for one in members(theta, 3))
             assert grid * (1 - 2e-6) <= found.scale <= grid * 1.005, (bound, epsilon)
-            assert found.witness.gap is not None
-            assert 0 <= found.witness.gap < 1e-3
+            assert found.witness.nearest is not None
+            assert 0 <= found.witness.nearest.gap < 1e-3
 
 
 @pytest.mark.parametrize("bound", BOUNDS[:3])

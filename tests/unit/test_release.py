@@ -324,7 +324,9 @@ def test_what_a_changed_calibration_says_of_itself_is_not_written(
     data, query = sequences_of([[70, 30]]), pf.Histogram()
     true = pf.MQMExact(two_states, data.length).calibrate(query, 1.0)
     linear = replace(true.linear, labels=("active", "rest"), description="a lie")
-    found = pf.release(data, query, replace(true, linear=linear, witness=replace(true.witness, node=999)))
+    found = pf.release(
+        data, query, replace(true, linear=linear, witness=msgspec.structs.replace(true.witness, node=999))
+    )
     assert found.query.labels == ["rest", "active"]
     assert found.query.description == true.linear.description
     assert found.mechanism.witness.node != 999

@@ -143,10 +143,12 @@ FREE: dict[str, Collection[str]] = {
     "mechanism.witness.node": {"one more", "double", "zero", "null"},
     "mechanism.witness.secret_pair": {"reversed", "null"},
     "mechanism.witness.active_quilt": {"list", "shorter"}, "mechanism.witness.active_quilt.*": ANY,
-    "mechanism.witness.influence": {"one more", "double", "more", "less", "tiny"}, "mechanism.witness.gap": ANY,
+    "mechanism.witness.influence": {"one more", "double", "more", "less", "tiny"}, "mechanism.witness.nearest.gap": ANY,
     "mechanism.witness.nearby": {"one more", "double"}, "mechanism.witness.length": {"one more", "double"},
-    "mechanism.witness.transition_matrix": {"reversed"}, "mechanism.witness.transition_matrix.*": {"reversed"},
-    "mechanism.witness.initial_distribution": {"reversed"}, "mechanism.witness.initial_distribution.*": {"tiny"},
+    "mechanism.witness.nearest.transition_matrix": {"reversed"},
+    "mechanism.witness.nearest.transition_matrix.*": {"reversed"},
+    "mechanism.witness.nearest.initial_distribution": {"reversed"},
+    "mechanism.witness.nearest.initial_distribution.*": {"tiny"},
     # less than rounding, or than a proof may be above its witness
     "mechanism.witness.own": {"less"}, "mechanism.witness.past": {"less", "tiny"},
     "mechanism.witness.future": {"less", "tiny"}, "postprocessing.low": {"tiny"}, "values.*": {"tiny"},
@@ -232,6 +234,7 @@ def test_numbers_that_follow_from_others_are_computed_again(tmp_path: Path) -> N
     record = json.loads(RELEASES["histogram, made valid"]().to_json())
     counted = json.loads(RELEASES["marginals, made valid"]().to_json())
     booked = json.loads(RELEASES["count, made valid, in a ledger"]().to_json())
+    searched = json.loads(RELEASES["binary interval"]().to_json())
     shifted = [v + 0.01 for v in record["values"]]
     cases: list[tuple[Any, tuple[Any, ...], Callable[[Any, Any], None], str]] = [
         (record, ("values",), put(shifted), "what the post-processing makes"),
@@ -252,7 +255,10 @@ def test_numbers_that_follow_from_others_are_computed_again(tmp_path: Path) -> N
         (record, ("epsilon",), put(5.0), r"promise speaks of e\^5"),
         (record, ("mechanism", "leakage"), put(-1.0), "leakage"),
         (record, ("mechanism", "name"), put("magic"), "mechanism"),
-        (record, ("mechanism", "witness", "transition_matrix"), put([[0.5, 0.6], [1, 0]]), "matrix"),
+        (searched, ("mechanism", "witness", "nearest", "transition_matrix"), put([[0.5, 0.6], [1, 0]]), "matrix"),
+        (searched, ("mechanism", "witness", "nearest"), put(None), "comes nearest"),
+        (record, ("mechanism", "witness", "kind"), put("quilt"), "."),
+        (record, ("mechanism", "witness", "kind"), put("magic"), "."),
         (record, ("mechanism", "witness", "theta"), put(3), "member of theta"),
         (record, ("theta", "chains", 0, "transition_matrix"), put([[0.9, 0.2], [0.4, 0.6]]), "sums to 1.1"),
         (record, ("theta", "chains", 0, "transition_matrix"), put([[1.0]]), "."),
@@ -303,7 +309,7 @@ def test_a_witness_names_the_nodes_of_a_network_and_laws_that_are_laws() -> None
     query = pf.Marginals()
     assert pf.Wasserstein(NETWORK, ROWS.length).calibrate(query, 1.0).witness.node in NETWORK.nodes
     binary = pf.BinaryChainInterval(0.45, 0.55, states=CHAIN.states)
-    start = pf.MQMApprox(binary, 50).calibrate(pf.Histogram(), 1.0).witness.initial_distribution
+    start = pf.MQMApprox(binary, 50).calibrate(pf.Histogram(), 1.0).witness.nearest.initial_distribution
     assert start == "any"
     inside = pf.Wasserstein(CHAIN, 12).calibrate(pf.Window(pf.Count("active"), 3, 9), 1.0).witness
     assert inside.length == 12

@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.calibration import Witness
 from pufferfish.core.numbers.kept import Kept
 from pufferfish.core.numbers.supremum import Bound, Supremum, supremum
 from pufferfish.core.propagation.binary_box import propagated, quilted, root_box, width_of
@@ -22,6 +21,7 @@ from pufferfish.mechanisms.engine import Engine, Fallback, Found
 from pufferfish.models.chain_intervals import BinaryChainInterval
 from pufferfish.models.markov_chain import MarkovChain
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.witness import AnyWitness, Nearest, PropagationWitness, QuiltWitness
 
 __all__ = ["GAP", "BinaryPropagation", "BinaryQuilts"]
 
@@ -66,7 +66,7 @@ class _Certified(Engine):
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
 
     @abstractmethod
-    def witness(self, found: Supremum, chain: BlockLoss) -> Witness:
+    def witness(self, found: Supremum, chain: BlockLoss) -> AnyWitness:
         """Say where a supremum is attained."""
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Found:
@@ -105,13 +105,13 @@ class _Certified(Engine):
         slowest = 1 - min(abs(float(stay.max()) - 1), 1.0) if stay.max() - 1 > 1 - stay.min() else float(stay.min())
         return int(np.clip(_WORK / min(steps, _SETTLING / max(slowest, 1e-9)), 64, 60_000))
 
-    def nearest(self, found: Supremum) -> dict[str, Any]:
-        """Return what a witness says of the member that comes nearest to the supremum."""
+    def nearest(self, found: Supremum) -> Nearest:
+        """Return the member that comes nearest to the supremum."""
         p0, p1, zero = (float(v) for v in found.point)
         start: Any = self._theta.initial_distribution
         if start == "any" and zero >= 0:  # below 0 the bound holds for every initial law, and names none
             start = zero, 1 - zero
-        return {"gap": found.gap, "transition_matrix": ((p0, 1 - p0), (1 - p1, p1)), "initial_distribution": start}
+        return Nearest(gap=found.gap, transition_matrix=((p0, 1 - p0), (1 - p1, p1)), initial_distribution=start)
 
     def _pair(self, one: bool) -> tuple[str, str]:
         zero, other = self._theta.states
@@ -135,18 +135,18 @@ class BinaryPropagation(_Certified):
         runs = np.array(list(_runs(chain)))
         return lambda boxes, floor: propagated(boxes, runs, epsilon, floor)
 
-    def witness(self, found: Supremum, chain: BlockLoss) -> Witness:
+    def witness(self, found: Supremum, chain: BlockLoss) -> PropagationWitness:
         """Say where a supremum is attained."""
         node, pair, own, past, future = (float(v) for v in found.where)
-        return Witness(
+        return PropagationWitness(
             theta=0,
             length=chain.length.steps,
             node=int(node) - 1,
             secret_pair=self._pair(pair == 1),
+            nearest=self.nearest(found),
             own=own,
             past=past,
             future=future,
-            **self.nearest(found),
         )
 
 
@@ -164,20 +164,21 @@ class BinaryQuilts(_Certified, Fallback):
             self._kind = "mixing"
             self._box = root_box((theta.low, theta.high), (theta.low, theta.high), "stationary")
 
-    def proves_less(self, losses: RecordLoss, value: float, witness: Witness | None, epsilon: float) -> bool:
+    def proves_less(self, losses: RecordLoss, value: float, witness: AnyWitness | None, epsilon: float) -> bool:
         """Return whether quilts may prove less than a value: not where its member and record need as much by quilts.
 
         Then the whole class is not searched, which takes long where losses differ from record to record.
         """
-        if witness is None or witness.node is None or witness.transition_matrix is None:
+        nearest = None if witness is None else witness.nearest
+        if witness is None or nearest is None or not isinstance(witness.node, int) or nearest.transition_matrix is None:
             return True
-        (p0, _), (_, p1) = witness.transition_matrix
-        start = witness.initial_distribution
+        (p0, _), (_, p1) = nearest.transition_matrix
+        start = nearest.initial_distribution
         zero = -1.0 if start is None or isinstance(start, str) else start[0]
         point = np.repeat(np.array([[p0, p1, zero]])[:, :, None], 2, axis=2)
         if zero < 0 and self._theta.initial_distribution == "any":
             return True
-        node = int(witness.node) + 1
+        node = witness.node + 1
         chains = (chain for chain in decisive(losses) if chain.length.steps == witness.length)
         return not any(float(self._bound(chain, epsilon, node)(point, 0.0)[0][0]) >= value for chain in chains)
 
@@ -194,21 +195,20 @@ class BinaryQuilts(_Certified, Fallback):
             self._kind, boxes, length.steps, records, each, epsilon, floor, self._longest, node
         )
 
-    def witness(self, found: Supremum, chain: BlockLoss) -> Witness:
+    def witness(self, found: Supremum, chain: BlockLoss) -> QuiltWitness:
         """Say where a supremum is attained."""
         node, a, b = (int(v) for v in found.where[:3])
         steps = chain.length.steps
         ends = [*([node - a - 1] if a else []), *([node + b - 1] if b else [])]
         nearby = (a + b - 1) if a and b else (steps - node + a if a else node + b - 1 if b else steps)
-        return Witness(
+        return QuiltWitness(
             theta=0,
             length=steps,
             node=node - 1,
-            secret_pair=None,
+            nearest=self.nearest(found),
             active_quilt=tuple(ends),
             nearby=min(nearby, chain.length.records),
             influence=float(found.where[3]),
-            **self.nearest(found),
         )
 
 

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
-from pufferfish.calibration import Witness
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.propagation.chain import Attained, ChainPropagation, Run
 from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Score
@@ -18,6 +18,7 @@ from pufferfish.models.chain_intervals import IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
 from pufferfish.models.model_class import Theta, as_theta
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.witness import AnyWitness, PropagationWitness
 
 __all__ = ["MOST_STATES", "ChainLeakage", "as_runs"]
 
@@ -146,8 +147,8 @@ class ChainLeakage(Engine):
                 report_progress("propagating leakage", (theta + c / len(chains)) / len(self._members))
                 yield theta, propagation, chain
 
-    def _witness(self, found: Attained, theta: int, chain: BlockLoss) -> Witness:
-        return Witness(
+    def _witness(self, found: Attained, theta: int, chain: BlockLoss) -> PropagationWitness:
+        return PropagationWitness(
             theta=theta,
             length=chain.length.steps,
             node=found.node - 1,
@@ -174,8 +175,8 @@ def _alone(chain: BlockLoss) -> RecordLoss:
     return RecordLoss((chain,))
 
 
-def _of(theta: int, leakage: float, witness: Witness | None) -> Found:
-    return leakage, None if witness is None else replace(witness, theta=theta)
+def _of(theta: int, leakage: float, witness: AnyWitness | None) -> Found:
+    return leakage, None if witness is None else msgspec.structs.replace(witness, theta=theta)
 
 
 def as_runs(losses: BlockLoss, k: int) -> list[Run]:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.calibration import Witness
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.numbers.rounding import up
@@ -26,6 +25,7 @@ from pufferfish.mechanisms.possible_losses import member_places, members_of, pos
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import Theta
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.witness import QuiltWitness
 
 _SAMPLE = 64
 
@@ -207,7 +207,7 @@ class ChainQuilts(Engine):
 
     def _worst(self, losses: RecordLoss, objective: Objective) -> Found:
         most: Quilt | None = None
-        witness: Witness | None = None
+        witness: QuiltWitness | None = None
         for chain in decisive(losses):
             steps = chain.length.steps
             for nodes, problem in self._problems(chain, self._visits(steps)):
@@ -219,7 +219,7 @@ class ChainQuilts(Engine):
         return (0.0, None) if most is None else (most.value, witness)
 
 
-def _witness(quilt: Quilt, nodes: NodesAlike, chain: ChainLength, states: tuple[str, ...]) -> Witness:
+def _witness(quilt: Quilt, nodes: NodesAlike, chain: ChainLength, states: tuple[str, ...]) -> QuiltWitness:
     length = chain.steps
     ends: list[int] = []
     if quilt.a < quilt.node:
@@ -230,7 +230,7 @@ def _witness(quilt: Quilt, nodes: NodesAlike, chain: ChainLength, states: tuple[
     if nodes.pairs is not None and ends:
         x, x_ = nodes.pairs[:, quilt.pair]
         pair = states[int(x)], states[int(x_)]
-    return Witness(
+    return QuiltWitness(
         theta=nodes.theta,
         length=length,
         node=quilt.node - 1,

@@ -8,9 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from functools import cached_property
 
-from pufferfish.calibration import Witness
 from pufferfish.core.numbers.kept import Kept
 from pufferfish.queries.record_loss import RecordLoss
+from pufferfish.witness import AnyWitness
 
 __all__ = ["Engine", "Fallback", "Found", "LeastOf", "Proportional", "least", "no_noise", "worst"]
 
@@ -20,7 +20,7 @@ _NO_NOISE = 1e-9
 _KEPT = 8
 """Leakages that an engine remembers: a noise is often verified right after it was found."""
 
-Found = tuple[float, Witness | None]
+Found = tuple[float, AnyWitness | None]
 """A leakage or a divisor, and where it is attained; no witness where there is no secret to protect."""
 
 
@@ -63,7 +63,7 @@ class Fallback(Engine):
     """A second bound over the same Θ, which can say quickly where it is no better."""
 
     @abstractmethod
-    def proves_less(self, losses: RecordLoss, value: float, witness: Witness | None, epsilon: float) -> bool:
+    def proves_less(self, losses: RecordLoss, value: float, witness: AnyWitness | None, epsilon: float) -> bool:
         """Return whether it may prove less than a leakage (epsilon 0) or a divisor that was found elsewhere."""
 
 

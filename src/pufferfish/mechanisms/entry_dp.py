@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from pufferfish.calibration import Witness
 from pufferfish.core.chains.places import Places
 from pufferfish.mechanisms.base import InfluenceBound
 from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
@@ -19,6 +18,7 @@ from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
 from pufferfish.models.model_class import Theta
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.witness import AloneWitness
 
 __all__ = ["EntryDP", "IndependentRecords"]
 
@@ -94,16 +94,7 @@ class IndependentRecords(Proportional):
 def _of_chain(theta: int, chain: BlockLoss, places: Places) -> Found:
     if not any_secret(places):
         return 0.0, None
-    witness = Witness(
-        theta=theta,
-        length=chain.length.steps,
-        node=None,
-        secret_pair=None,
-        active_quilt=None,
-        nearby=1,
-        influence=0.0,
-    )
-    return float(possible_losses(chain, places).largest.max()), witness
+    return float(possible_losses(chain, places).largest.max()), AloneWitness(theta=theta, length=chain.length.steps)
 
 
 _FAIR = 0.5

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pufferfish.calibration import Witness
 from pufferfish.calls import called_as
 from pufferfish.core.gk16.influence_matrix import Alphabets, Influences, chain_influences, stationary_influences
 from pufferfish.core.gk16.influence_matrix_interval import interval_influences
@@ -27,6 +26,7 @@ from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.markov_chain import MarkovChain
 from pufferfish.models.model_class import Theta
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.witness import MatrixWitness
 
 __all__ = ["GK16"]
 
@@ -192,9 +192,7 @@ class _RowSums(Proportional):
         if found is None:
             return 0.0, None
         factor, node = found
-        return up(2 * factor * largest), Witness(
-            theta=t if self._listed else 0, length=steps, node=node, secret_pair=None
-        )
+        return up(2 * factor * largest), MatrixWitness(theta=t if self._listed else 0, length=steps, node=node)
 
     def _sum_of(self, t: int, steps: int, records: int) -> tuple[float, int] | None:
         """Return the largest sum of so many entries of a row of the inverse; None where there is no secret."""

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.calibration import Witness
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.rounding import float_up, up
 from pufferfish.mechanisms.base import InfluenceBound
@@ -22,6 +21,7 @@ from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import ModelClass, Theta
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.witness import QuiltWitness
 
 __all__ = ["GroupDP", "ParticipantDP"]
 
@@ -84,42 +84,27 @@ class _NetworkGroups(Proportional):
         return worst(_of_groups(t, network, losses) for t, network in enumerate(self._networks))
 
 
-def _of_groups(theta: int, network: BayesianNetwork, losses: RecordLoss) -> tuple[float, Witness]:
+def _of_groups(theta: int, network: BayesianNetwork, losses: RecordLoss) -> Found:
     """Return the losses of the connected part of a network that has most, summed up."""
     largest, place = losses.blocks[0].largest, {node: j for j, node in enumerate(network.nodes)}
     once = np.ones(1, dtype=np.int64)
     parts = [largest[[place[node] for node in part]] for part in network.components]
     totals = [_sum_up(part, np.broadcast_to(once, part.shape)) for part in parts]
     most = int(np.argmax(totals))
-    witness = Witness(
-        theta=theta,
-        length=len(parts[most]),
-        node=None,
-        secret_pair=None,
-        active_quilt=(),
-        nearby=int(np.count_nonzero(parts[most])),
-        influence=0.0,
+    nearby = int(np.count_nonzero(parts[most]))
+    return totals[most], QuiltWitness(
+        theta=theta, length=len(parts[most]), active_quilt=(), nearby=nearby, influence=0.0
     )
-    return totals[most], witness
 
 
-def _total(losses: BlockLoss) -> tuple[float, Witness]:
+def _total(losses: BlockLoss) -> Found:
     heaviest = np.argsort(-losses.largest, kind="stable")
     each, left = losses.largest[heaviest], losses.length.records
     # no more records than were observed cost anything, wherever they are
     before = np.concatenate([[0], np.cumsum(losses.steps[heaviest])[:-1]])
     times = np.clip(left - before, 0, losses.steps[heaviest])
     total, records = _sum_up(each, times), int(times[each > 0].sum())
-    witness = Witness(
-        theta=0,
-        length=losses.length.steps,
-        node=None,
-        secret_pair=None,
-        active_quilt=(),
-        nearby=records,
-        influence=0.0,
-    )
-    return total, witness
+    return total, QuiltWitness(theta=0, length=losses.length.steps, active_quilt=(), nearby=records, influence=0.0)
 
 
 def _sum_up(each: NDArray[np.float64], times: NDArray[np.int64]) -> float:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-from pufferfish.calibration import Calibration, Witness
+import msgspec
+
+from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.rounding import UNIT
@@ -18,6 +20,7 @@ from pufferfish.models.lengths import ChainLength
 from pufferfish.models.model_class import Theta, as_theta, lengths_of, rows_of
 from pufferfish.models.secrets import SecretPair
 from pufferfish.queries import BoundQuery, LinearQuery, Query
+from pufferfish.witness import AnyWitness, Nearest
 
 __all__ = ["ROUNDING", "Mechanism", "as_epsilon"]
 
@@ -154,11 +157,11 @@ class Mechanism(ABC):
         """Return the least noise for which the mechanism proves that the query's release is private."""
 
     @abstractmethod
-    def verify(self, calibration: Calibration) -> tuple[float, Witness | None]:
+    def verify(self, calibration: Calibration) -> tuple[float, AnyWitness | None]:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
 
     def _proven(
-        self, query: Query, bound: BoundQuery, epsilon: float, noises: Iterator[tuple[float, Witness]]
+        self, query: Query, bound: BoundQuery, epsilon: float, noises: Iterator[tuple[float, AnyWitness]]
     ) -> Calibration:
         """Return a calibration with the first of several noises that is verified.
 
@@ -174,7 +177,7 @@ class Mechanism(ABC):
             )
             leakage, decides = self.verify(found)
             if leakage <= epsilon and decides is not None:
-                return replace(found, witness=replace(decides, gap=witness.gap))
+                return replace(found, witness=_found_at(decides, witness))
             missing = leakage / epsilon - 1
             if following is None and not missing <= ROUNDING:
                 following = next(noises, none)
@@ -209,6 +212,14 @@ class Mechanism(ABC):
 
     def __reduce__(self) -> Any:
         return _again, (type(self), self.theta, self.rows if self.networks else self.length, self.settings)
+
+
+def _found_at(decides: AnyWitness, searched: AnyWitness) -> AnyWitness:
+    """Return the witness of a proof with the gap of the search for the noise: the proof is about this noise alone."""
+    if searched.nearest is None:
+        return msgspec.structs.replace(decides, nearest=None)
+    nearest = decides.nearest or Nearest(gap=searched.nearest.gap)
+    return msgspec.structs.replace(decides, nearest=msgspec.structs.replace(nearest, gap=searched.nearest.gap))
 
 
 def _again(kind: type[Mechanism], theta: Any, length: Any, settings: dict[str, Any]) -> Mechanism:

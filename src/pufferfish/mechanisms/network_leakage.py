@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.calibration import Witness
 from pufferfish.core.numbers.inversion import bracket
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.propagation.clusters import Attained, ClusterPropagation
@@ -16,6 +15,7 @@ from pufferfish.mechanisms.node_secrets import NodeSecrets
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.states import state_label
 from pufferfish.queries.record_loss import RecordLoss
+from pufferfish.witness import ClusterWitness
 
 __all__ = ["NetworkLeakage"]
 
@@ -125,14 +125,14 @@ class NetworkLeakage(Engine):
     def _secrets(self, theta: int) -> Sequence[NDArray[np.bool_]]:
         return self._quilts.secret_pairs[theta]
 
-    def _witness(self, theta: int, attained: Attained) -> Witness | None:
+    def _witness(self, theta: int, attained: Attained) -> ClusterWitness | None:
         if attained.node is None:
             return None
         network = self._networks[theta]
         node = network.nodes[attained.node]
         x, x_ = attained.pair
         names = [state_label(name) for name in network.nodes]
-        return Witness(
+        return ClusterWitness(
             theta=theta,
             length=len(network.nodes),
             node=state_label(node),

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.calibration import Witness
 from pufferfish.core.networks.d_separation import members
 from pufferfish.core.numbers.inversion import bracket
 from pufferfish.core.numbers.progress import report_progress
@@ -22,6 +21,7 @@ from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.quilt import Quilt
 from pufferfish.models.states import state_label
 from pufferfish.queries.record_loss import RecordLoss
+from pufferfish.witness import QuiltWitness
 
 __all__ = ["LOOKS", "ROUNDING", "ActiveQuilt", "NetworkQuilts"]
 
@@ -234,9 +234,9 @@ class NetworkQuilts(Engine):
             influence=found.influence,
         )
 
-    def _witness(self, found: NetworkQuilt, theta: int) -> Witness:
+    def _witness(self, found: NetworkQuilt, theta: int) -> QuiltWitness:
         network = self._networks[theta]
-        return Witness(
+        return QuiltWitness(
             theta=theta,
             length=len(network.nodes),
             node=state_label(network.nodes[found.node]),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-from pufferfish.calibration import Calibration, Witness
+from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.laws import About, LawPair, pairs_of_laws
@@ -23,6 +23,7 @@ from pufferfish.models.given_laws import GivenLaws
 from pufferfish.models.model_class import ModelClass, Theta
 from pufferfish.models.secrets import CountIs, SecretPair, as_secret_pairs
 from pufferfish.queries import BoundQuery, LinearQuery, Query
+from pufferfish.witness import AnyWitness, CouplingWitness, LawWitness, Nearest
 
 __all__ = ["Decisive", "LawMechanism"]
 
@@ -200,7 +201,7 @@ class LawMechanism(Mechanism):
         """Return the least noise that is enough for all pairs of laws, at several ε."""
         return [self._least(query, epsilon) for epsilon in epsilons]
 
-    def verify(self, calibration: Calibration) -> tuple[float, Witness | None]:
+    def verify(self, calibration: Calibration) -> tuple[float, AnyWitness | None]:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
         bound = self.bind(calibration.query)
         with self._lock:
@@ -208,12 +209,14 @@ class LawMechanism(Mechanism):
         return worst.value, None if worst.about is None else _witness(worst, worst.about, bound)
 
 
-def _witness(worst: Decisive, about: About, bound: BoundQuery) -> Witness:
-    return Witness(
-        theta=about.theta,
-        length=about.length,
-        node=about.node,
-        secret_pair=about.secrets,
-        distance=None if worst.distance is None else float(worst.distance * bound.unit),
-        gap=about.gap,
-    )
+def _witness(worst: Decisive, about: About, bound: BoundQuery) -> LawWitness | CouplingWitness:
+    whose: dict[str, Any] = {
+        "theta": about.theta,
+        "length": about.length,
+        "node": about.node,
+        "secret_pair": about.secrets,
+        "nearest": None if about.gap is None else Nearest(gap=about.gap),
+    }
+    if worst.distance is None:
+        return LawWitness(**whose)
+    return CouplingWitness(**whose, distance=float(worst.distance * bound.unit))

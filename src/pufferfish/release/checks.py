@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish.calibration import Calibration, Witness
+from pufferfish.calibration import Calibration
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, ReleaseRefused
@@ -17,6 +17,7 @@ from pufferfish.models.model_class import ModelClass
 from pufferfish.models.secrets import RecordIs
 from pufferfish.queries import BoundQuery, LinearQuery, Query, refuse_pooling
 from pufferfish.release.values import Database, PrivateData
+from pufferfish.witness import AnyWitness
 
 __all__ = ["check_arguments", "check_query", "check_reading", "check_records", "check_units", "prove"]
 
@@ -192,7 +193,7 @@ def _spelled(calibration: Calibration) -> str:
     return ", ".join(lengths[:8]) + (f" and {len(lengths) - 8} more" if len(lengths) > 8 else "")
 
 
-def prove(calibration: Calibration) -> tuple[float, Witness]:
+def prove(calibration: Calibration) -> tuple[float, AnyWitness]:
     """Prove again that the noise is enough, whatever the calibration says of itself."""
     bound = calibration.bound
     leakage, witness = bound.verify(calibration)

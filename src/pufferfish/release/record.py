@@ -7,7 +7,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.calibration import Witness
 from pufferfish.core.numbers import discrete_laplace
 from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
@@ -18,6 +17,7 @@ from pufferfish.frozen_record import FrozenRecord
 from pufferfish.model_file import ThetaRecord
 from pufferfish.release.consistency import contradictions
 from pufferfish.release.postprocessing import PostProcessing
+from pufferfish.witness import AnyWitness
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,7 +83,7 @@ class MechanismRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     title: str
     leakage: float
     longest_chain: int
-    witness: Witness
+    witness: AnyWitness
     secrets: list[tuple[str, str]] | None = None
 
 

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pufferfish.calibration import Calibration, Witness
+from pufferfish.calibration import Calibration
 from pufferfish.errors import ParameterError, printable
 from pufferfish.mechanisms.network_quilts import ActiveQuilt
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.quilt import Quilt
 from pufferfish.models.states import state_label
 from pufferfish.queries import LinearQuery
+from pufferfish.witness import AnyWitness, ClusterWitness, CouplingWitness, QuiltWitness
 
 __all__ = ["MOST_NODES", "Marked", "Role", "marked", "short"]
 
@@ -168,32 +169,37 @@ def _edges(network: BayesianNetwork) -> set[tuple[str, str]]:
     return {(state_label(parent), state_label(child)) for parent, child in network.edges}
 
 
-def _place_of(network: BayesianNetwork, witness: Witness) -> int | None:
+def _place_of(network: BayesianNetwork, witness: AnyWitness) -> int | None:
     """Return the place of the worst node, which a witness names, or counts where laws of the query were compared."""
     return witness.node if witness.node is None or isinstance(witness.node, int) else network.place(witness.node)
 
 
-def _of_witness(network: BayesianNetwork, witness: Witness, place: int | None) -> _Subject:
-    moves = "" if witness.distance is None else f", the query's law moves by {witness.distance:.3g}"
+def _of_witness(network: BayesianNetwork, witness: AnyWitness, place: int | None) -> _Subject:
+    moves = f", the query's law moves by {witness.distance:.3g}" if isinstance(witness, CouplingWitness) else ""
     if place is None:
-        if witness.active_quilt is not None:
-            return _Subject(None, None, f"the losses of {_counted(witness.nearby or 0, 'connected node')} decide")
+        if isinstance(witness, QuiltWitness):
+            return _Subject(None, None, f"the losses of {_counted(witness.nearby, 'connected node')} decide")
         secrets = witness.secret_pair
         words = "" if secrets is None else f" {short(secrets[0])} / {short(secrets[1])}"
         return _Subject(None, None, f"the secrets{words} decide{moves}")
     name = network.nodes[place]
-    if witness.active_quilt is not None:
+    if isinstance(witness, QuiltWitness):
         quilt = Quilt.of(network, name, witness.active_quilt)
         words = _of_quilt(name, witness.secret_pair, witness.influence, quilt)
         return _Subject(place, quilt, words, "worst node")
+    words = _of_node(name, witness.secret_pair) + moves
+    if isinstance(witness, ClusterWitness):
+        words += f", leaks {_told(witness)}"
+    return _Subject(place, None, words, "worst node")
+
+
+def _told(witness: ClusterWitness) -> str:
+    """Say how much the node itself tells, and each cluster around it, the most first."""
     around = sorted(witness.neighbours, key=lambda told: -told[1])
     told = [(nats, f"through {_few(nodes)}") for nodes, nats in around[:_MOST_TOLD]]
     if len(around) > _MOST_TOLD:
         told.append((math.fsum(nats for _, nats in around[_MOST_TOLD:]), "through others"))
-    own = [] if witness.own is None else [(witness.own, "by itself")]
-    leaks = ", ".join(f"{nats:.2g} {how}" for nats, how in [*own, *told])
-    words = _of_node(name, witness.secret_pair) + moves + (f", leaks {leaks}" if leaks else "")
-    return _Subject(place, None, words, "worst node")
+    return ", ".join(f"{nats:.2g} {how}" for nats, how in [(witness.own, "by itself"), *told])
 
 
 def _few(nodes: Sequence[str]) -> str:
