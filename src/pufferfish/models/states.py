@@ -48,7 +48,7 @@ def refuse_missing(value: Any, what: str) -> None:
     ModelError
         If it is one of them; ``what`` says which name it is.
     """
-    nan = isinstance(value, Real | Decimal) and value != value  # noqa: PLR0124
+    nan = isinstance(value, Real | Decimal) and value != value
     if value is None or nan or type(value).__name__ in {"NAType", "NaTType"}:
         raise ModelError(f"{what} is {value!r}, expected a name: None and NaN stand for missing values")
 
