@@ -27,6 +27,7 @@ __all__ = [
     "RecordError",
     "ReleaseRefused",
     "printable",
+    "shortened",
 ]
 
 
@@ -39,6 +40,18 @@ def printable(text: str) -> str:
     walk\x1b[2J
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """Return text for a message: a very long one is cut in its middle.
+
+    Examples
+    --------
+    >>> shortened("rest"), len(shortened("a" * 3000))
+    ('rest', 199)
+    """
+    half = most // 2 - 1
+    return text if len(text) <= most else f"{text[:half]}…{text[-half:]}"
 
 
 class PufferfishError(Exception):

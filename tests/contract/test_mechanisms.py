@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.errors import BudgetExceeded, NotApplicableError, ParameterError
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, Mechanism
+from pufferfish.mechanisms.mechanism import LEAST_EPSILON
 from pufferfish.models import as_chain_class
 
 P = [[0.9, 0.1], [0.4, 0.6]]
@@ -229,17 +230,27 @@ def test_what_a_bound_proves_cannot_be_swapped(make: type[Mechanism]) -> None:
             setattr(bound, name, other)
 
 
-def test_where_no_noise_is_enough_that_is_said() -> None:
-    """And not that there is no secret: an ε so small that its noise would overflow."""
-    tree = pf.BayesianNetwork(
-        {"A": pf.CPT(["0", "1"], [0.5, 0.5]), "B": pf.CPT(["0", "1"], [[0.9, 0.1], [0.2, 0.8]], ["A"])}
-    )
-    between = pf.IntervalChain([[0.8, 0.05], [0.3, 0.5]], [[0.95, 0.2], [0.5, 0.7]])
-    for theta in (pf.MarkovChain(P), [pf.MarkovChain(P), pf.MarkovChain(P, "any")], between, tree):
-        query = pf.Marginals() if theta is tree else pf.Histogram()
-        for epsilon in (1e-308, 1e-320, 5e-324):
-            with pytest.raises(NotApplicableError, match="no finite noise is enough at epsilon="):
-                pf.LeakagePropagation(theta, 20).calibrate(query, epsilon=epsilon)
+def test_an_epsilon_that_rounding_decides_is_refused_before_anything_is_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It took 45 s of ever larger noise before; LEAST_EPSILON itself is answered."""
+    chain, ledger = pf.MarkovChain(P), pf.Ledger(pf.LeakagePropagation(pf.MarkovChain(P), 20), 1.0)
+    bound = pf.GroupDP(chain, 20)
+    assert bound.calibrate(pf.Count(1), LEAST_EPSILON).scale < np.inf
+    for name in ("leakage", "divisors"):
+        monkeypatch.setattr(type(bound._engine), name, lambda *_: pytest.fail("something is computed"))  # pyright: ignore[reportPrivateUsage]
+    for epsilon in (0.99 * LEAST_EPSILON, 1e-15, 1e-300, 5e-324):
+        for mechanism in (bound, pf.Wasserstein(chain, 20), pf.ExactLaplace(chain, 20)):
+            with pytest.raises(ParameterError, match="expected at least 1e-09"):
+                mechanism.calibrate(pf.Count(1), epsilon)
+        with pytest.raises(ParameterError, match="of at least 1e-09"):
+            pf.Ledger(ledger.bound, epsilon)
+    ledger.spend(0.01)
+    with pytest.raises(BudgetExceeded, match="too little for any noise"):
+        ledger.calibrate(pf.Count(1), up_to=math.nextafter(ledger.spent, 1))
+
+
+def test_where_there_is_no_secret_that_is_said() -> None:
     certain = pf.MarkovChain([[1, 0], [0, 1]], [1, 0])
     with pytest.raises(pf.errors.ModelError, match="there is no secret"):
-        pf.LeakagePropagation(certain, 20).calibrate(pf.Histogram(), epsilon=1e-320)
+        pf.LeakagePropagation(certain, 20).calibrate(pf.Histogram(), epsilon=1e-9)

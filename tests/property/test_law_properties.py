@@ -142,7 +142,7 @@ def test_names_of_states_mean_nothing(chain: Any, length: int, epsilon: float, r
     k = len(start)
     order = list(range(k))
     random.shuffle(order)
-    theta = pf.MarkovChain(matrix, start, states="abc"[:k])
+    theta = pf.MarkovChain(matrix, start, states=list("abc"[:k]))
     turned = pf.MarkovChain(
         [[matrix[x][y] for y in order] for x in order], [start[x] for x in order], states=["abc"[x] for x in order]
     )

@@ -93,7 +93,7 @@ def test_approximate_is_never_below_exact(chain: pf.MarkovChain, length: int, ep
 def test_names_of_states_change_nothing(chain: pf.MarkovChain, order: list[int], length: int, epsilon: float) -> None:
     q = chain.initial_distribution
     relabelled = pf.MarkovChain(
-        chain.transition_matrix[np.ix_(order, order)], q if isinstance(q, str) else q[order], states="abc"
+        chain.transition_matrix[np.ix_(order, order)], q if isinstance(q, str) else q[order], states=list("abc")
     )
     histogram = pf.Histogram()
     assume(has_secret(chain, length))

@@ -313,6 +313,44 @@ def test_an_interruption_before_the_file_is_written_prints_the_release(
     assert pf.Release.from_json(folder / "kept.json").epsilon == 1
 
 
+def test_ctrl_c_at_any_moment_loses_nothing_that_is_spent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the budget is spent nothing is done; from then on the release is finished, written and printed."""
+
+    def interrupted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            for _ in range(2):
+                signal.raise_signal(signal.SIGINT)
+            return function(*args, **kwargs)
+
+        return call
+
+    early = ["pufferfish.cli.release.read_under", "pufferfish.release.prove", "pufferfish.release.exact_value"]
+    late = [
+        "pufferfish.release.LedgerRecord",
+        "pufferfish.release.Release",
+        "pufferfish.release.Release.to_json",
+        "pufferfish.cli.targets.picture_of",
+        "pufferfish.cli.release.print_table",
+    ]
+    for number, place in enumerate(early + late):
+        with monkeypatch.context() as patch:
+            module, _, name = place.rpartition(".")
+            owner = pf.Release if module.endswith(".Release") else sys.modules[module]
+            patch.setattr(owner, name, interrupted(getattr(owner, name)))
+            result = run(*release(f"{number}.json", "--ledger", "book.json", "--plot", f"{number}.png"))
+        if place in early:
+            assert result.exit_code == 1
+            assert "Aborted" in result.stderr
+            assert spent(folder) == 0
+            assert not list(folder.glob(f"{number}.*"))
+            continue
+        assert result.exit_code == 0, (place, result.output)
+        assert result.stderr.count("interrupted too late: budget is being spent, and noise drawn") == 1
+        assert f"written: {number}.json, {number}.png" in result.stdout
+        assert pf.Release.from_json(f"{number}.json").ledger.entry == spent(folder) == number - len(early) + 1
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_a_picture_that_cannot_be_written_leaves_the_release(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> bytes:
         raise pf.errors.RecordError("cannot write new.png: No space left on device")

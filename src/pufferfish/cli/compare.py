@@ -1,5 +1,6 @@
 """``pufferfish compare``: the noise of every mechanism, before anything is spent."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pufferfish.comparison import Contest
 from pufferfish.data import Rows
 from pufferfish.errors import ParameterError, printable
 from pufferfish.mechanisms import MarkovQuilt
-from pufferfish.mechanisms.mechanism import as_epsilon
+from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.models.model_class import Theta
 from pufferfish.queries import Query
@@ -88,7 +89,7 @@ def compare_command(
     click.echo(found)
     if plot_path is not None:
         with progress("comparing"):
-            others = contest.at_each([epsilon * factor for factor in _FACTORS])
+            others = contest.at_each([e for e in (epsilon * f for f in _FACTORS) if LEAST_EPSILON <= e < math.inf])
         save_figure(draw_noise({epsilon: found} | others), plot_path)
         click.echo(printable(f"written: {plot_path}"))
     if draw_path is not None:

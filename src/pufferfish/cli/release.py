@@ -7,6 +7,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from pufferfish.cli.interrupts import until_done
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import (
     DEFAULT_MECHANISM,
@@ -26,7 +27,7 @@ from pufferfish.ledger import Ledger, lock_of
 from pufferfish.mechanisms import BOUNDS, MECHANISMS
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import Model, read_model
-from pufferfish.release import RELEASE, Release, release
+from pufferfish.release import RELEASE, Release, prepare
 from pufferfish.report.plot import PICTURE
 
 __all__ = ["release_command"]
@@ -116,12 +117,14 @@ def release_command(
     with release_files(output, plot_path, overwrite=overwrite) as files:
         files.reserve(model.theta)
         with progress("releasing"):
-            found = release(data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
-        files.write(found)
-    _print_release(found, output)
-    print_warnings(text for text in found.warnings if text not in told)
-    written = [output] + ([plot_path] if plot_path else [])
-    click.echo(printable(f"written: {', '.join(written)}"))
+            finish = prepare(data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
+        with until_done("noise is being drawn" if ledger is None else "budget is being spent, and noise drawn"):
+            found = finish()
+            files.write(found)
+            _print_release(found, output)
+            print_warnings(text for text in found.warnings if text not in told)
+            written = [output] + ([plot_path] if plot_path else [])
+            click.echo(printable(f"written: {', '.join(written)}"))
 
 
 def _warnings(table: Path, model: Model) -> tuple[str, ...]:

@@ -81,8 +81,9 @@ class ReleaseFiles:
         if self._picture is not None:
             try:
                 self._picture.write(picture_of(found.plot(), self._names[1]))
-            except RecordError as error:
-                _fail(f"{error}; the release is written: {self._names[0]}")
+            except (RecordError, MemoryError) as error:
+                why = error if isinstance(error, RecordError) else "there is too little memory for the picture"
+                _fail(f"{why}; the release is written: {self._names[0]}")
 
     def _print(self, found: Release, content: str, error: BaseException) -> NoReturn:
         """Print the release in place of its file: it is all there is of what was spent."""

@@ -7,9 +7,9 @@ from typing import Any, Literal
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.durations import Duration, parse_duration
 from pufferfish.data.where import Where, parse_where
-from pufferfish.errors import ParameterError
+from pufferfish.errors import ModelError, ParameterError
 from pufferfish.hints import did_you_mean
-from pufferfish.models.states import state_label
+from pufferfish.models.states import listed_labels
 
 __all__ = ["Gaps", "Missing", "Options", "check_choice", "check_options", "listed"]
 
@@ -117,14 +117,12 @@ def check_choice(option: str, value: Any, allowed: Sequence[str]) -> None:
 def _model_states(states: Any, edges: tuple[float, ...] | None) -> tuple[str, ...] | None:
     if states is None:
         return None if edges is None else bin_labels(edges)
-    if isinstance(states, str):
-        raise ParameterError(f"states is {states!r}, expected a list of state names")
-    names = tuple(state_label(name) for name in states)
+    try:
+        names = listed_labels(states, "states")
+    except ModelError as error:
+        raise ParameterError(str(error)) from None
     if not names:
         raise ParameterError("states is empty, expected the names of the model's states")
-    for name in names:
-        if names.count(name) > 1:
-            raise ParameterError(f"states names {name!r} more than once")
     if edges is not None and names != bin_labels(edges):
         raise ParameterError(
             f"states are {listed(names)}, but bins makes {listed(bin_labels(edges))}: use the model's bins, or a "

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from pufferfish.errors import PufferfishError, RecordError
+from pufferfish.errors import PufferfishError, RecordError, shortened
 
 __all__ = ["LARGEST", "check_path", "decode_record", "failing", "read_file", "read_record", "shown"]
 
@@ -22,21 +22,12 @@ T = TypeVar("T")
 LARGEST = 256 * 2**20
 """Most bytes of a model, release or ledger: a chain of 2,000 states, the most there may be, has half as many."""
 
-_LONGEST_NAME = 200
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def shown(path: Any) -> str:
-    """Return a path for a message; a very long one is cut in its middle.
-
-    Examples
-    --------
-    >>> shown("model.json"), len(shown("a" * 3000))
-    ('model.json', 199)
-    """
-    text = str(path)
-    half = _LONGEST_NAME // 2 - 1
-    return text if len(text) <= _LONGEST_NAME else f"{text[:half]}…{text[-half:]}"
+    """Return a path for a message; a very long one is cut in its middle."""
+    return shortened(str(path))
 
 
 @contextmanager

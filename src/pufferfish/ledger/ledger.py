@@ -33,7 +33,7 @@ from pufferfish.ledger.chain_charges import ChainCharging
 from pufferfish.ledger.charges import Charging
 from pufferfish.ledger.node_charges import NodeCharging
 from pufferfish.mechanisms.base import InfluenceBound
-from pufferfish.mechanisms.mechanism import as_epsilon
+from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.model_file import ThetaRecord, check_names
 from pufferfish.queries import Query
 
@@ -225,6 +225,8 @@ class Ledger:
             )
         part = self._bound if length is None else self._charging.part(length, window)
         left = level - spent
+        if left < LEAST_EPSILON:
+            raise BudgetExceeded(f"{spent:.6g} are spent, and what is left to {level:g} is too little for any noise")
         alone = part.calibrate(query, left)
 
         def added(scale: float) -> float:
@@ -378,7 +380,9 @@ def _positive(value: Any, name: str) -> float:
     try:
         return as_epsilon(value)
     except ParameterError:
-        raise ParameterError(f"{name} is {value!r}, expected a positive finite number such as 1.0") from None
+        raise ParameterError(
+            f"{name} is {value!r}, expected a finite number of at least {LEAST_EPSILON:g}, such as 1.0"
+        ) from None
 
 
 def _in_words(what: Any) -> str:

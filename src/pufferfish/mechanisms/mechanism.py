@@ -22,12 +22,15 @@ from pufferfish.models.secrets import SecretPair
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 from pufferfish.witness import AnyWitness, Nearest
 
-__all__ = ["ROUNDING", "Mechanism", "as_epsilon"]
+__all__ = ["LEAST_EPSILON", "ROUNDING", "Mechanism", "as_epsilon"]
 
 _MOST_NUDGES = 30
 
 ROUNDING = 1e-8
 """Share of ε by which noise that leaks too much may do so for its rounding."""
+
+LEAST_EPSILON = 1e-9
+"""Below it the rounding errors of a proof, about 1e-13, add up to more than what may leak, and no search comes near."""
 
 _LARGEST_ANSWER = 2**60
 """Largest answer, in units, that a query may have on any data: sums, and the noise on them, are 64-bit integers."""
@@ -233,7 +236,7 @@ def as_epsilon(epsilon: Any) -> float:
     Raises
     ------
     ParameterError
-        If it is not a positive finite number.
+        If it is not a positive finite number, or below :data:`LEAST_EPSILON`.
     """
     value = real_number(epsilon)
     if isinstance(epsilon, Query):
@@ -242,4 +245,9 @@ def as_epsilon(epsilon: Any) -> float:
         raise ParameterError(f"epsilon is {epsilon!r}, expected a positive number such as 1.0")
     if not 0 < value < math.inf:
         raise ParameterError(f"epsilon is {epsilon!r}, expected a positive finite number such as 1.0")
+    if value < LEAST_EPSILON:
+        raise ParameterError(
+            f"epsilon is {epsilon!r}, expected at least {LEAST_EPSILON:g}: so little cannot be told from the rounding "
+            "errors of its proof, and its noise would hide any answer"
+        )
     return value

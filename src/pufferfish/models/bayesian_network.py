@@ -22,7 +22,7 @@ from pufferfish.core.numbers.given import real_array, with_sums_of_one
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
 from pufferfish.errors import ModelError, RecordError
 from pufferfish.hints import did_you_mean
-from pufferfish.models.states import state_label
+from pufferfish.models.states import listed_labels, listed_names, refuse_missing, state_label
 
 __all__ = ["CPT", "BayesianNetwork", "connected"]
 
@@ -63,14 +63,10 @@ class CPT(ReadOnly):
 
     @called_as('CPT(["no", "yes"], [0.8, 0.2])')
     def __init__(self, states: Sequence[Any], table: ArrayLike, parents: Sequence[Any] = ()) -> None:
-        names = tuple(state_label(s) for s in _listed(states, "states", '["no", "yes"]'))
+        names = listed_labels(states, "states", '["no", "yes"]')
         if not names:
             raise ModelError("states is empty: a node has at least one state")
-        above = tuple(_listed(parents, "parents", '["rain"]'))
-        for what, given in (("states", names), ("parents", above)):
-            for i, name in enumerate(given):
-                if name in given[:i]:
-                    raise ModelError(f"{what}[{i}] repeats the name {name!r}; names are distinct")
+        above = listed_names(parents, "parents", '["rain"]')
         try:
             values = real_array(table)
         except TypeError as error:
@@ -146,6 +142,7 @@ class BayesianNetwork(ReadOnly):
         object.__setattr__(self, "nodes", tuple(cpts))
         labels: dict[str, Any] = {}
         for node in self.nodes:
+            refuse_missing(node, "the name of a node")
             cpt: Any = cpts[node]
             if not isinstance(cpt, CPT):
                 raise ModelError(f"cpts[{node!r}] is {type(cpt).__name__}, expected a CPT")  # pyright: ignore[reportUnknownArgumentType]
@@ -387,12 +384,6 @@ def connected(nodes: Sequence[Any], edges: Iterable[tuple[Any, Any]]) -> tuple[t
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _listed(given: Any, name: str, example: str) -> list[Any]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ModelError(f"{name} is {given!r}, expected a list of names such as {example}")
-    return list(given)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def _topological(nodes: Sequence[Any], parents: Mapping[Any, Sequence[Any]]) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ModelError
 from pufferfish.models.masses import exact_law, exact_number
-from pufferfish.models.states import state_label
+from pufferfish.models.states import listed_labels
 
 __all__ = ["Cliques"]
 
@@ -62,9 +62,9 @@ class Cliques(ReadOnly):
         for c, law in enumerate(self.laws):
             if len(law) < 2:
                 raise ModelError(f"laws[{c}] has {len(law)} entries, expected P(N = 0), …, P(N = n) with n at least 1")
-        object.__setattr__(self, "states", tuple(state_label(s) for s in states))
-        if len(self.states) != 2 or self.states[0] == self.states[1]:
-            raise ModelError(f"states is {tuple(states)!r}, expected two names: not having it, and having it")
+        object.__setattr__(self, "states", listed_labels(states, "states"))
+        if len(self.states) != 2:
+            raise ModelError(f"states has {len(self.states)} names, expected two: not having it, and having it")
 
     def __repr__(self) -> str:
         return f"Cliques(<{len(self.laws)} cliques of {sum(self.groups)} people>)"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import ModelError
-from pufferfish.models.states import state_label
+from pufferfish.models.states import listed_labels
 
 __all__ = ["GivenLaws"]
 
@@ -70,7 +70,7 @@ class GivenLaws(ReadOnly):
         object.__setattr__(self, "records", int(records))
         object.__setattr__(self, "query", query)
         object.__setattr__(self, "pairs", None if pairs is None else tuple((a, b) for a, b in pairs))
-        object.__setattr__(self, "states", tuple(state_label(s) for s in states))
+        object.__setattr__(self, "states", listed_labels(states, "states"))
 
     @property
     def groups(self) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from pufferfish.errors import ModelError, ParameterError
 from pufferfish.hints import did_you_mean
 from pufferfish.models.masses import exact_law
 from pufferfish.models.secrets import RecordIs, Secret, check_states
-from pufferfish.models.states import state_label
+from pufferfish.models.states import listed_labels, listed_names, refuse_missing, state_label
 
 __all__ = ["JointDistribution"]
 
@@ -63,7 +63,7 @@ class JointDistribution(ReadOnly):
     ) -> None:
         if hasattr(values, "to_numpy"):  # a frame is iterated by columns
             values = values.to_numpy()
-        rows = [tuple(state_label(v) for v in _as_row(row, i)) for i, row in enumerate(values)]
+        rows = [_labels_of(row, i) for i, row in enumerate(values)]
         if not rows or not rows[0]:
             raise ModelError("values is empty: give at least one row with at least one record")
         for i, row in enumerate(rows):
@@ -80,16 +80,12 @@ class JointDistribution(ReadOnly):
                 merged[row] = merged.get(row, Fraction(0)) + mass
         object.__setattr__(self, "values", tuple(merged))
         object.__setattr__(self, "probabilities", tuple(merged.values()))
-        object.__setattr__(self, "variables", tuple(range(len(rows[0])) if variables is None else variables))
-        if len(self.variables) != len(rows[0]) or len(set(self.variables)) != len(self.variables):
-            raise ModelError(
-                f"variables has {len(self.variables)} names for {len(rows[0])} records: one each, distinct"
-            )
+        names = listed_names(range(len(rows[0])) if variables is None else variables, "variables", '["Ann", "Bob"]')
+        if len(names) != len(rows[0]):
+            raise ModelError(f"variables has {len(names)} names for {len(rows[0])} records: one each, distinct")
+        object.__setattr__(self, "variables", names)
         seen = tuple(dict.fromkeys(state for row in rows for state in row))
-        named = seen if states is None else tuple(state_label(s) for s in states)
-        object.__setattr__(self, "states", named)
-        if len(set(self.states)) < len(self.states):
-            raise ModelError("states repeats a name; names are distinct")
+        object.__setattr__(self, "states", seen if states is None else listed_labels(states, "states"))
         for state in seen:
             if state not in self.states:
                 raise ModelError(f"values has the state {state!r}, which states does not list")
@@ -140,7 +136,11 @@ class JointDistribution(ReadOnly):
         return tuple(state for state in self.states if state in found)
 
 
-def _as_row(row: Any, i: int) -> Iterable[Any]:
+def _labels_of(row: Any, i: int) -> tuple[str, ...]:
+    """Return the states of one database."""
     if isinstance(row, str) or not isinstance(row, Iterable):
         raise ModelError(f"values[{i}] is {row!r}, expected a row: the state of every record")
-    return row  # pyright: ignore[reportUnknownVariableType]
+    given: list[Any] = list(row)  # pyright: ignore[reportUnknownArgumentType]
+    for j, state in enumerate(given):
+        refuse_missing(state, f"values[{i}][{j}]")
+    return tuple(map(state_label, given))

@@ -5,14 +5,14 @@ as floats or decimals. Models, queries and releases name states by one canonical
 ``"1"`` are the same state wherever they come from.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
-from pufferfish.errors import ModelError
+from pufferfish.errors import ModelError, shortened
 
-__all__ = ["state_label", "state_names"]
+__all__ = ["listed_labels", "listed_names", "refuse_missing", "state_label", "state_names"]
 
 _MANY_DIGITS = 300  # of a decimal that is left as it is written
 
@@ -40,21 +40,60 @@ def state_label(value: Any) -> str:
     return str(value)
 
 
+def refuse_missing(value: Any, what: str) -> None:
+    """Refuse None and NaN as a name: they stand for what is missing, and a record with no value is in no state.
+
+    Raises
+    ------
+    ModelError
+        If it is one of them; ``what`` says which name it is.
+    """
+    nan = isinstance(value, Real | Decimal) and value != value
+    if value is None or nan or type(value).__name__ in {"NAType", "NaTType"}:
+        raise ModelError(f"{what} is {value!r}, expected a name: None and NaN stand for missing values")
+
+
+def listed_names(given: Any, what: str, example: str = '["rest", "walk"]') -> tuple[Any, ...]:
+    """Return the names in a sequence, whose labels are distinct: of states, or of records.
+
+    Raises
+    ------
+    ModelError
+        If it is text or a set, which have no names in an order, or a name is missing or repeated.
+    """
+    if isinstance(given, str | bytes | set | frozenset | Mapping) or not isinstance(given, Iterable):
+        raise ModelError(f"{what} is {shortened(repr(given))}, expected a list of names such as {example}")
+    names: tuple[Any, ...] = tuple(given)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    seen: set[str] = set()
+    for i, name in enumerate(names):
+        refuse_missing(name, f"{what}[{i}]")
+        label = state_label(name)
+        if label in seen:
+            raise ModelError(f"{what}[{i}] repeats the name {shortened(label)!r}; names are distinct")
+        seen.add(label)
+    return names
+
+
+def listed_labels(given: Any, what: str, example: str = '["rest", "walk"]') -> tuple[str, ...]:
+    """Return the labels of a sequence of distinct names; see :func:`listed_names`.
+
+    Examples
+    --------
+    >>> listed_labels([1, 2.0], "states")
+    ('1', '2')
+    """
+    return tuple(map(state_label, listed_names(given, what, example)))
+
+
 def state_names(states: Any, k: int) -> tuple[str, ...]:
     """Return the labels of k states, which are numbered where they have no names.
 
     Raises
     ------
     ModelError
-        If there are not k of them, or two are the same.
+        If they are no sequence of k distinct names.
     """
-    given: Any = range(k) if states is None else states
-    if not isinstance(given, Iterable):
-        raise ModelError(f"states is {given!r}, expected a sequence of {k} names")
-    names = tuple(state_label(s) for s in given)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    names = listed_labels(range(k) if states is None else states, "states")
     if len(names) != k:
         raise ModelError(f"states has {len(names)} names, expected {k}: one per row of transition_matrix")
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise ModelError(f"states[{i}] repeats the name {name!r}; names are distinct")
     return names

@@ -4,7 +4,7 @@ A :class:`Release` holds everything a reader needs to judge it (query, noise, Θ
 promised and what is not) and never the exact value.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, Never
 
@@ -49,7 +49,7 @@ from pufferfish.release.values import (
 )
 from pufferfish.release.words import not_promised_of, promise_of, secrets_of, versions, warnings_of
 
-__all__ = ["RELEASE", "Release", "project_to_simplex", "release"]
+__all__ = ["RELEASE", "Release", "prepare", "project_to_simplex", "release"]
 
 
 @called_as("release(data, query, calibration)")
@@ -105,6 +105,30 @@ def release(
         If an argument is not what it should be.
     """
     calibration = check_arguments(data, query, calibration, unknown)
+    return prepare(
+        data,
+        query,
+        calibration,
+        postprocess=postprocess,
+        warnings=warnings,
+        ledger=ledger,
+        window=window,
+        coarsening=coarsening,
+    )()
+
+
+def prepare(
+    data: Sequences | Rows | Mapping[Any, Any] | Sequence[Any],
+    query: Query,
+    calibration: Calibration,
+    *,
+    postprocess: Literal["valid"] | None = None,
+    warnings: tuple[str, ...] = (),
+    ledger: Ledger | None = None,
+    window: Any = None,
+    coarsening: Mapping[Any, Any] | None = None,
+) -> Callable[[], Release]:
+    """Check and prove all that can be refused, and return what spends the budget and draws; see :func:`release`."""
     given: Any = ledger
     if not (given is None or isinstance(given, Ledger)):
         raise ParameterError(f"ledger is {given!r}, expected a Ledger, such as Ledger.open(path)")
@@ -124,45 +148,56 @@ def release(
     unit, step = bound.unit, bound.unit_lipschitz
     check_units(calibration)
     draw = discrete_laplace_noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step)
-    booked = (
-        None
-        if ledger is None or isinstance(records, Database)
-        else _book(ledger, records, calibration, window, coarsening)
-    )
     noise = NoiseRecord(NOISE_LAW, calibration.scale, float(unit), calibration.noise_multiplier)
-    drawn = draw()
-    noisy = [float(v * unit) for v in drawn]
-    return Release(
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        query=QueryRecord(query.kind, bound.description, list(bound.labels), bound.lipschitz, bound.divided_by),
-        values=noisy if valid is None else valid.of(noisy),
-        noisy_values=noisy,
-        postprocessing=valid,
-        epsilon=calibration.epsilon,
-        delta=calibration.delta,
-        promise=promise_of(
-            calibration.epsilon,
-            calibration.delta,
-            secrets_of(calibration),
-            of_chains=theta.of_chains,
-            networks=bool(theta.networks),
-        ),
-        warnings=[*warnings, *_warnings(records, calibration), *warnings_of(calibration)],
-        not_promised=not_promised_of(secrets_of(calibration), booked, kind=theta.kind, composes=calibration.composes),
-        assumptions=[
-            f"The distribution of the records is {theta.in_words} ({theta.origin}).",
-            *_assumptions(records, calibration),
-        ],
-        noise=noise,
-        accuracy_95=AccuracyRecord(0.05, *(noise.accuracy(0.05, outputs) for outputs in (1, len(bound.labels)))),
-        mechanism=MechanismRecord(
-            calibration.mechanism, calibration.title, leakage, _longest(calibration), witness, secrets_of(calibration)
-        ),
-        data=_data_record(records, calibration),
-        theta=ThetaRecord.of(theta),
-        software=versions(),
-        ledger=booked,
-    )
+
+    def finish() -> Release:
+        booked = (
+            None
+            if ledger is None or isinstance(records, Database)
+            else _book(ledger, records, calibration, window, coarsening)
+        )
+        drawn = draw()
+        noisy = [float(v * unit) for v in drawn]
+        return Release(
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            query=QueryRecord(query.kind, bound.description, list(bound.labels), bound.lipschitz, bound.divided_by),
+            values=noisy if valid is None else valid.of(noisy),
+            noisy_values=noisy,
+            postprocessing=valid,
+            epsilon=calibration.epsilon,
+            delta=calibration.delta,
+            promise=promise_of(
+                calibration.epsilon,
+                calibration.delta,
+                secrets_of(calibration),
+                of_chains=theta.of_chains,
+                networks=bool(theta.networks),
+            ),
+            warnings=[*warnings, *_warnings(records, calibration), *warnings_of(calibration)],
+            not_promised=not_promised_of(
+                secrets_of(calibration), booked, kind=theta.kind, composes=calibration.composes
+            ),
+            assumptions=[
+                f"The distribution of the records is {theta.in_words} ({theta.origin}).",
+                *_assumptions(records, calibration),
+            ],
+            noise=noise,
+            accuracy_95=AccuracyRecord(0.05, *(noise.accuracy(0.05, outputs) for outputs in (1, len(bound.labels)))),
+            mechanism=MechanismRecord(
+                calibration.mechanism,
+                calibration.title,
+                leakage,
+                _longest(calibration),
+                witness,
+                secrets_of(calibration),
+            ),
+            data=_data_record(records, calibration),
+            theta=ThetaRecord.of(theta),
+            software=versions(),
+            ledger=booked,
+        )
+
+    return finish
 
 
 def _book(

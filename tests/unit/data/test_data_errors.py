@@ -76,7 +76,7 @@ def test_long_lists_of_columns_are_cut():
         ({"where": True}, "where is True, expected text"),
         ({"states": "rest"}, "states is 'rest', expected a list"),
         ({"states": []}, "states is empty"),
-        ({"states": [1, "1"]}, "states names '1' more than once"),
+        ({"states": [1, "1"]}, "states[1] repeats the name '1'"),
         ({"bins": [0, 1, 2], "states": ["low", "high"]}, "states are low, high, but bins makes <1, >=1"),
     ],
 )

@@ -42,13 +42,13 @@ def test_a_strong_chain_of_one_record_is_covered() -> None:
 @pytest.mark.parametrize(
     ("theta", "reason"),
     [
-        (pf.MarkovChain([[1, 0], [0, 1]], [0.5, 0.5], states="ab"), "never goes from 'a' to 'b'"),
-        (pf.MarkovChain([[0.5, 0.5], [0, 1]], "any", states="ab"), "never goes from 'b' to 'a'"),
+        (pf.MarkovChain([[1, 0], [0, 1]], [0.5, 0.5], states=["a", "b"]), "never goes from 'a' to 'b'"),
+        (pf.MarkovChain([[0.5, 0.5], [0, 1]], "any", states=["a", "b"]), "never goes from 'b' to 'a'"),
         ([WEAK, pf.MarkovChain([[0.5, 0.5], [1, 0]])], r"theta\[1\] never goes from '1' to '1'"),
         (pf.MarkovChain(PERIODIC, [0.25, 0.25, 0.25, 0.25]), "never goes from '0' to '0'"),
         (pf.MarkovChain(PERIODIC, "any"), "never goes from '0' to '0'"),
         (
-            pf.IntervalChain([[0.4, 0.4], [0, 0.4]], [[0.6, 0.6], [0.6, 1]], states="ab"),
+            pf.IntervalChain([[0.4, 0.4], [0, 0.4]], [[0.6, 0.6], [0.6, 1]], states=["a", "b"]),
             "lower bound .* 'b' to 'a' is 0",
         ),
     ],

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.errors import ModelError, NotApplicableError, ParameterError
+from pufferfish.errors import ModelError, ParameterError
 from pufferfish.mechanisms.chain_quilts import Weights
 from pufferfish.mechanisms.mqm_approx import mixing_bound
 from pufferfish.models import ChainLength
@@ -176,8 +176,3 @@ def test_mixing_bound_covers_the_powers_of_the_matrix(k: int) -> None:
             power = np.linalg.matrix_power(p, t)
             truth = np.log(power[:, None, :] / power[None, :, :]).max()
             assert truth <= mixing_bound(bound.pi_min, bound.eigengap, t) * (1 + 1e-12) + 1e-13
-
-
-def test_no_finite_noise_is_refused() -> None:
-    with pytest.raises(NotApplicableError, match="no finite noise is enough"):
-        pf.GroupDP(CHAIN, 10).calibrate(pf.Count(1), 1e-308)

@@ -206,7 +206,7 @@ def test_classes() -> None:
         ("chain", "theta is str"),
         (7, "theta is int"),
         (
-            [pf.MarkovChain(P), pf.MarkovChain(P, states="ab")],
+            [pf.MarkovChain(P), pf.MarkovChain(P, states=["a", "b"])],
             r"theta\[1\] has states a, b and theta\[0\] has 0, 1",
         ),
     ],
