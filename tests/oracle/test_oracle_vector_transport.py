@@ -477,4 +477,7 @@ def test_errors_of_slack_and_size() -> None:
             least_reach([(0, 0)], [1], [(0, 0)], [1], slack=slack)  # type: ignore[arg-type]
     grid = np.array([(a, b) for a in range(50) for b in range(50)])
     with pytest.raises(ModelError, match="6250000 pairs"):
-        least_reach(grid, [1] * 2500, grid, [1] * 2500)
+        least_reach(grid, few(np.random.default_rng(1), 2500), grid, few(np.random.default_rng(2), 2500))
+    with pytest.raises(ModelError, match="6250000 pairs"):
+        unmatched(grid, [1] * 2500, grid, [1] * 2500, 1)
+    assert least_reach(grid, [1] * 2500, grid + 1, [1] * 2500) == 2  # bounds meet: no flow is needed

@@ -1,51 +1,46 @@
 """Where to draw the nodes of a directed graph without cycles: in rows, parents above children.
 
-The way of Sugiyama, Tagawa and Toda (1981), for pictures of up to a hundred nodes or so:
+The way of Gansner, Koutsofios, North and Vo (1993), in short:
 
-1. a node's row is the longest path that leads to it, or another where that makes edges shorter; a row that is too
-   wide is broken into several;
+1. rows that make all edges together as short as can be, by a flow of least cost; what a full row cannot take goes down;
 2. an edge that passes rows takes a *lane* in each of them, so that it runs between boxes;
-3. rows are put in order by the barycentres of their neighbours, down and up in turn, then by swaps of two neighbours
-   that remove crossings; the order with the fewest crossings is kept;
+3. rows are put in order by the barycentres of their neighbours, down and up in turn; the fewest crossings are kept;
 4. boxes and lanes move toward their neighbours as far as order and distances let them: least squares, row by row.
 
 Parts that no edge joins are laid out by themselves and set side by side. Nothing is random: one graph, one picture.
 """
 
 import math
-from bisect import bisect_right, insort
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from typing import Any
 
+import networkx
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["Layout", "layered"]
 
+nx: Any = networkx
+
 GAP, LANE, RISE = 0.2, 0.15, 0.42
 """Least distance of two boxes, of a lane from its neighbour, and of two rows of boxes."""
 
-_ASPECT = 1.7
-_SWEEPS, _SWAPS, _MOVES = 16, 8, 24
-_STRAIGHT = {0: 1.0, 1: 2.0, 2: 8.0}
+_ASPECT, _SWEEPS, _MOVES = 1.7, 24, 24
+_STRAIGHT = (1.0, 2.0, 8.0)
 """How hard an edge pulls its ends together, by how many of them are lanes: long edges should not bend."""
 
-Links = Sequence[Sequence[int]]
+Row = list[Any]
+"""Nodes, which are ints, and lanes, which are (parent, child, row), from left to right."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """Places of boxes and edges; y points up.
+    """Centres of boxes, and for every edge the points where it passes a row, from the parent down; y points up.
 
-    Parameters
-    ----------
-    positions : (n, 2) ndarray
-        Centre of every node's box.
-    routes : dict from (parent, child) to (m, 2) ndarray
-        For every edge, the points between its ends where it passes a row of boxes, from the parent down.
-    size : tuple of float
-        Width and height of the whole; every box is within 0 ≤ x ≤ width and 0 ≤ y ≤ height.
+    Every box is within 0 ≤ x ≤ ``size[0]`` and 0 ≤ y ≤ ``size[1]``.
     """
 
     positions: NDArray[np.float64]
@@ -53,7 +48,7 @@ class Layout:
     size: tuple[float, float]
 
 
-def layered(parents: Links, widths: Sequence[float] | None = None, height: float = 0.4) -> Layout:
+def layered(parents: Sequence[Sequence[int]], widths: Sequence[float] | None = None, height: float = 0.4) -> Layout:
     """Place the nodes of a directed graph without cycles in rows, every parent above its children.
 
     Parameters
@@ -70,291 +65,141 @@ def layered(parents: Links, widths: Sequence[float] | None = None, height: float
     >>> layered([[], [0], [0]]).positions.round(2).tolist()
     [[1.1, 1.06], [0.5, 0.2], [1.7, 0.2]]
     """
-    wide = [1.0] * len(parents) if widths is None else [float(width) for width in widths]
-    area = sum(width + GAP for width in wide) * (height + RISE) * 1.4
-    most = max(8.0, math.sqrt(_ASPECT * area), *wide)
-    parts = sorted(_parts(parents), key=lambda part: (-len(part), part[0]))
-    drawn = [_laid_out(part, parents, wide, height, most) for part in parts]
-    return _side_by_side(len(parents), parts, drawn, max([most, *(one.size[0] for one in drawn)]))
+    graph = nx.DiGraph((parent, node) for node, above in enumerate(parents) for parent in above)
+    graph.add_nodes_from(range(len(parents)))
+    wide: dict[Any, float] = dict(enumerate([1.0] * len(parents) if widths is None else widths))
+    area = sum(width + GAP for width in wide.values()) * (height + RISE) * 1.4
+    most = max(8.0, math.sqrt(_ASPECT * area), *wide.values())
+    parts = sorted(nx.weakly_connected_components(graph), key=lambda part: (-len(part), min(part)))
+    drawn = [_part(graph.subgraph(sorted(part)), wide, height, most) for part in parts]
+    most = max([most, *(width for _, width, _ in drawn)])
+    at: dict[Any, tuple[float, float]] = {}
+    left = top = right = low = 0.0
+    for places, width, tall in drawn:  # on shelves, from left to right
+        if left + width > most + 1e-9:
+            left, top = 0.0, low - RISE
+        at |= {v: (left + x, top + y) for v, (x, y) in places.items()}
+        right, low = max(right, left + width), min(low, top - tall)
+        left += width + 2 * GAP
+    routes: dict[tuple[int, int], list[tuple[float, float]]] = {edge: [] for edge in graph.edges}
+    for v, (x, y) in at.items():
+        if v not in wide:
+            routes[v[:2]].append((x, y - low))
+    positions = np.array([at[v] for v in wide]).reshape(-1, 2) - [0.0, low]
+    return Layout(positions, {edge: np.array(way).reshape(-1, 2) for edge, way in routes.items()}, (right, -low))
 
 
-def _parts(parents: Links) -> list[list[int]]:
-    """Return the nodes of every connected component."""
-    near: list[list[int]] = [list(above) for above in parents]
-    for node, above in enumerate(parents):
-        for parent in above:
-            near[parent].append(node)
-    seen: set[int] = set()
-    parts: list[list[int]] = []
-    for start in range(len(parents)):
-        if start not in seen:
-            seen.add(start)
-            part = [start]
-            for node in part:
-                fresh = [other for other in dict.fromkeys(near[node]) if other not in seen]
-                seen.update(fresh)
-                part += fresh
-            parts.append(sorted(part))
-    return parts
-
-
-def _side_by_side(nodes: int, parts: list[list[int]], drawn: list[Layout], most: float) -> Layout:
-    """Set components on shelves, the largest first, and shelves below each other."""
-    positions = np.zeros((nodes, 2))
-    routes: dict[tuple[int, int], NDArray[np.float64]] = {}
-    x = top = deepest = width = 0.0
-    for part, one in zip(parts, drawn, strict=True):
-        if x > 0 and x + one.size[0] > most + 1e-9:
-            x, top, deepest = 0.0, top - deepest - RISE, 0.0
-        corner = np.array([x, top - one.size[1]])
-        positions[part] = one.positions + corner
-        routes |= {(part[p], part[c]): points + corner for (p, c), points in one.routes.items()}
-        x, deepest, width = x + one.size[0] + 2 * GAP, max(deepest, one.size[1]), max(width, x + one.size[0])
-    shift = np.array([0.0, deepest - top])
-    size = (float(width), float(deepest - top))
-    return Layout(positions + shift, {edge: points + shift for edge, points in routes.items()}, size)
-
-
-def _laid_out(part: list[int], parents: Links, widths: Sequence[float], height: float, most: float) -> Layout:
-    """Lay out one connected component; nodes are places in ``part``."""
-    place = {node: i for i, node in enumerate(part)}
-    above = [[place[parent] for parent in parents[node]] for node in part]
-    graph = _Rows.of(above, [widths[node] for node in part], most)
-    rows = _ordered(graph)
-    x = _across(graph, rows)
-    half = np.array([width / 2 for width in graph.widths])
-    left, right = float((x - half).min()), float((x + half).max())
-    y = np.zeros(len(x))
+def _part(graph: Any, widths: dict[Any, float], height: float, most: float) -> tuple[dict[Any, Any], float, float]:
+    """Return the places of the nodes and lanes of a connected graph, right of the origin and below, and its size."""
+    row = _row_of_each(graph, widths, most)
+    steps = nx.DiGraph()
+    steps.add_nodes_from(graph)
+    for parent, child in graph.edges:
+        lanes = [(parent, child, r) for r in range(row[parent] + 1, row[child])]
+        row |= {lane: lane[2] for lane in lanes}
+        nx.add_path(steps, [parent, *lanes, child])
+    started: list[Row] = [[] for _ in range(max(row.values()) + 1)]
+    for v in nx.dfs_preorder_nodes(steps.to_undirected()):
+        started[row[v]].append(v)
+    rows = _ordered(started, steps)
+    widths = dict.fromkeys(steps, 0.0) | {v: widths[v] for v in graph}
+    x = _across(rows, steps, widths)
+    left, right = min(x[v] - widths[v] / 2 for v in x), max(x[v] + widths[v] / 2 for v in x)
+    at: dict[Any, tuple[float, float]] = {}
     depth = height / 2
-    for upper, lower in zip([[], *rows], rows, strict=False):
-        if upper:
+    for r, members in enumerate(rows):
+        if r:
             # where edges run far to the side, rows stand apart, or they would be too flat to follow
-            far = max(abs(float(x[v] - x[w])) for v in lower for w in graph.above[v])
+            far = max(abs(x[v] - x[w]) for v in members for w in steps.pred[v])
             depth += height + RISE + 0.07 * min(far, 8.0)
-        y[lower] = -depth
-    bottom = depth + height / 2
-    points = np.column_stack([x - left, y + bottom])
-    routes = {edge: points[lanes] for edge, lanes in graph.lanes.items()}
-    return Layout(points[: len(part)], routes, (right - left, bottom))
+        at |= {v: (x[v] - left, -depth) for v in members}
+    return at, right - left, depth + height / 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """A graph whose edges go from each row to the next: nodes first, then the lanes of the edges that are longer."""
+def _row_of_each(graph: Any, widths: dict[int, float], most: float) -> dict[Any, int]:
+    """Return the row of every node: where edges are shortest in all, or below where that row is full.
 
-    rows: list[list[int]]
-    above: list[list[int]]
-    below: list[list[int]]
-    widths: list[float]
-    lanes: dict[tuple[int, int], list[int]]
-    nodes: int
-
-    @classmethod
-    def of(cls, parents: Links, widths: Sequence[float], most: float) -> "_Rows":
-        nodes = len(parents)
-        row = _row_of_each(parents, widths, most)
-        rows: list[list[int]] = [[] for _ in range(max(row) + 1)]
-        for node in range(nodes):
-            rows[row[node]].append(node)
-        above: list[list[int]] = [[] for _ in range(nodes)]
-        below: list[list[int]] = [[] for _ in range(nodes)]
-        every = list(widths)
-        lanes: dict[tuple[int, int], list[int]] = {}
-        place = [float(node) for node in range(nodes)]
-        for child in range(nodes):
-            for parent in parents[child]:
-                passed = range(row[parent] + 1, row[child])
-                lanes[parent, child] = list(range(len(every), len(every) + len(passed)))
-                every += [0.0] * len(passed)
-                place += [child] * len(passed)
-                above += [[] for _ in passed]
-                below += [[] for _ in passed]
-                for lane, r in zip(lanes[parent, child], passed, strict=True):
-                    rows[r].append(lane)
-                way = [parent, *lanes[parent, child], child]
-                for upper, lower in pairwise(way):
-                    above[lower].append(upper)
-                    below[upper].append(lower)
-        # a lane starts out where its child is among the nodes, for the order of a row matters where barycentres tie
-        return cls([sorted(row, key=lambda v: place[v]) for row in rows], above, below, every, lanes, nodes)
-
-    def distances(self, row: Sequence[int]) -> NDArray[np.float64]:
-        """Return the least distances of the centres of neighbours in a row."""
-        sides = [
-            (self.widths[a] + self.widths[b]) / 2 + (GAP if a < self.nodes and b < self.nodes else LANE)
-            for a, b in pairwise(row)
-        ]
-        return np.array(sides)
-
-
-def _row_of_each(parents: Links, widths: Sequence[float], most: float) -> list[int]:
-    """Return the row of every node: by longest paths, then with shorter edges, then wide rows broken."""
-    children: list[list[int]] = [[] for _ in parents]
-    for node, above in enumerate(parents):
-        for parent in above:
-            children[parent].append(node)
-    missing = [len(above) for above in parents]
-    order = [node for node, count in enumerate(missing) if not count]
-    row = [0] * len(parents)
-    for node in order:
-        for child in children[node]:
-            row[child] = max(row[child], row[node] + 1)
-            missing[child] -= 1
-            if not missing[child]:
-                order.append(child)
-    while _pulled_together(row, parents):
-        pass
-    for _ in range(4):
-        for node in [*reversed(order), *order]:
-            if len(children[node]) > len(parents[node]):
-                row[node] = min(row[child] for child in children[node]) - 1
-            elif len(parents[node]) > len(children[node]):
-                row[node] = max(row[parent] for parent in parents[node]) + 1
-    return _broken(row, parents, children, widths, most)
-
-
-def _pulled_together(row: list[int], parents: Links) -> bool:
-    """Move one set of nodes, joined by edges from row to row, toward the others if that makes edges shorter.
-
-    The set then joins another, so that this ends.
+    The sum of the lengths is least if a flow of greatest length, which carries from each node to its children as much
+    more than it receives as it has more of them, uses edges from a row to the next only: linear programming duality.
     """
-    tight = [[parent for parent in above if row[node] - row[parent] == 1] for node, above in enumerate(parents)]
-    for part in sorted(_parts(tight), key=len):
-        inside = set(part)
-        edges = [(p, c) for c, above in enumerate(parents) for p in above if (p in inside) != (c in inside)]
-        slack = {down: [row[c] - row[p] - 1 for p, c in edges if (p in inside) == down] for down in (True, False)}
-        if len(slack[True]) != len(slack[False]):
-            down = len(slack[True]) > len(slack[False])
-            for node in part:
-                row[node] += min(slack[down]) * (1 if down else -1)
-            return True
-    return False
+    tight = nx.DiGraph()
+    for v in graph:
+        tight.add_node(v, demand=graph.in_degree(v) - graph.out_degree(v))
+        tight.add_edge("top", v, weight=0)
+    tight.nodes["top"]["demand"] = 0
+    tight.add_edges_from(graph.edges, weight=-1)
+    _, flow = nx.network_simplex(tight)
+    tight.add_edges_from([(c, p) for p, c in graph.edges if flow[p][c]], weight=1)
+    up: dict[int, int] = nx.single_source_bellman_ford_path_length(tight, "top")
+    row: dict[Any, int] = {}
+    filled: defaultdict[int, float] = defaultdict(float)
+    for v in sorted(graph, key=lambda v: (-up[v], graph.in_degree(v) - graph.out_degree(v), v)):
+        row[v] = max([-up[v], *(row[parent] + 1 for parent in graph.pred[v])])
+        while filled[row[v]] and filled[row[v]] + widths[v] > most:
+            row[v] += 1
+        filled[row[v]] += widths[v] + GAP
+    return row
 
 
-def _broken(row: list[int], parents: Links, children: Links, widths: Sequence[float], most: float) -> list[int]:
-    """Break rows that are too wide: nodes with more parents than children go up, the others down."""
-    found = [0] * len(row)
-    start = 0
-    for r in range(min(row), max(row) + 1):
-        members = [node for node in range(len(row)) if row[node] == r]
-        total = sum(widths[node] + GAP for node in members)
-        several = math.ceil(total / (most + GAP))
-        # nodes that are alike are dealt out, so that the edges of each row run between the boxes of the one above
-        alike: dict[int, int] = {}
-        turns: dict[int, tuple[int, int]] = {}
-        for node in members:
-            balance = len(children[node]) - len(parents[node])
-            turns[node] = (balance, alike.get(balance, 0) % several)
-            alike[balance] = alike.get(balance, 0) + 1
-        filled = 0.0
-        for node in sorted(members, key=lambda node: turns[node]):
-            wide = widths[node] + GAP
-            found[node] = start + min(several - 1, int((filled + wide / 2) * several / total))
-            filled += wide
-        start += several
-    places = {r: i for i, r in enumerate(sorted(set(found)))}
-    return [places[r] for r in found]
-
-
-def _ordered(graph: _Rows) -> list[list[int]]:
-    """Return the rows in an order with few crossings."""
-    best: list[list[int]] = []
-    fewest = math.inf
-    for first_down in (True, False):
-        rows = [list(row) for row in graph.rows]
-        for sweep in range(_SWEEPS):
-            down = (sweep % 2 == 0) == first_down
-            _sweep(rows, graph.above if down else graph.below, down)
-            if sweep >= _SWEEPS // 2:
-                _swap(rows, graph)
-            crossings = _crossings(rows, graph)
-            if crossings < fewest:
-                best, fewest = [list(row) for row in rows], crossings
+def _ordered(rows: list[Row], steps: Any) -> list[Row]:
+    """Return the rows in the order with the fewest crossings of those that sweeps down and up lead to."""
+    best, fewest = rows, _crossings(rows, steps)
+    for sweep in range(_SWEEPS):
+        down = sweep % 2 == 0
+        near = steps.pred if down else steps.succ
+        rows = [list(row) for row in rows]
+        at = _shares(rows)
+        for row in rows if down else rows[::-1]:
+            row.sort(key=lambda v: sum(at[w] for w in near[v]) / len(near[v]) if near[v] else at[v])
+            at |= _shares([row])
+        crossings = _crossings(rows, steps)
+        if crossings < fewest:
+            best, fewest = rows, crossings
     return best
 
 
-def _sweep(rows: list[list[int]], near: Links, down: bool) -> None:
-    """Sort every row by the barycentres of its neighbours in the row before it."""
-    at = {v: (i + 0.5) / len(row) for row in rows for i, v in enumerate(row)}
-    for r in range(len(rows)) if down else reversed(range(len(rows))):
-        key = {v: sum(at[w] for w in near[v]) / len(near[v]) if near[v] else at[v] for v in rows[r]}
-        rows[r].sort(key=lambda v: key[v])
-        at |= {v: (i + 0.5) / len(rows[r]) for i, v in enumerate(rows[r])}
+def _shares(rows: list[Row]) -> dict[Any, float]:
+    return {v: (i + 0.5) / len(row) for row in rows for i, v in enumerate(row)}
 
 
-def _swap(rows: list[list[int]], graph: _Rows) -> None:
-    """Swap neighbours as long as that removes crossings."""
-    at = {v: i for row in rows for i, v in enumerate(row)}
-    for _ in range(_SWAPS):
-        better = False
-        for row in rows:
-            for i in range(len(row) - 1):
-                v, w = row[i], row[i + 1]
-                gain = sum(_inverted(near[v], near[w], at) for near in (graph.above, graph.below))
-                if gain > 0:
-                    row[i], row[i + 1] = w, v
-                    at[v], at[w] = i + 1, i
-                    better = True
-        if not better:
-            return
+def _crossings(rows: list[Row], steps: Any) -> int:
+    at = _shares(rows)
+    ends = [np.array([(at[v], at[w]) for v in row for w in steps.succ[v]]).reshape(-1, 2).T for row in rows]
+    return sum(int(np.sum((a[:, None] < a) & (b[:, None] > b))) for a, b in ends)
 
 
-def _inverted(left: Sequence[int], right: Sequence[int], at: dict[int, int]) -> int:
-    """Return how many crossings fewer there are when the two owners of these neighbours swap."""
-    return sum((at[a] > at[b]) - (at[a] < at[b]) for a in left for b in right)
-
-
-def _crossings(rows: list[list[int]], graph: _Rows) -> int:
-    at = {v: i for row in rows for i, v in enumerate(row)}
-    total = 0
-    for row in rows:
-        ends: list[int] = []
-        for v in row:
-            here = sorted(at[w] for w in graph.below[v])
-            total += sum(len(ends) - bisect_right(ends, end) for end in here)
-            for end in here:
-                insort(ends, end)
-    return total
-
-
-def _across(graph: _Rows, rows: list[list[int]]) -> NDArray[np.float64]:
+def _across(rows: list[Row], steps: Any, widths: dict[Any, float]) -> dict[Any, float]:
     """Return the centre of every box and lane along its row."""
-    x = np.zeros(len(graph.widths))
-    apart = [graph.distances(row) for row in rows]
-    for row, distances in zip(rows, apart, strict=True):
-        places = np.concatenate([[0.0], np.cumsum(distances)])
-        x[row] = places - places[-1] / 2
-    pulls = [graph.above, graph.below]
-    tree = all(len(above) <= 1 for above in graph.above)  # then parents stand over the middle of their children at last
+    lane = {v: isinstance(v, tuple) for v in widths}
+    x: dict[Any, float] = {}
+    placed: list[tuple[Row, list[float]]] = []
+    for row in rows:
+        gaps = [(widths[v] + widths[w]) / 2 + (LANE if lane[v] or lane[w] else GAP) for v, w in pairwise(row)]
+        offsets = list(accumulate(gaps, initial=0.0))
+        x |= {v: at - offsets[-1] / 2 for v, at in zip(row, offsets, strict=True)}
+        placed.append((row, offsets))
     for move in range(_MOVES):
         down = move % 2 == 0
-        last = tree and move == _MOVES - 1
-        near = pulls[move % 2 : move % 2 + 1] if move < _MOVES // 3 or last else pulls
-        for r in range(len(rows)) if down else reversed(range(len(rows))):
-            wanted = [_wanted(v, x, near, graph.nodes) for v in rows[r]]
-            x[rows[r]] = _nearest([w for w, _ in wanted], [p for _, p in wanted], apart[r])
+        near = steps.pred if down else steps.succ
+        for row, offsets in placed if down else reversed(placed):
+            pulls = [[(x[w], _STRAIGHT[lane[v] + lane[w]]) for w in near[v]] or [(x[v], 1e-3)] for v in row]
+            x |= zip(row, _nearest(pulls, offsets), strict=True)
     return x
 
 
-def _wanted(v: int, x: NDArray[np.float64], near: Iterable[Links], nodes: int) -> tuple[float, float]:
-    """Return where the neighbours of a box or lane pull it, and how hard."""
-    pull = [(float(x[w]), _STRAIGHT[(v >= nodes) + (w >= nodes)]) for side in near for w in side[v]]
-    strength = sum(p for _, p in pull)
-    return (sum(at * p for at, p in pull) / strength, strength) if pull else (float(x[v]), 1e-3)
+def _nearest(pulls: list[list[tuple[float, float]]], offsets: list[float]) -> list[float]:
+    """Return the places nearest to those that (place, strength) pull to, in least squares, at least offsets apart.
 
-
-def _nearest(wanted: Sequence[float], strength: Sequence[float], distances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the places nearest to those wanted, in weighted least squares, that keep order and distances.
-
-    Less the distances it is isotonic regression: neighbours that would overlap are pooled and move as one.
+    Less the offsets it is isotonic regression: neighbours that would overlap are pooled and move as one.
     """
-    offsets = np.concatenate([[0.0], np.cumsum(distances)])
     pools: list[tuple[float, float, int]] = []
-    for at, weight in zip(np.array(wanted) - offsets, strength, strict=True):
-        mean, total, count = float(at), weight, 1
+    for pull, offset in zip(pulls, offsets, strict=True):
+        total, count = sum(strength for _, strength in pull), 1
+        mean = sum(at * strength for at, strength in pull) / total - offset
         while pools and pools[-1][0] > mean:
             other, heavier, more = pools.pop()
             mean = (mean * total + other * heavier) / (total + heavier)
             total, count = total + heavier, count + more
         pools.append((mean, total, count))
-    return offsets + np.repeat([mean for mean, _, _ in pools], [count for _, _, count in pools])
+    means = [mean for mean, _, count in pools for _ in range(count)]
+    return [mean + offset for mean, offset in zip(means, offsets, strict=True)]

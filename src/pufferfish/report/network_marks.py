@@ -4,7 +4,9 @@ Roles are those of Definition 4.2: the node whose secret it is about, its quilt,
 their whole loss, and the remote ones, which are independent of the node given the quilt.
 """
 
+import importlib
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -25,6 +27,8 @@ MOST_NODES = 120
 
 Role = Literal["node", "quilt", "nearby", "remote", "plain"]
 
+_COUNTED: tuple[Role, ...] = ("quilt", "nearby", "remote", "plain")
+
 _AROUND = 40
 """How many nodes of a larger network are drawn around a node without a quilt."""
 
@@ -38,24 +42,9 @@ _MOST_TOLD = 3
 class Marked:
     """The nodes of a picture and its words.
 
-    Parameters
-    ----------
-    drawn : tuple of int
-        Places in the network of the nodes to draw.
-    parents : tuple of tuple of int
-        The parents of each of these that are drawn as well, as places in ``drawn``.
-    names : tuple of str
-        Their names.
-    roles : tuple of Role
-        Their roles; "plain" where no quilt is shown.
-    read : tuple of bool
-        Whether the query reads each of them; true where there is no calibration.
-    title : str
-        What decides.
-    legend : tuple of (Role, bool, str)
-        Role, whether read, and words of every entry of the legend.
-    note : str
-        What is not drawn; empty where everything is.
+    ``drawn`` are their places in the network, ``parents`` those of their parents that are drawn as well, as places in
+    ``drawn``. A node is ``read`` if the query reads it, or there is no calibration. The ``title`` says what decides,
+    the ``note`` what is not drawn; the ``legend`` has a role, whether read, and words.
     """
 
     drawn: tuple[int, ...]
@@ -98,14 +87,15 @@ def marked(network: BayesianNetwork, calibration: Calibration | None, node: Any,
         theta = quilt.theta if isinstance(quilt, ActiveQuilt) else calibration.witness.theta
         network = _in_class(network, calibration, theta)
     subject = _subject(network, calibration, node, quilt)
-    places = range(len(network.nodes))
     roles = _roles(network, subject)
-    read = [True for _ in places]
+    read = [True for _ in roles]
     if calibration is not None and isinstance(calibration.linear, LinearQuery):
-        read = [bool(calibration.linear.distance_of(place).any()) for place in places]
+        read = [bool(calibration.linear.distance_of(place).any()) for place in range(len(roles))]
     above = [tuple(network.place(parent) for parent in network.cpts[name].parents) for name in network.nodes]
     drawn = _drawn(above, roles, subject)
     at = {place: i for i, place in enumerate(drawn)}
+    left = Counter(role for place, role in enumerate(roles) if place not in at)
+    words = [f"{left[role]:,} {'' if role == 'plain' else role + ' '}" for role in _COUNTED if left[role]]
     return Marked(
         drawn=tuple(drawn),
         parents=tuple(tuple(at[parent] for parent in above[place] if parent in at) for place in drawn),
@@ -114,7 +104,7 @@ def marked(network: BayesianNetwork, calibration: Calibration | None, node: Any,
         read=tuple(read[place] for place in drawn),
         title=_title(network, calibration, subject, quilt),
         legend=tuple(_legend(network, subject, roles, read)),
-        note=_note([role for place, role in enumerate(roles) if place not in at]),
+        note=f"{'and '.join(words)}{'node is' if left.total() == 1 else 'nodes are'} not drawn" if words else "",
     )
 
 
@@ -226,15 +216,13 @@ def _title(network: BayesianNetwork, calibration: Calibration | None, subject: _
 
 
 def _roles(network: BayesianNetwork, subject: _Subject) -> list[Role]:
-    roles: list[Role] = ["plain" if subject.quilt is None else "remote" for _ in network.nodes]
+    role: dict[int, Role] = {}
     if subject.quilt is not None:
-        for name in subject.quilt.quilt:
-            roles[network.place(name)] = "quilt"
-        for name in subject.quilt.nearby:
-            roles[network.place(name)] = "nearby"
+        role |= {network.place(name): "quilt" for name in subject.quilt.quilt}
+        role |= {network.place(name): "nearby" for name in subject.quilt.nearby}
     if subject.place is not None:
-        roles[subject.place] = "node"
-    return roles
+        role[subject.place] = "node"
+    return [role.get(place, "plain" if subject.quilt is None else "remote") for place in range(len(network.nodes))]
 
 
 def _drawn(parents: list[tuple[int, ...]], roles: list[Role], subject: _Subject) -> list[int]:
@@ -246,21 +234,16 @@ def _drawn(parents: list[tuple[int, ...]], roles: list[Role], subject: _Subject)
             f"the network has {len(roles):,} nodes, and at most {MOST_NODES} are drawn: name a node= to draw what is "
             "around it"
         )
-    near = [list(above) for above in parents]
-    for node, above in enumerate(parents):
-        for parent in above:
-            near[parent].append(node)
-    found = {subject.place: None}
-    for node in (walk := [subject.place]):
-        fresh = [other for other in dict.fromkeys(near[node]) if other not in found]
-        found |= dict.fromkeys(fresh)
-        walk += fresh
-    inside = [node for node, role in enumerate(roles) if role in ("node", "quilt", "nearby")]
+    nx: Any = importlib.import_module("networkx")
+    graph = nx.Graph((parent, node) for node, above in enumerate(parents) for parent in above)
+    graph.add_nodes_from(range(len(roles)))
+    near: list[int] = list(nx.single_source_shortest_path_length(graph, subject.place))  # the nearest first
     if subject.quilt is None:
-        return sorted(list(found)[:_AROUND])
-    around = set(inside).union(*(near[node] for node in inside))
-    first = [node for node in inside if roles[node] != "nearby"]
-    ordered = dict.fromkeys([*first, *(node for node in found if node in around), *sorted(around)])
+        return sorted(near[:_AROUND])
+    inside = [place for place, role in enumerate(roles) if role in ("node", "quilt", "nearby")]
+    around = set(inside).union(*(graph[place] for place in inside))
+    first = [place for place in inside if roles[place] != "nearby"]
+    ordered = dict.fromkeys([*first, *(place for place in near if place in around), *sorted(around)])
     return sorted(list(ordered)[:MOST_NODES])
 
 
@@ -282,13 +265,6 @@ def _legend(
     if unread:
         entries.append(("plain", False, f"hollow: {_counted(unread, 'node')} not read, loss 0"))
     return entries
-
-
-def _note(left: list[Role]) -> str:
-    """Say how many nodes of each role are not drawn."""
-    words: dict[Role, str] = {"quilt": "quilt ", "nearby": "nearby ", "remote": "remote ", "plain": ""}
-    several = [f"{left.count(role):,} {word}" for role, word in words.items() if role in left]
-    return f"{'and '.join(several)}{'node is' if len(left) == 1 else 'nodes are'} not drawn" if several else ""
 
 
 def _counted(number: int, what: str) -> str:

@@ -5,25 +5,29 @@ in grey print, and for all eyes. Lengths are inches throughout, so that boxes ar
 """
 
 import re
+import textwrap
 import warnings
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.errors import printable
 from pufferfish.models.bayesian_network import BayesianNetwork
-from pufferfish.report.layered import Layout, layered
-from pufferfish.report.network_marks import Marked, Role, marked
+from pufferfish.report.network_marks import Role, marked
 from pufferfish.report.plot import require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from pufferfish.report.layered import Layout
+
 __all__ = ["draw_network"]
 
 _INK, _GREY = "#1a1a1a", "#8c8c8c"
-_STYLES: dict[Role, tuple[str, str, float]] = {
+_COLOURS: dict[Role, tuple[str, str, float]] = {
     "node": ("#D55E00", _INK, 2.2),
     "quilt": ("#56B4E9", "#0072B2", 1.6),
     "nearby": ("#F5CE7A", "#B87F00", 1.2),
@@ -32,13 +36,19 @@ _STYLES: dict[Role, tuple[str, str, float]] = {
 }
 """Face, border and its width: vermilion, sky blue and orange of Okabe and Ito, lightened where grey print needs it."""
 
-_FONT, _TITLE_FONT = 8.0, 10.0
-_HEIGHT, _PAD, _NARROWEST = 0.4, 0.13, 0.62
-_MARGIN, _LINE, _ENTRY = 0.25, 0.2, 0.27
-_LEAST_WIDTH, _COLUMN = 6.4, 2.7
-_LONGEST_WORD, _LONGEST_LINE = 9, 13
-_LEAN = 0.5
-"""Inches that an edge moves aside per inch down where it passes a row: its lane is wide enough for that."""
+_CORNERS: dict[Role, tuple[float, float, int]] = {
+    "node": (0.3, 0.3, 2),
+    "quilt": (0.3, 0.5, 2),
+    "nearby": (0.38, 0.38, 9),
+    "remote": (0, 0, 1),
+    "plain": (0, 0, 1),
+}
+"""What is cut off a corner across and along, in heights of the box, and points of the cut: two straight, more round."""
+
+_FONT, _HEIGHT, _PAD, _NARROWEST = 8.0, 0.4, 0.13, 0.62
+_MARGIN, _LINE, _ENTRY, _COLUMN = 0.25, 0.2, 0.27, 2.7
+_LEAST_WIDTH, _LETTERS = 6.4, 11
+"""Least width of a picture, and letters of its title that fit an inch."""
 
 
 @called_as("draw_network(network, calibration)")
@@ -88,199 +98,135 @@ def draw_network(
     """
     require_matplotlib()
     from matplotlib.figure import Figure
+    from matplotlib.legend_handler import HandlerPatch
+    from matplotlib.patches import FancyArrowPatch, Polygon
+
+    from pufferfish.report.layered import layered
 
     shown = marked(network, calibration, node, quilt)
     labels = [_label(name) for name in shown.names]
     widths = [max(_NARROWEST, _text_width(label) + 2 * _PAD) for label in labels]
     layout = layered(shown.parents, widths, _HEIGHT)
     wide = max(_LEAST_WIDTH, layout.size[0] + 2 * _MARGIN)
-    title = [line for words in (shown.title, shown.note) for line in _wrapped(words, wide - 2 * _MARGIN)]
+    title = [line for words in (shown.title, shown.note) for line in textwrap.wrap(words, int(_LETTERS * wide))]
     columns = max(1, min(len(shown.legend), int((wide - 2 * _MARGIN) / _COLUMN)))
-    below = _ENTRY * -(-len(shown.legend) // columns) + (_MARGIN if shown.legend else 0)
-    above = _LINE * len(title) + 2 * _MARGIN
-    tall = above + layout.size[1] + _MARGIN + below
+    below = _MARGIN + _ENTRY * -(-len(shown.legend) // columns) + (_MARGIN if shown.legend else 0)
+    tall = below + layout.size[1] + _LINE * len(title) + 2 * _MARGIN
+
     figure: Any = Figure(figsize=(wide, tall))
-    left = (wide - layout.size[0]) / 2
     axes: Any = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(-left, wide - left), ylim=(-_MARGIN - below, tall - _MARGIN - below))
+    left = (wide - layout.size[0]) / 2
+    axes.set(xlim=(-left, wide - left), ylim=(-below, tall - below))
     axes.set_axis_off()
-    _draw_edges(axes, shown, layout, widths)
-    for i, (x, y) in enumerate(layout.positions):
-        role, read = shown.roles[i], shown.read[i]
-        axes.add_patch(_shape(role, read, x - widths[i] / 2, y - _HEIGHT / 2, widths[i], _HEIGHT))
-        axes.text(
-            x, y, labels[i], ha="center", va="center_baseline", zorder=3, parse_math=False, **_letters(role, read)
+    for (parent, child), path in _paths(layout, widths).items():
+        near = {shown.roles[parent], shown.roles[child]} <= {"node", "quilt", "nearby"}
+        line, colour = (1.1, _INK) if near else (0.7, _GREY)
+        head = "-|>,head_length=3.4,head_width=1.7"
+        axes.add_patch(
+            FancyArrowPatch(path=path, arrowstyle=head, lw=line, color=colour, fill=True, zorder=1 + near / 2)
         )
-    figure.suptitle(
-        "\n".join(title),
-        x=_MARGIN / wide,
-        y=1 - _MARGIN / tall,
-        ha="left",
-        va="top",
-        fontsize=_TITLE_FONT,
-        parse_math=False,
-    )
+    for i, (x, y) in enumerate(layout.positions):
+        axes.add_patch(Polygon(**_box(shown.roles[i], shown.read[i], x, y, widths[i], _HEIGHT)))
+        font: dict[str, Any] = {"fontsize": _FONT, "color": _INK, "linespacing": 1.05, "parse_math": False}
+        axes.text(x, y, labels[i], ha="center", va="center_baseline", zorder=3, **font)
+    corner: dict[str, Any] = {"x": _MARGIN / wide, "y": 1 - _MARGIN / tall, "ha": "left", "va": "top"}
+    figure.suptitle("\n".join(title), fontsize=10, parse_math=False, **corner)
     if shown.legend:
-        _draw_legend(figure, shown, columns, (wide, tall))
+        legend = figure.legend(
+            [Polygon(**_box(role, read, 12, 3, 24, 11)) for role, read, _ in shown.legend],
+            [words for _, _, words in shown.legend],
+            handler_map={Polygon: HandlerPatch(_as_it_is)},
+            loc="lower left",
+            bbox_to_anchor=(_MARGIN / wide, 0.6 * _MARGIN / tall),
+            borderaxespad=0,
+            borderpad=0,
+            ncols=columns,
+            frameon=False,
+            fontsize=9,
+            handlelength=8 / 3,
+            handleheight=4 / 3,
+            labelspacing=0.75,
+        )
+        for text in legend.get_texts():
+            text.set_parse_math(False)
     return figure
 
 
-def _draw_edges(axes: Any, shown: Marked, layout: Layout, widths: list[float]) -> None:
-    from matplotlib.patches import FancyArrowPatch
-
-    inside = [role in ("node", "quilt", "nearby") for role in shown.roles]
-    starts, ends = _ports(layout, widths)
-    for (parent, child), bends in layout.routes.items():
-        way = [starts[parent, child], *((float(x), float(y)) for x, y in bends), ends[parent, child]]
-        near = inside[parent] and inside[child]
-        arrow: Any = FancyArrowPatch(
-            path=_curve(way),
-            arrowstyle="-|>,head_length=3.4,head_width=1.7",
-            shrinkA=0,
-            shrinkB=0,
-            color=_INK if near else _GREY,
-            linewidth=1.1 if near else 0.7,
-            fill=True,
-            zorder=1.5 if near else 1,
-        )
-        axes.add_patch(arrow)
-
-
-Ends = dict[tuple[int, int], tuple[float, float]]
-
-
-def _ports(layout: Layout, widths: list[float]) -> tuple[Ends, Ends]:
-    """Return where edges leave and enter boxes: side by side, in the order of where they go."""
-    positions, routes = layout.positions, layout.routes
-    found: tuple[Ends, Ends] = ({}, {})
-    for own, ports in enumerate(found):
-        sides: dict[int, list[tuple[float, tuple[int, int]]]] = {}
-        for edge, bends in routes.items():
-            next_x = positions[edge[1 - own], 0] if not len(bends) else bends[-own, 0]
-            sides.setdefault(edge[own], []).append((float(next_x), edge))
-        for node, edges in sides.items():
-            x, y = (float(at) for at in positions[node])
-            apart = min(0.12, 0.6 * widths[node] / max(len(edges) - 1, 1))
-            for i, (_, edge) in enumerate(sorted(edges)):
-                ports[edge] = (x + (i - (len(edges) - 1) / 2) * apart, y + (own - 0.5) * _HEIGHT)
-    return found
-
-
-def _curve(way: list[tuple[float, float]]) -> Any:
-    """Return a curve that leaves and enters boxes upright, passes rows in a straight line, and bends between them."""
-    from matplotlib.path import Path
-
-    steps = [(x1 - x0) / (y1 - y0) for (x0, y0), (x1, y1) in pairwise(way)]
-    lean = [0.0, *(_between(a, b) for a, b in pairwise(steps)), 0.0]
-    half = [0.0, *([_HEIGHT / 2] * (len(way) - 2)), 0.0]
-    points, codes = [way[0]], [int(Path.MOVETO)]
-    for i, (x, y) in enumerate(way[1:], 1):
-        x0, y0 = points[-1]
-        x1, y1 = x + lean[i] * half[i], y + half[i]
-        reach = 0.45 * (y1 - y0)
-        points += [(x0 + lean[i - 1] * reach, y0 + reach), (x1 - lean[i] * reach, y1 - reach), (x1, y1)]
-        codes += [int(Path.CURVE4)] * 3
-        if half[i]:
-            points.append((x - lean[i] * half[i], y - half[i]))
-            codes.append(int(Path.LINETO))
-    return Path(points, codes)
-
-
-def _between(a: float, b: float) -> float:
-    """Return the slope between those of two lines that meet, upright where they turn, cut to ``_LEAN``."""
-    if a * b <= 0:
-        return 0.0
-    slope = 2 * a * b / (a + b)
-    return max(-_LEAN, min(_LEAN, slope))
-
-
-def _shape(role: Role, read: bool, x: float, y: float, width: float, height: float) -> Any:
-    """Return the box of a node in the shape of its role, its lower left corner at (x, y)."""
-    from matplotlib.patches import FancyBboxPatch, Polygon
-
-    face, border, line = _STYLES[role]
-    style: dict[str, Any] = {
+def _box(role: Role, read: bool, x: float, y: float, width: float, height: float) -> dict[str, Any]:
+    """Return the polygon of a node around (x, y), in the shape and colours of its role."""
+    face, border, line = _COLOURS[role]
+    across, along, points = _CORNERS[role]
+    turn = np.linspace(0, np.pi / 2, points)
+    right = width / 2 - height * across * (1 - np.cos(turn))
+    top = height / 2 - height * along * (1 - np.sin(turn))
+    xs = np.concatenate([right, -right[::-1], -right, right[::-1]])
+    ys = np.concatenate([top, top[::-1], -top, -top[::-1]])
+    return {
+        "xy": np.column_stack([x + xs, y + ys]),
         "facecolor": face if read else "white",
-        "edgecolor": border if read or role != "node" else "#D55E00",
+        "edgecolor": border if read or role != "node" else face,
         "linewidth": line,
         "linestyle": "-" if read else (0, (3, 1.5)),
         "zorder": 2,
     }
-    if role in ("nearby", "remote", "plain"):
-        rounded = f"round,pad=0,rounding_size={0.38 * height}" if role == "nearby" else "square,pad=0"
-        return FancyBboxPatch((x, y), width, height, boxstyle=rounded, **style)
-    cut = 0.3 * height
-    level = height / 2 if role == "quilt" else cut
-    right, top = x + width, y + height
-    corners = [(x + cut, y), (right - cut, y), (right, y + level), (right, top - level), (right - cut, top)]
-    return Polygon([*corners, (x + cut, top), (x, top - level), (x, y + level)], closed=True, **style)
 
 
-def _letters(role: Role, read: bool) -> dict[str, Any]:
-    return {"fontsize": _FONT, "color": _INK if read or role != "remote" else "#595959", "linespacing": 1.05}
+def _as_it_is(*, orig_handle: Any, **_: Any) -> Any:
+    """Return the polygon of an entry of the legend, whose default is a plain rectangle."""
+    from matplotlib.patches import Polygon
+
+    return Polygon(orig_handle.get_xy())
 
 
-def _draw_legend(figure: Any, shown: Marked, columns: int, size: tuple[float, float]) -> None:
-    from matplotlib.legend_handler import HandlerPatch
+def _paths(layout: "Layout", widths: list[float]) -> dict[tuple[int, int], Any]:
+    """Return the curve of every edge: upright at boxes and through rows, and bent between them.
 
-    handles = [_shape(role, read, 0, 0, 1, 1) for role, read, _ in shown.legend]
+    Edges leave and enter a box side by side, in the order of where they go.
+    """
+    from matplotlib.path import Path
 
-    def drawer(role: Role, read: bool) -> Any:
-        def draw(*, xdescent: float, ydescent: float, width: float, height: float, **_: Any) -> Any:
-            return _shape(role, read, -xdescent, -ydescent, width, height)
-
-        return HandlerPatch(patch_func=draw)
-
-    legend = figure.legend(
-        handles,
-        [words for _, _, words in shown.legend],
-        handler_map={handle: drawer(role, read) for handle, (role, read, _) in zip(handles, shown.legend, strict=True)},
-        loc="lower left",
-        bbox_to_anchor=(_MARGIN / size[0], 0.6 * _MARGIN / size[1]),
-        borderpad=0,
-        borderaxespad=0,
-        ncols=columns,
-        frameon=False,
-        fontsize=9,
-        handlelength=2.6,
-        handleheight=1.3,
-        columnspacing=1.6,
-    )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    half = _HEIGHT / 2
+    ways = {(p, c): [layout.positions[p], *way, layout.positions[c]] for (p, c), way in layout.routes.items()}
+    ports: dict[tuple[int, int], list[float]] = {edge: [0.0, 0.0] for edge in ways}
+    for end, step in ((0, 1), (1, -2)):
+        for node in range(len(widths)):
+            here = sorted((ways[edge][step][0], edge) for edge in ways if edge[end] == node)
+            apart = min(0.12, 0.6 * widths[node] / max(len(here) - 1, 1))
+            for i, (_, edge) in enumerate(here):
+                ports[edge][end] = layout.positions[node][0] + (i - (len(here) - 1) / 2) * apart
+    paths: dict[tuple[int, int], Any] = {}
+    for edge, way in ways.items():
+        xs = [ports[edge][0], *(x for x, _ in way[1:-1]), ports[edge][1]]
+        points, codes = [(xs[0], way[0][1] - half)], [int(Path.MOVETO)]
+        for (x0, x1), ((_, y0), (_, y1)) in zip(pairwise(xs), pairwise(way), strict=True):
+            if len(points) > 1:
+                points, codes = [*points, (x0, y0 - half)], [*codes, int(Path.LINETO)]
+            middle = (y0 + y1) / 2
+            points += [(x0, middle), (x1, middle), (x1, y1 + half)]
+            codes += [int(Path.CURVE4)] * 3
+        paths[edge] = Path(points, codes)
+    return paths
 
 
 def _label(name: str) -> str:
     """Return a name in one or two lines that fit a box; of longer ones the middle is left out."""
     plain = printable(name)
-    if len(plain) > 2 * _LONGEST_LINE:
-        return f"{plain[: _LONGEST_LINE - 1]}…\n{plain[-_LONGEST_LINE:]}"
+    if len(plain) > 26:
+        return f"{plain[:12]}…\n{plain[-13:]}"
     breaks = [m.end() for m in re.finditer(r"[\s_\-./:]+(?=.)|[a-z0-9](?=[A-Z])", plain)]
-    fitting = [at for at in breaks if 3 <= at <= min(len(plain) - 2, _LONGEST_LINE) >= len(plain) - at - 1]
-    if len(plain) <= (_LONGEST_WORD if fitting else _LONGEST_LINE):
+    fitting = [at for at in breaks if 3 <= at <= min(len(plain) - 2, 13) >= len(plain) - at - 1]
+    if len(plain) <= (9 if fitting else 13):
         return plain
     at = min(fitting, key=lambda at: abs(2 * at - len(plain)), default=(len(plain) + 1) // 2)
     return f"{plain[:at].rstrip()}\n{plain[at:]}"
 
 
-def _wrapped(words: str, width: float) -> list[str]:
-    """Return words in lines of the title that are at most so wide."""
-    lines: list[str] = []
-    for word in words.split():
-        if lines and _text_width(f"{lines[-1]} {word}", _TITLE_FONT) <= width:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
-    return lines
-
-
-def _text_width(label: str, size: float = _FONT) -> float:
+def _text_width(label: str) -> float:
     """Return the width of the widest line, in inches."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextToPath
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box is drawn
-        draw, font = TextToPath(), FontProperties(size=size)
-        points = [draw.get_text_width_height_descent(line, font, False)[0] for line in label.split("\n")]
-    return max(points) / 72
+        draw, font = TextToPath(), FontProperties(size=_FONT)
+        return max(draw.get_text_width_height_descent(line, font, False)[0] for line in label.split("\n")) / 72

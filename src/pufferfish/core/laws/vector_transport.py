@@ -14,38 +14,29 @@ The largest share that a coupling can keep within W is the greatest flow; the re
 part in a decision: a flow is found in integers of any size, and where it does not exhaust p its least cut is a set S
 of atoms with :math:`p(S) > q\{y : \mathrm{dist}(y, S) \le W\}`, exactly.
 
-**How W is found.**
+**How W is found**:
 
-1. *From below.* Every atom of p needs an atom of q within W. For a sign vector v in :math:`\{-1, 0, 1\}^m` the
-   projection :math:`v \cdot x` is 1-Lipschitz in L1, so every half-line needs
-   :math:`p\{v \cdot x \le t\} \le q\{v \cdot y \le t + W\}`.
+1. *From below.* For a sign vector v in :math:`\{-1, 0, 1\}^m` the projection :math:`v \cdot x` is 1-Lipschitz in L1, so
+   every half-line needs :math:`p\{v \cdot x \le t\} \le q\{v \cdot y \le t + W\}`.
 2. *From above.* Filling the atoms in the order of :math:`v \cdot x` is a coupling; its longest arc is a bound.
-3. *In between*, a flow at a candidate distance. If it exhausts p, W is at most its longest arc. If not, its cut S
-   rules out every distance up to the least W with :math:`p(S) \le q\{\mathrm{dist}(y, S) \le W\}`: the next candidate.
-   Every other candidate halves the distances left, so there are at most about twice as many flows as a bisection needs,
-   and most often one to five.
+3. *In between*, by halving the distances that occur: whether one is enough is a greatest flow, found by augmenting
+   paths. Where a distance is not enough, the flow within it is what the next, longer one starts from.
 
 **Atoms along one line**, or along any staircase that is monotone in every coordinate, are isometric to numbers: there
-:math:`\|a - b\|_1 = |v \cdot (a - b)|`, and the first atom within reach is always the right one to take. This needs no
-network, and has no limit of size.
-
-**The flow** starts from a greedy one. A breadth-first search over *all* arcs (numpy) then either shows that nothing
-more fits, or names a few arcs for each atom it meets, which are handed to networkx with the flow so far; so the network
-in memory is a small multiple of the number of atoms, however dense the reach is.
+:math:`\|a - b\|_1 = |v \cdot (a - b)|`, and the first atom within reach is always the right one to take
+(:func:`pufferfish.core.laws.transport.carried`). This has no limit of size.
 """
 
-import importlib
-import math
 import operator
-from collections.abc import Sequence
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import accumulate, product
-from typing import Any
+from itertools import accumulate, pairwise, product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pufferfish.core.laws.transport import carried
 from pufferfish.errors import ModelError, ParameterError
 
 __all__ = ["least_reach", "matched_mass", "unmatched"]
@@ -53,19 +44,11 @@ __all__ = ["least_reach", "matched_mass", "unmatched"]
 _PAIRS = 4_000_000
 """Most pairs of atoms a matrix of distances is built for (32 megabytes)."""
 
-_ROWS = 256
-"""Rows of the matrix of distances filled at a time."""
-
-_PARENTS = 4
-"""Arcs named for an atom of q each time the search meets it."""
-
 _ALL_SIGNS = 4
 """Up to this dimension all 3^m - 1 sign vectors are tried, above it the coordinates and two diagonals."""
 
 _FAR = 2**62
 """Beyond every distance: atoms are closer than this in L1."""
-
-_Moved = dict[tuple[int, int], int]
 
 
 def least_reach(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], *, slack: Fraction | int = 0) -> int:
@@ -93,7 +76,7 @@ def least_reach(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], 
     ------
     ModelError
         If atoms and masses do not fit together, a law has no mass, the sums differ by more than the slack allows, or
-        the atoms are not on one line and have more than 4e6 pairs.
+        a flow is needed between atoms that are not on one line and have more than 4e6 pairs.
     ParameterError
         If the slack is negative or no number.
 
@@ -108,8 +91,8 @@ def least_reach(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], 
     laws whose masses are within the factor of p and q :math:`(\varepsilon + 4\ln(1+s))`. W itself is at most
     :math:`W_\infty` of any such laws: a slack never adds to W, it has to be paid in ε.
 
-    *Cost.* Memory is the matrix of n n' distances. Time is a few flows, each of which grows about like n n' in numpy
-    and like (n + n') to a power between 1 and 2 in Python.
+    *Cost.* Memory is the matrix of n n' distances. Time is about ten flows, each of which grows like n n' in numpy and
+    like (n + n') to a power between 1 and 2 in Python.
 
     References
     ----------
@@ -129,24 +112,20 @@ def least_reach(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], 
     >>> least_reach(x, [one, one, one], x, [one - 1, one + 1, one], slack=Fraction(1, 2**53))
     0
     """
-    x_, p_ = _law(x, p, "p")
-    y_, q_ = _law(y, q, "q")
-    for masses, name in ((p_, "p"), (q_, "q")):
-        if not masses:
-            raise ModelError(f"{name} has no mass at all, expected a distribution over its atoms")
+    (x_, p_), (y_, q_) = _two_laws(x, p, y, q)
     exact = _at_least_0(slack)
-    ground = _ground(x_, y_)
     if exact == 0:
-        return _one_way(ground, *_normalised(p_, q_), 0)
+        p_, q_ = _normalised(p_, q_)
     low, high = exact.denominator**2, (exact.numerator + exact.denominator) ** 2
-    total_p, total_q = sum(p_), sum(q_)
-    if total_p * low > total_q * high or total_q * low > total_p * high:
+    if sum(p_) * low > sum(q_) * high or sum(q_) * low > sum(p_) * high:
         raise ModelError(
             "p and q have sums farther apart than the factor (1 + slack)**2: give both over one denominator, and a "
             "slack that covers the rounding of their masses, or slack=0 to divide each by its sum"
         )
-    forth = _one_way(ground, [a * low for a in p_], [b * high for b in q_], 0)
-    return _one_way(ground.turned(), [b * low for b in q_], [a * high for a in p_], forth)
+    forth = _least(x_, [a * low for a in p_], y_, [b * high for b in q_], 0)
+    if exact == 0:
+        return forth  # sums are equal, so that what exhausts p fills q
+    return _least(y_, [b * low for b in q_], x_, [a * high for a in p_], forth)
 
 
 def matched_mass(x: ArrayLike, p_caps: Sequence[int], y: ArrayLike, q_caps: Sequence[int], reach: int) -> int:
@@ -178,12 +157,8 @@ def matched_mass(x: ArrayLike, p_caps: Sequence[int], y: ArrayLike, q_caps: Sequ
     >>> matched_mass([[0, 0], [2, 2]], [10**400, 3], [[0, 1], [9, 9]], [5, 10**400], reach=1)
     5
     """
-    x_, p_ = _law(x, p_caps, "p_caps")
-    y_, q_ = _law(y, q_caps, "q_caps")
-    if not p_ or not q_ or reach < 0:
-        _same_dimension(x_, y_)
-        return 0
-    return _matched(_ground(x_, y_), p_, q_, reach)
+    (x_, p_), (y_, q_) = _laws(x, p_caps, y, q_caps, "p_caps", "q_caps")
+    return _within(x_, p_, y_, q_)[0](reach) if p_ and q_ and reach >= 0 else 0
 
 
 def unmatched(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], reach: int) -> Fraction:
@@ -211,43 +186,51 @@ def unmatched(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], re
     >>> unmatched([[0, 0], [5, 5]], [3, 1], [[0, 1], [0, 9]], [3, 1], reach=1)
     Fraction(1, 4)
     """
-    x_, p_ = _law(x, p, "p")
-    y_, q_ = _law(y, q, "q")
-    for masses, name in ((p_, "p"), (q_, "q")):
-        if not masses:
-            raise ModelError(f"{name} has no mass at all, expected a distribution over its atoms")
-    _same_dimension(x_, y_)
+    (x_, p_), (y_, q_) = _two_laws(x, p, y, q)
     if reach < 0:
         return Fraction(1)
     p_, q_ = _normalised(p_, q_)
-    return 1 - Fraction(_matched(_ground(x_, y_), p_, q_, reach), sum(p_))
+    return 1 - Fraction(_within(x_, p_, y_, q_)[0](reach), sum(p_))
 
 
-@dataclass(frozen=True, slots=True)
-class _Ground:
-    """Where the atoms are.
+_Atoms = NDArray[np.int64]
 
-    Attributes
-    ----------
-    x, y : (n, m) and (n', m) ndarray of int64
-        The atoms, all coordinates at least 0.
-    signs : (m,) ndarray of int64, optional
-        v such that L1 distances are those of the projections on v, if the atoms lie along one line or staircase.
-    distances : (n, n') ndarray of int64
-        All L1 distances; of shape (0, 0) where ``signs`` says it all.
-    """
+_Law = tuple[_Atoms, list[int]]
+"""Distinct atoms, and their masses."""
 
-    x: NDArray[np.int64]
-    y: NDArray[np.int64]
-    signs: NDArray[np.int64] | None
-    distances: NDArray[np.int64]
-
-    def turned(self) -> "_Ground":
-        """Exchange the two laws."""
-        return _Ground(self.y, self.x, self.signs, self.distances.T)
+_Flow = list[dict[int, int]]
+"""What each atom of q takes from which of p."""
 
 
-def _law(atoms: ArrayLike, masses: Sequence[int], name: str) -> tuple[NDArray[np.int64], list[int]]:
+def _two_laws(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int]) -> tuple[_Law, _Law]:
+    """Return two laws that have mass; see :func:`_laws`."""
+    laws = _laws(x, p, y, q, "p", "q")
+    for (_, masses), name in zip(laws, "pq", strict=True):
+        if not masses:
+            raise ModelError(f"{name} has no mass at all, expected a distribution over its atoms")
+    return laws
+
+
+def _laws(
+    x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], p_name: str, q_name: str
+) -> tuple[_Law, _Law]:
+    """Return two laws on atoms in one space, counted from their lowest corner, so that no distance overflows."""
+    (x_, p_), (y_, q_) = _law(x, p, p_name), _law(y, q, q_name)
+    if x_.shape[1] != y_.shape[1]:
+        raise ModelError(
+            f"the atoms of p have {x_.shape[1]} coordinates and those of q {y_.shape[1]}, expected as many"
+        )
+    both = np.vstack([x_, y_])
+    if not len(both):
+        return (x_, p_), (y_, q_)
+    lowest, highest = both.min(axis=0), both.max(axis=0)
+    span = sum(int(high) - int(low) for high, low in zip(highest, lowest, strict=True))
+    if span >= _FAR:
+        raise ModelError(f"the atoms are up to {span} apart, expected distances below 2**62")
+    return (x_ - lowest, p_), (y_ - lowest, q_)
+
+
+def _law(atoms: ArrayLike, masses: Sequence[int], name: str) -> _Law:
     """Distinct atoms of positive mass, and their masses."""
     points = np.asarray(atoms)
     if points.ndim != 2 or points.shape[1] == 0:
@@ -285,11 +268,6 @@ def _at_least_0(slack: Fraction | int) -> Fraction:
     return exact
 
 
-def _same_dimension(x: NDArray[np.int64], y: NDArray[np.int64]) -> None:
-    if x.shape[1] != y.shape[1]:
-        raise ModelError(f"the atoms of p have {x.shape[1]} coordinates and those of q {y.shape[1]}, expected as many")
-
-
 def _normalised(p: list[int], q: list[int]) -> tuple[list[int], list[int]]:
     """Both laws over the product of their sums, where these differ."""
     total_p, total_q = sum(p), sum(q)
@@ -298,27 +276,83 @@ def _normalised(p: list[int], q: list[int]) -> tuple[list[int], list[int]]:
     return [a * total_q for a in p], [b * total_p for b in q]
 
 
-def _ground(x: NDArray[np.int64], y: NDArray[np.int64]) -> _Ground:
-    _same_dimension(x, y)
-    both = np.vstack([x, y])
-    lowest = both.min(axis=0)
-    span = sum(int(high) - int(low) for high, low in zip(both.max(axis=0), lowest, strict=True))
-    if span >= _FAR:
-        raise ModelError(f"the atoms are up to {span} apart, expected distances below 2**62")
-    x, y, both = x - lowest, y - lowest, both - lowest
-    signs = _staircase(both)
+def _least(x: _Atoms, p: list[int], y: _Atoms, q: list[int], at_least: int) -> int:
+    """Return the least reach, no less than a given one, within which all of p can be moved into q."""
+    bounds = [_sweep(x, p, y, q, signs) for signs in _directions(x.shape[1])]
+    low, high = max(at_least, *(low for low, _ in bounds)), min(high for _, high in bounds)
+    if low >= high:
+        return low
+    moved, reaches = _within(x, p, y, q, whole=True)
+    first, last = max(0, bisect_right(reaches, low) - 1), bisect_left(reaches, high)
+    need = sum(p)
+    if moved(reaches[first]) < need:
+        first = bisect_left(reaches, need, lo=first + 1, hi=last, key=moved)
+    return max(low, reaches[first])
+
+
+def _directions(m: int) -> list[NDArray[np.int64]]:
+    """Return sign vectors to project on, each with its opposite: all of them in few dimensions."""
+    if m <= _ALL_SIGNS:
+        return [np.array(signs) for signs in product((-1, 0, 1), repeat=m) if any(signs)]
+    half = [*np.eye(m, dtype=np.int64), np.ones(m, dtype=np.int64), 1 - 2 * (np.arange(m) % 2)]
+    return [*half, *(-signs for signs in half)]
+
+
+def _sweep(
+    x: NDArray[np.int64], p: list[int], y: NDArray[np.int64], q: list[int], signs: NDArray[np.int64]
+) -> tuple[int, int]:
+    """Return bounds: from below by the half-lines of a projection, from above by filling in its order."""
+    on_x, on_y = x @ signs, y @ signs
+    order_x, order_y = np.argsort(on_x, kind="stable"), np.argsort(on_y, kind="stable")
+    to_x, to_y = _running(p, order_x), _running(q, order_y)
+    ends: NDArray[np.intp] = np.searchsorted(to_y, to_x)
+    low = int(np.max(on_y[order_y[ends]] - on_x[order_x]))
+    breaks = np.concatenate([to_x, to_y[: int(ends[-1])]])
+    i, j = order_x[np.searchsorted(to_x, breaks)], order_y[np.searchsorted(to_y, breaks)]
+    return low, int(np.max(np.abs(x[i] - y[j]).sum(axis=1)))
+
+
+def _running(masses: list[int], order: NDArray[np.intp]) -> NDArray[np.object_]:
+    """Return the sums of masses in a given order, exactly."""
+    return np.array(list(accumulate(masses[int(i)] for i in order)), dtype=object)
+
+
+def _within(
+    x: _Atoms, p: list[int], y: _Atoms, q: list[int], whole: bool = False
+) -> tuple[Callable[[int], int], Sequence[int]]:
+    """Return how much of p can be moved into q within a reach, as a function of it, and the reaches where it may grow.
+
+    With ``whole``, the function may say less where it is not all of p, and the reaches too short for that are left out.
+    """
+    signs = _staircase(np.vstack([x, y]))
     if signs is not None:
-        return _Ground(x, y, signs, np.empty((0, 0), dtype=np.int64))
+        on_x, p_ = _sorted(x @ signs, p)
+        on_y, q_ = _sorted(y @ signs, q)
+        return lambda reach: carried(on_x, p_, on_y, q_, reach), range(
+            max(on_x[-1], on_y[-1]) - min(on_x[0], on_y[0]) + 1
+        )
     if len(x) * len(y) > _PAIRS:
         raise ModelError(
             f"{len(x)} and {len(y)} atoms have {len(x) * len(y)} pairs, expected at most {_PAIRS}: "
             "bin the query more coarsely, or drop to fewer coordinates"
         )
     distances = np.zeros((len(x), len(y)), dtype=np.int64)
-    for first in range(0, len(x), _ROWS):
-        for c in range(x.shape[1]):
-            distances[first : first + _ROWS] += np.abs(x[first : first + _ROWS, c, None] - y[None, :, c])
-    return _Ground(x, y, None, distances)
+    for c in range(x.shape[1]):
+        distances += np.abs(x[:, c, None] - y[None, :, c])
+    flows: dict[int, _Flow] = {-1: [{} for _ in q]}
+
+    def moved(reach: int) -> int:
+        start = flows[max(shorter for shorter in flows if shorter <= reach)]
+        flows[reach] = _flow(distances <= min(reach, _FAR), p, q, start, whole)
+        return sum(sum(taken.values()) for taken in flows[reach])
+
+    reaches: NDArray[np.int64] = np.unique(distances)
+    return moved, reaches[reaches >= distances.min(axis=1).max()].tolist()
+
+
+def _sorted(places: NDArray[np.int64], masses: list[int]) -> tuple[list[int], list[int]]:
+    order = np.argsort(places).tolist()
+    return places[order].tolist(), [masses[i] for i in order]
 
 
 def _staircase(points: NDArray[np.int64]) -> NDArray[np.int64] | None:
@@ -329,266 +363,63 @@ def _staircase(points: NDArray[np.int64]) -> NDArray[np.int64] | None:
     end = points[np.argmax(np.abs(points - points[0]).sum(axis=1))]
     other = points[np.argmax(np.abs(points - end).sum(axis=1))]
     signs = np.sign(other - end)
-    steps: NDArray[np.int64] = np.diff(points[_order(points @ signs)], axis=0)
+    steps: NDArray[np.int64] = np.diff(points[np.argsort(points @ signs)], axis=0)
     along = bool(np.all(steps * signs >= 0)) and not np.any(steps[:, signs == 0])
     return signs if along else None
 
 
-def _order(values: NDArray[np.int64]) -> NDArray[np.intp]:
-    return np.argsort(values, kind="stable")
-
-
 def _where(values: NDArray[np.bool_]) -> list[int]:
-    return [int(i) for i in np.flatnonzero(values)]
+    return np.flatnonzero(values).tolist()
 
 
-def _matched(ground: _Ground, p: list[int], q: list[int], reach: int) -> int:
-    if ground.signs is not None:
-        return _first_fit(ground.x @ ground.signs, p, ground.y @ ground.signs, q, reach)
-    return sum(_flow(ground.distances <= min(reach, _FAR), p, q, {}).moved.values())
+def _flow(close: NDArray[np.bool_], p: list[int], q: list[int], start: _Flow, whole: bool) -> _Flow:
+    """Return a greatest flow from p to q along the pairs that are close, from a flow that has these pairs already.
 
-
-def _one_way(ground: _Ground, p: list[int], q: list[int], least: int) -> int:
-    """Least W, at least ``least``, within which all of p can be moved into q; the sum of p is at most that of q."""
-    lower, upper = least, _FAR
-    for signs in _directions(ground):
-        below, above = _sweep(ground, p, q, signs)
-        lower, upper = max(lower, below), min(upper, above)
-    if lower >= upper:
-        return lower
-    if ground.signs is not None:
-        return _least_on_line(ground.x @ ground.signs, p, ground.y @ ground.signs, q, lower, upper)
-    distances = ground.distances
-    lower = max(lower, int(distances.min(axis=1).max()))
-    candidates: NDArray[np.int64] = np.unique(distances)
-    moved: _Moved = {}
-    halve = False
-    while lower < upper:  # everything below `lower` is ruled out, `upper` is enough
-        left = candidates[(candidates >= lower) & (candidates < upper)]
-        if not left.size:
-            return upper
-        reach = int(left[(left.size - 1) // 2 if halve else 0])
-        flow = _flow(distances <= reach, p, q, moved)
-        if flow.cut.any():
-            lower = _past_cut(distances, p, q, flow.cut)
-            moved = flow.moved
-        else:
-            upper = max(int(distances[pair]) for pair in flow.moved)
-        halve = not halve
-    return lower
-
-
-def _past_cut(distances: NDArray[np.int64], p: list[int], q: list[int], cut: NDArray[np.bool_]) -> int:
-    """Least W at which the atoms of a cut find room enough for their own mass."""
-    need = sum(p[i] for i in _where(cut))
-    nearest: NDArray[np.int64] = distances[cut].min(axis=0)
-    room = 0
-    for j in (int(j) for j in _order(nearest)):
-        room += q[j]
-        if room >= need:
-            return int(nearest[j])
-    raise AssertionError("q has less mass than p")  # pragma: no cover
-
-
-def _directions(ground: _Ground) -> list[NDArray[np.int64]]:
-    """Sign vectors to project on, each with its opposite."""
-    if ground.signs is not None:
-        return [ground.signs, -ground.signs]
-    m = ground.x.shape[1]
-    if m <= _ALL_SIGNS:
-        return [np.array(v, dtype=np.int64) for v in product((-1, 0, 1), repeat=m) if any(v)]
-    units = np.eye(m, dtype=np.int64)
-    half = [*units, np.ones(m, dtype=np.int64), 1 - 2 * (np.arange(m, dtype=np.int64) % 2)]
-    return [*half, *(-v for v in half)]
-
-
-def _sweep(ground: _Ground, p: list[int], q: list[int], signs: NDArray[np.int64]) -> tuple[int, int]:
-    """Bounds on the least W: from below by the half-lines of a projection, from above by filling in its order."""
-    on_x, on_y = ground.x @ signs, ground.y @ signs
-    order_x, order_y = _order(on_x), _order(on_y)
-    to_x, to_y = _running(p, order_x), _running(q, order_y)
-    ends: NDArray[np.intp] = np.searchsorted(to_y, to_x)
-    lower = int(np.max(on_y[order_y[ends]] - on_x[order_x]))
-    breaks = np.concatenate([to_x, to_y[: int(ends[-1])]])
-    i, j = order_x[np.searchsorted(to_x, breaks)], order_y[np.searchsorted(to_y, breaks)]
-    return lower, int(np.max(np.abs(ground.x[i] - ground.y[j]).sum(axis=1)))
-
-
-def _running(masses: list[int], order: NDArray[np.intp]) -> NDArray[np.object_]:
-    """Sum masses in a given order, exactly."""
-    return np.array(list(accumulate(masses[int(i)] for i in order)), dtype=object)
-
-
-def _first_fit(on_x: NDArray[np.int64], p: list[int], on_y: NDArray[np.int64], q: list[int], reach: int) -> int:
-    """Greatest flow between numbers at most ``reach`` apart.
-
-    From left to right, each atom takes from the leftmost it can reach: those to the right serve later atoms at least
-    as long, and what lies out of reach on the left stays so.
+    Breadth first from every atom of p, forth along all close pairs and back along the flow, until there is room. Where
+    there is none, all that the search met is full and stays so: it is a cut, and no other search need enter it. With
+    ``whole`` the flow ends there. Atoms that few others reach come first.
     """
-    order_y = [int(j) for j in _order(on_y)]
-    at, room = [int(place) for place in on_y], list(q)
-    total, k = 0, 0
-    for i in (int(i) for i in _order(on_x)):
-        here, rest = int(on_x[i]), p[i]
-        while rest and k < len(order_y) and at[order_y[k]] <= here + reach:
-            j = order_y[k]
-            taken = min(rest, room[j]) if at[j] >= here - reach else 0
-            total, rest, room[j] = total + taken, rest - taken, room[j] - taken
-            if rest:
-                k += 1
-    return total
-
-
-def _least_on_line(
-    on_x: NDArray[np.int64], p: list[int], on_y: NDArray[np.int64], q: list[int], lower: int, upper: int
-) -> int:
-    """Least W within which p fits into q on a line, between a bound that may be enough and one that is."""
-    need = sum(p)
-    reach = lower
-    while lower < upper:
-        if _first_fit(on_x, p, on_y, q, reach) == need:
-            upper = reach
-        else:
-            lower = reach + 1
-        reach = (lower + upper) // 2
-    return lower
-
-
-@dataclass(frozen=True, slots=True)
-class _Flow:
-    """A greatest flow.
-
-    Attributes
-    ----------
-    moved : dict
-        What is moved from i to j, where it is not 0.
-    cut : (n,) ndarray of bool
-        Atoms of p whose mass exceeds all the room within their reach; none where the flow exhausts p.
-    """
-
-    moved: _Moved
-    cut: NDArray[np.bool_]
-
-
-def _flow(close: NDArray[np.bool_], p: list[int], q: list[int], start: _Moved) -> _Flow:
-    """Greatest flow from p to q along the pairs that are close, from a flow that has these pairs already.
-
-    Parameters
-    ----------
-    close : (n, n') ndarray of bool
-        The pairs along which mass may move.
-    p, q : list of int
-        What each can send and take.
-    start : dict
-        A flow along such pairs.
-
-    Returns
-    -------
-    _Flow
-        The flow and the cut that proves it greatest.
-    """
-    moved = dict(start)
-    supply, room = list(p), list(q)
-    for (i, j), mass in moved.items():
+    taken = [dict(masses) for masses in start]
+    room = [mass - sum(masses.values()) for mass, masses in zip(q, taken, strict=True)]
+    supply = list(p)
+    for i, mass in (pair for masses in taken for pair in masses.items()):
         supply[i] -= mass
-        room[j] -= mass
-    _greedy(close, supply, room, moved)
-    arcs: set[tuple[int, int]] = set(moved)
-    while True:
-        found = _search(close, supply, room, moved)
-        if not found.open:
-            return _Flow(moved, found.rows)
-        arcs |= found.arcs
-        _augment(supply, room, moved, [a for a in arcs if found.rows[a[0]] and found.columns[a[1]]])
-
-
-def _greedy(close: NDArray[np.bool_], supply: list[int], room: list[int], moved: _Moved) -> None:
-    """Move what can be moved at once, the atoms with the fewest neighbours first."""
-    columns = _order(close.sum(axis=0))
-    free = np.array([room[int(j)] > 0 for j in columns], dtype=bool)
-    for i in (int(i) for i in _order(close.sum(axis=1))):
-        if not supply[i]:
-            continue
-        for k in _where(close[i, columns] & free):
-            j = int(columns[k])
-            _move(supply, room, moved, i, j, min(supply[i], room[j]))
-            free[k] = room[j] > 0
-            if not supply[i]:
+    contested: list[int] = close.sum(axis=0).tolist()
+    outside = np.ones(len(q), dtype=bool)
+    for source in map(int, np.argsort(close.sum(axis=1), kind="stable")):
+        while supply[source]:
+            came: dict[int, int] = {}
+            gives: dict[int, int] = {}
+            ends: list[int] = []
+            unmet = outside.copy()
+            for i in (queue := [source]):
+                for j in _where(close[i] & unmet):
+                    came[j] = i
+                    fresh = [k for k in taken[j] if k != source and k not in gives]
+                    gives |= dict.fromkeys(fresh, j)
+                    queue += fresh
+                    if room[j]:
+                        ends.append(j)
+                if ends:
+                    break
+                unmet &= ~close[i]
+            if not ends:
+                if whole:
+                    return taken
+                outside = unmet
                 break
-
-
-def _move(supply: list[int], room: list[int], moved: _Moved, i: int, j: int, mass: int) -> None:
-    supply[i] -= mass
-    room[j] -= mass
-    moved[i, j] = moved.get((i, j), 0) + mass
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What more supply could reach.
-
-    Attributes
-    ----------
-    rows, columns : (n,) and (n',) ndarray of bool
-        Atoms of p and q that are met.
-    arcs : set of (int, int)
-        A few of the pairs on the way; to every atom of q that is met there is a way along them.
-    open : bool
-        Whether an atom of q with room is among them.
-    """
-
-    rows: NDArray[np.bool_]
-    columns: NDArray[np.bool_]
-    arcs: set[tuple[int, int]]
-    open: bool
-
-
-def _search(close: NDArray[np.bool_], supply: list[int], room: list[int], moved: _Moved) -> _Found:
-    """Search breadth first from the atoms with supply, forth along all close pairs and back along the flow."""
-    back: list[list[int]] = [[] for _ in room]
-    for i, j in moved:
-        back[j].append(i)
-    rows = np.array([mass > 0 for mass in supply], dtype=bool)
-    columns = np.zeros(len(room), dtype=bool)
-    arcs: set[tuple[int, int]] = set()
-    layer = np.flatnonzero(rows)
-    while layer.size:
-        unmet = np.flatnonzero(~columns)
-        met, parent = np.nonzero(close[np.ix_(layer, unmet)].T)
-        if not met.size:
-            break
-        names, starts, counts = np.unique(met, return_index=True, return_counts=True)
-        shift = names * ((math.sqrt(5) - 1) / 2) % 1  # spread over the parents, another one for every atom
-        for h in range(_PARENTS):
-            pick = starts + (((h + shift) / _PARENTS % 1) * counts).astype(np.intp)
-            arcs.update(zip(layer[parent[pick]].tolist(), unmet[names].tolist(), strict=True))
-        new = unmet[names]
-        columns[new] = True
-        fresh = {i for j in (int(j) for j in new) for i in back[j] if not rows[i]}
-        layer = np.array(sorted(fresh), dtype=np.intp)
-        rows[layer] = True
-    return _Found(rows, columns, arcs, any(room[j] for j in _where(columns)))
-
-
-def _augment(supply: list[int], room: list[int], moved: _Moved, arcs: list[tuple[int, int]]) -> None:
-    """Add the greatest flow that fits along some arcs, and back along the flow so far."""
-    nx: Any = importlib.import_module("networkx")
-    graph: Any = nx.DiGraph()
-    for i, j in arcs:
-        graph.add_edge(("x", i), ("y", j))
-        back = moved.get((i, j), 0)
-        if back:
-            graph.add_edge(("y", j), ("x", i), capacity=back)
-    for i in {i for i, _ in arcs}:
-        if supply[i]:
-            graph.add_edge("p", ("x", i), capacity=supply[i])
-    for j in {j for _, j in arcs}:
-        if room[j]:
-            graph.add_edge(("y", j), "q", capacity=room[j])
-    residual: Any = nx.algorithms.flow.preflow_push(graph, "p", "q")
-    for i, j in arcs:
-        mass: int = residual["x", i]["y", j]["flow"]
-        if mass:
-            _move(supply, room, moved, i, j, mass)
-            if not moved[i, j]:
-                del moved[i, j]
+            for end in sorted(ends, key=lambda j: contested[j]):
+                way: list[tuple[int, int]] = [(came[end], end)]
+                while way[-1][0] != source:
+                    j = gives[way[-1][0]]
+                    way.append((came[j], j))
+                back = [(i, j) for (i, _), (_, j) in pairwise(way)]  # what i gives to j, it gives elsewhere instead
+                mass = min([supply[source], room[end], *(taken[j].get(i, 0) for i, j in back)])
+                supply[source] -= mass
+                room[end] -= mass
+                for change, pairs in ((mass, way), (-mass, back)):
+                    for i, j in pairs:
+                        taken[j][i] = taken[j].get(i, 0) + change
+                        if not taken[j][i]:
+                            del taken[j][i]
+    return taken
