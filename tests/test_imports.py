@@ -39,9 +39,6 @@ SHELVES = [
 ]
 """Folders of ``core`` from the bottom up: a file may import from its own folder and from shelves below."""
 
-UPWARD_WHEN_CALLED = {("report", "release")}
-"""Imports for type checkers only: a picture takes a release, and a release can draw itself."""
-
 
 def layer_of(part: str) -> int:
     return next(i for i, layer in enumerate(LAYERS) if part in layer)
@@ -66,7 +63,7 @@ def imports_of(path: Path) -> set[str]:
 def test_no_import_points_back(path: Path) -> None:
     here = part_of(path)
     for target in imports_of(path):
-        if target == here or (here, target) in UPWARD_WHEN_CALLED:
+        if target == here:
             continue
         assert layer_of(target) < layer_of(here), f"{path.name} ({here}) imports {target}, which stands above it"
 

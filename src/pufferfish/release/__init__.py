@@ -28,18 +28,17 @@ from pufferfish.release.checks import (
     check_units,
     prove,
 )
-from pufferfish.release.postprocessing import project_to_simplex
-from pufferfish.release.record import (
+from pufferfish.release.fields import (
     NOISE_LAW,
-    RELEASE,
     AccuracyRecord,
     DataRecord,
     LedgerRecord,
     MechanismRecord,
     NoiseRecord,
     QueryRecord,
-    Release,
 )
+from pufferfish.release.postprocessing import project_to_simplex
+from pufferfish.release.record import RELEASE, Release
 from pufferfish.release.values import (
     Database,
     PrivateData,

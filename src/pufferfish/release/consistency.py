@@ -33,7 +33,7 @@ Words (description, warnings, created, software) cannot be checked beyond that.
 import math
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein
 from pufferfish.models.bayesian_network import BayesianNetwork
@@ -42,12 +42,10 @@ from pufferfish.models.cliques import Cliques
 from pufferfish.models.given_laws import GivenLaws
 from pufferfish.models.joint_distribution import JointDistribution
 from pufferfish.noise import fits
+from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.query_rules import Rules, near, nodes_of, postprocessing_rules, query_rules
 from pufferfish.release.witness_rules import BOUND_NAMES, TITLES, witness_rules
 from pufferfish.release.words import not_promised_of, promise_of, versions
-
-if TYPE_CHECKING:
-    from pufferfish.release.record import Release
 
 __all__ = ["contradictions"]
 
@@ -63,7 +61,7 @@ _FOR_ONE_QUERY = [kind.name for kind in (*MECHANISMS, ApproximateWasserstein) if
 _OF_CHAINS = ("Markov chains", BinaryChainInterval.kind, IntervalChain.kind)
 
 
-def contradictions(found: "Release") -> Iterator[str]:
+def contradictions(found: ReleaseFields) -> Iterator[str]:
     """Say what was expected of a release and does not hold.
 
     Raises
@@ -79,7 +77,7 @@ def contradictions(found: "Release") -> Iterator[str]:
         yield from (rule for rules_of in later for holds, rule in rules_of(found) if not holds)
 
 
-def _numbers(found: "Release") -> Rules:
+def _numbers(found: ReleaseFields) -> Rules:
     noise, query = found.noise, found.query
     labels = len(query.labels)
     positive = 0 < noise.scale < math.inf and 0 < noise.unit < math.inf
@@ -111,7 +109,7 @@ def _numbers(found: "Release") -> Rules:
     ]
 
 
-def _places(found: "Release") -> Rules:
+def _places(found: ReleaseFields) -> Rules:
     """Check data, mechanism and ledger."""
     data, booked, mechanism, theta = found.data, found.ledger, found.mechanism, found.theta
     of_chains, base = theta.kind in _OF_CHAINS, data.base
@@ -151,7 +149,7 @@ def _places(found: "Release") -> Rules:
     return rules
 
 
-def _optional_texts(found: "Release") -> list[str | None]:
+def _optional_texts(found: ReleaseFields) -> list[str | None]:
     """Return what was asked of a table's rows, or was not."""
     base, rows = found.data.base, found.data.rows
     return [
@@ -160,7 +158,7 @@ def _optional_texts(found: "Release") -> list[str | None]:
     ]
 
 
-def _of_named_records(found: "Release") -> Rules:
+def _of_named_records(found: ReleaseFields) -> Rules:
     """Check the numbers of records that Θ itself tells: of networks, joint laws and cliques."""
     data, mechanism, theta = found.data, found.mechanism, found.theta
     nodes = nodes_of(found)
@@ -197,7 +195,7 @@ def _of_named_records(found: "Release") -> Rules:
     return [(stated == (len(sizes), sum(sizes), max(sizes), max(sizes)), "the records are those of theta")]
 
 
-def _values(found: "Release") -> Rules:
+def _values(found: ReleaseFields) -> Rules:
     """Check values, their grid, and their accuracy; computed where the numbers they rest on are sound."""
     noise, said = found.noise, found.accuracy_95
     done = found.postprocessing
@@ -223,7 +221,7 @@ def _values(found: "Release") -> Rules:
     ]
 
 
-def _sentences(found: "Release") -> Rules:
+def _sentences(found: ReleaseFields) -> Rules:
     """Check what sentences say: numbers and names always, all the words where this very version wrote them."""
     theta, data, booked = found.theta, found.data, found.ledger
     rules = [(f"({theta.origin})." in found.assumptions[0], "the first assumption says where theta comes from")]

@@ -4,13 +4,11 @@ Each rule is a condition and, in words, what is expected.
 """
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pufferfish.models.bayesian_network import BayesianNetwork
+from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.postprocessing import Projected
-
-if TYPE_CHECKING:
-    from pufferfish.release.record import Release
 
 __all__ = ["KINDS", "Rules", "near", "postprocessing_rules", "query_rules"]
 
@@ -32,7 +30,7 @@ def near(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=_SAME, abs_tol=1e-300)
 
 
-def query_rules(found: "Release") -> Rules:
+def query_rules(found: ReleaseFields) -> Rules:
     """Check labels, unit, Lipschitz constant and divisor: a query's kind, Θ and the records fix them."""
     query, unit = found.query, found.noise.unit
     kind = query.kind.removeprefix(_WEIGHTED)
@@ -70,7 +68,7 @@ def _multiple(number: float, of: int) -> bool:
     return near(number, of * round(number / of))
 
 
-def _divisor(found: "Release", weighted: bool, kind: str) -> Rules:
+def _divisor(found: ReleaseFields, weighted: bool, kind: str) -> Rules:
     """Check that what is divided by are the records: all of them, or those of a window or of some columns."""
     data, by = found.data, found.query.divided_by
     if by is None:
@@ -87,7 +85,7 @@ def _divisor(found: "Release", weighted: bool, kind: str) -> Rules:
     return [(by <= data.records, "shares are of some records")]
 
 
-def _labels_fit(found: "Release", kind: str) -> bool:
+def _labels_fit(found: ReleaseFields, kind: str) -> bool:
     labels, states = list(found.query.labels), list(found.theta.states)
     if kind in ("sum", "mean"):
         return labels == [kind]
@@ -113,7 +111,7 @@ def _joined(label: str, states: list[str]) -> bool:
     return len(text) in ends
 
 
-def nodes_of(found: "Release") -> dict[str, list[str]]:
+def nodes_of(found: ReleaseFields) -> dict[str, list[str]]:
     """Return the nodes of a network with the states of each; none for other models."""
     if found.theta.kind != BayesianNetwork.kind:
         return {}
@@ -136,7 +134,7 @@ def blocks_of(labels: list[str], nodes: dict[str, list[str]]) -> list[tuple[str,
     return blocks if len({name for name, _ in blocks}) == len(blocks) > 0 else None
 
 
-def postprocessing_rules(found: "Release") -> Rules:
+def postprocessing_rules(found: ReleaseFields) -> Rules:
     """Check that the possible values are those of the query: totals and ranges follow from numbers of records."""
     done = found.postprocessing
     if done is None:
@@ -157,7 +155,7 @@ def postprocessing_rules(found: "Release") -> Rules:
     return rules
 
 
-def _projected(found: "Release", done: Projected, kind: str, unit: float) -> Rules:
+def _projected(found: ReleaseFields, done: Projected, kind: str, unit: float) -> Rules:
     labels = list(found.query.labels)
     if kind in ("histogram", "histogram-counts"):
         records, sure = _records_read(found)
@@ -177,7 +175,7 @@ def _projected(found: "Release", done: Projected, kind: str, unit: float) -> Rul
     ]
 
 
-def _records_read(found: "Release") -> tuple[int, bool]:
+def _records_read(found: ReleaseFields) -> tuple[int, bool]:
     """Return how many records a query reads, and whether it is as many; otherwise it is at most so many."""
     data, by = found.data, found.query.divided_by
     if data.rows is not None:

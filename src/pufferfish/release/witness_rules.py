@@ -5,7 +5,7 @@ Each rule is a condition and, in words, what is expected.
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pufferfish.mechanisms import (
     BOUNDS,
@@ -21,6 +21,7 @@ from pufferfish.mechanisms import (
     Wasserstein,
 )
 from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.query_rules import Rules, nodes_of
 from pufferfish.witness import (
     AloneWitness,
@@ -32,9 +33,6 @@ from pufferfish.witness import (
     QuiltWitness,
     Witness,
 )
-
-if TYPE_CHECKING:
-    from pufferfish.release.record import Release
 
 __all__ = ["BOUND_NAMES", "TITLES", "witness_rules"]
 
@@ -68,12 +66,12 @@ _WIDENED = 1e-6
 """By how much a member that was found may lie outside the bounds, which are widened by how they were rounded."""
 
 
-def witness_rules(found: "Release") -> Rules:
+def witness_rules(found: ReleaseFields) -> Rules:
     """Check who the witness is, and that what it tells makes the leakage."""
     return [*_who(found), *_tells(found), *_member(found)]
 
 
-def _who(found: "Release") -> Rules:
+def _who(found: ReleaseFields) -> Rules:
     """Check which secret it is: its member of Θ, its record, its pair of values."""
     seen, theta, secrets = found.mechanism.witness, found.theta, found.mechanism.secrets
     name, nodes = found.mechanism.name, nodes_of(found)
@@ -103,7 +101,7 @@ def _who(found: "Release") -> Rules:
     ]
 
 
-def _tells(found: "Release") -> Rules:
+def _tells(found: ReleaseFields) -> Rules:
     """Check what the witness tells: it is what the leakage is made of, which is how the noise was chosen."""
     seen, name, nodes = found.mechanism.witness, found.mechanism.name, nodes_of(found)
     rules = [
@@ -131,7 +129,7 @@ def _tells(found: "Release") -> Rules:
             return rules
 
 
-def _quilt(found: "Release", seen: QuiltWitness, nodes: dict[str, list[str]]) -> Rules:
+def _quilt(found: ReleaseFields, seen: QuiltWitness, nodes: dict[str, list[str]]) -> Rules:
     data, leakage, multiplier = found.data, found.mechanism.leakage, found.noise.noise_multiplier
     ends: list[Any] = list(seen.active_quilt)
     if nodes:
@@ -164,7 +162,7 @@ def _clusters(seen: ClusterWitness, nodes: dict[str, list[str]]) -> Rules:
     return [(apart, "neighbours are other nodes of the network")]
 
 
-def _parts(found: "Release", parts: Sequence[float], missing: float) -> Rules:
+def _parts(found: ReleaseFields, parts: Sequence[float], missing: float) -> Rules:
     """Check that what the record itself tells, first, and what others tell of it are the leakage."""
     leakage, multiplier, total = found.mechanism.leakage, found.noise.noise_multiplier, sum(parts)
     searched = found.mechanism.witness.nearest is not None
@@ -182,7 +180,7 @@ def _parts(found: "Release", parts: Sequence[float], missing: float) -> Rules:
     ]
 
 
-def _member(found: "Release") -> Rules:
+def _member(found: ReleaseFields) -> Rules:
     """Check the member of a continuum that the witness names: it lies within the bounds of Θ."""
     seen, theta = found.mechanism.witness, found.theta
     nearest = seen.nearest
@@ -210,7 +208,7 @@ def _member(found: "Release") -> Rules:
     return rules
 
 
-def _is_within(found: "Release", matrix: Sequence[Sequence[float]]) -> bool:
+def _is_within(found: ReleaseFields, matrix: Sequence[Sequence[float]]) -> bool:
     theta, seen = found.theta, found.mechanism.witness
     if theta.chains:
         lower: Any = theta.chains[seen.theta].transition_matrix

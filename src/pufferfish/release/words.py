@@ -4,15 +4,13 @@ import importlib.metadata
 import math
 import platform
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pufferfish.calibration import Calibration
 from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.models.chain_intervals import IntervalChain
 from pufferfish.models.given_laws import GivenLaws
-
-if TYPE_CHECKING:
-    from pufferfish.release.record import LedgerRecord
+from pufferfish.release.fields import LedgerRecord
 
 __all__ = ["not_promised_of", "promise_of", "secrets_of", "versions", "warnings_of"]
 
@@ -65,7 +63,7 @@ def secrets_of(calibration: Calibration) -> list[tuple[str, str]] | None:
 
 
 def not_promised_of(
-    secrets: Sequence[tuple[str, str]] | None, booked: "LedgerRecord | None", *, kind: str, composes: bool
+    secrets: Sequence[tuple[str, str]] | None, booked: LedgerRecord | None, *, kind: str, composes: bool
 ) -> list[str]:
     """Say what is not promised, of which kind Θ is, and whether the noise is for more than this one query."""
     others = "Other releases of the same records add up with this one; their epsilons alone do not say to how much."

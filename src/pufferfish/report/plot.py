@@ -1,4 +1,4 @@
-"""Pictures: a release with the error bars of its noise, and the noise of every mechanism against ε."""
+"""Pictures: the noise of every mechanism against ε, and how pictures are written."""
 
 import io
 import os
@@ -7,25 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pufferfish.comparison import Comparison
 from pufferfish.errors import ParameterError, RecordError, printable
 from pufferfish.files import Kind, write_whole
 from pufferfish.files.reading import check_path, shown
-from pufferfish.queries import measure_of
-from pufferfish.report.palette import BLUE, INK, MARKS, PALE
+from pufferfish.report.palette import INK, MARKS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from pufferfish.release import Release
 
 __all__ = [
     "PICTURE",
     "PICTURE_KINDS",
     "draw_noise",
-    "draw_release",
     "picture_of",
     "require_matplotlib",
     "save_figure",
@@ -46,7 +40,6 @@ def _is_picture(content: bytes) -> bool:
 PICTURE = Kind("picture", _is_picture, "name another file")
 """Pictures say in their metadata who drew them: only those are drawn over."""
 
-_MOST_LABELS = 26
 _LONGEST_LABEL = 24
 
 
@@ -56,56 +49,6 @@ def require_matplotlib() -> None:
         import matplotlib  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError:
         raise ParameterError("plots need matplotlib: pip install 'pufferfish-privacy[plot]'") from None
-
-
-def draw_release(release: "Release") -> "Figure":
-    """Draw the released value of each output with a 95% error bar of its noise."""
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    labels, values = [shortened(label) for label in release.query.labels], release.value
-    error = release.accuracy(0.05)
-    wide = min(14.0, max(5.0, 0.32 * len(labels) + 2))
-    figure: Any = Figure(figsize=(wide, 4.2), layout="constrained")
-    axes: Any = figure.add_subplot()
-    at = np.arange(len(labels))
-    low, high = release.noisy_values - np.array(error), release.noisy_values + np.array(error)
-    bars = axes.bar(at, values, width=0.8 if len(labels) > 1 else 0.3, color=PALE, edgecolor=BLUE, linewidth=0.8)
-    lines = axes.vlines(at, low, high, color=INK, linewidth=1.2)
-    axes.plot(at, release.noisy_values, linestyle="", marker="_", color=INK, markersize=6)
-    axes.axhline(0, color=INK, linewidth=0.6)
-    if len(labels) == 1:
-        axes.set_xlim(-1, 1)
-    every = -(-len(labels) // _MOST_LABELS)
-    crowded = sum(len(label) + 2 for label in labels) > 11 * wide
-    many = len(labels) > 120
-    if many:
-        for bar in bars:
-            bar.set_linewidth(0)
-    axes.set_xticks(
-        at[::every],
-        labels[::every],
-        parse_math=False,
-        rotation=60 if crowded else 0,
-        ha="right" if crowded else "center",
-        rotation_mode="anchor" if crowded else "default",
-    )
-    axes.set_ylabel(measure_of(release.query.kind))
-    if len(labels) > 1 and release.data.base is not None:
-        axes.set_xlabel(shortened(release.data.base.state), parse_math=False)
-    n = f"n = {release.data.records:,}" if release.data.rows is None else f"{release.data.subjects:,} rows"
-    axes.set_title(f"{release.mechanism.title}, ε = {release.epsilon:g}, {n}", loc="left")
-    shown = "released value" + (" (post-processed)" if release.postprocessing else "")
-    figure.legend(
-        [bars, lines],
-        [shown, f"noisy value ± {error:.3g}, 95% of the noise of each output"],
-        loc="outside lower left",
-        frameon=False,
-        fontsize=9,
-    )
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    return figure
 
 
 def draw_noise(comparisons: Mapping[float, Comparison]) -> "Figure":

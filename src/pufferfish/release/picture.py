@@ -1,0 +1,67 @@
+"""The picture of a release: its values with the error bars of their noise."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pufferfish.queries import measure_of
+from pufferfish.release.fields import ReleaseFields
+from pufferfish.report.palette import BLUE, INK, PALE
+from pufferfish.report.plot import require_matplotlib, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_release"]
+
+_MOST_LABELS = 26
+
+
+def draw_release(release: ReleaseFields) -> "Figure":
+    """Draw the released value of each output with a 95% error bar of its noise."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    labels, values = [shortened(label) for label in release.query.labels], release.value
+    error = release.accuracy(0.05)
+    wide = min(14.0, max(5.0, 0.32 * len(labels) + 2))
+    figure: Any = Figure(figsize=(wide, 4.2), layout="constrained")
+    axes: Any = figure.add_subplot()
+    at = np.arange(len(labels))
+    low, high = release.noisy_values - np.array(error), release.noisy_values + np.array(error)
+    bars = axes.bar(at, values, width=0.8 if len(labels) > 1 else 0.3, color=PALE, edgecolor=BLUE, linewidth=0.8)
+    lines = axes.vlines(at, low, high, color=INK, linewidth=1.2)
+    axes.plot(at, release.noisy_values, linestyle="", marker="_", color=INK, markersize=6)
+    axes.axhline(0, color=INK, linewidth=0.6)
+    if len(labels) == 1:
+        axes.set_xlim(-1, 1)
+    every = -(-len(labels) // _MOST_LABELS)
+    crowded = sum(len(label) + 2 for label in labels) > 11 * wide
+    many = len(labels) > 120
+    if many:
+        for bar in bars:
+            bar.set_linewidth(0)
+    axes.set_xticks(
+        at[::every],
+        labels[::every],
+        parse_math=False,
+        rotation=60 if crowded else 0,
+        ha="right" if crowded else "center",
+        rotation_mode="anchor" if crowded else "default",
+    )
+    axes.set_ylabel(measure_of(release.query.kind))
+    if len(labels) > 1 and release.data.base is not None:
+        axes.set_xlabel(shortened(release.data.base.state), parse_math=False)
+    n = f"n = {release.data.records:,}" if release.data.rows is None else f"{release.data.subjects:,} rows"
+    axes.set_title(f"{release.mechanism.title}, ε = {release.epsilon:g}, {n}", loc="left")
+    shown = "released value" + (" (post-processed)" if release.postprocessing else "")
+    figure.legend(
+        [bars, lines],
+        [shown, f"noisy value ± {error:.3g}, 95% of the noise of each output"],
+        loc="outside lower left",
+        frameon=False,
+        fontsize=9,
+    )
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return figure
