@@ -6,6 +6,7 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.core.quilts import chain_search as quilts
+from pufferfish.queries.record_loss import loss_of_query
 
 STICKY = pf.MarkovChain([[0.9, 0.06, 0.04], [0.02, 0.9, 0.08], [0.05, 0.05, 0.9]])
 SLOW = pf.MarkovChain([[0.99, 0.006, 0.004], [0.002, 0.99, 0.008], [0.005, 0.005, 0.99]])
@@ -43,7 +44,7 @@ def test_a_window_is_searched_at_few_nodes(
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 def test_a_window_needs_what_its_worst_node_needs(epsilon: float) -> None:
     bound = pf.MQMExact(STICKY, 60)
-    losses = bound._losses_of(bound.bind(pf.Window(pf.Count(1), 20, 45)))  # pyright: ignore
+    losses = loss_of_query(bound.bind(pf.Window(pf.Count(1), 20, 45)), bound.theta, bound.length)
     assert not isinstance(losses, float)
     found = bound.calibrate(pf.Window(pf.Count(1), 20, 45), epsilon).scale
     each = [bound._engine.best_at(losses.chains[0], node, quilts.Score(epsilon)) or 0.0 for node in range(1, 61)]  # pyright: ignore
