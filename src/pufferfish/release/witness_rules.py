@@ -127,6 +127,10 @@ def _tells(found: "Release") -> Rules:
             "neighbours are other nodes of the network",
         ),
         (
+            nodes != {} or not ((seen.past and seen.node == 0) or (seen.future and seen.node == seen.length - 1)),
+            "nothing comes before the first record of a chain, and nothing after its last",
+        ),
+        (
             all(0 <= v <= leakage * (1 + _ROUNDED) for v in told),
             "the witness tells nothing negative, and nothing above the leakage, which is at most epsilon",
         ),
