@@ -16,6 +16,8 @@ All but ``NotApplicableError``, ``ReleaseRefused`` and ``BudgetExceeded`` are al
 prints the message and exits with code 2.
 """
 
+import re
+
 __all__ = [
     "BudgetExceeded",
     "DataError",
@@ -26,6 +28,7 @@ __all__ = [
     "QueryError",
     "RecordError",
     "ReleaseRefused",
+    "one_line",
     "printable",
     "shortened",
 ]
@@ -54,8 +57,23 @@ def shortened(text: str, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[:half]}…{text[-half:]}"
 
 
+def one_line(text: str) -> str:
+    """Return a message in one line, whatever names and values from files it quotes: very long words are cut.
+
+    Examples
+    --------
+    >>> print(one_line("kind is " + repr("a") + chr(10) + "!")), len(one_line("query " + "x" * 10_000))
+    kind is 'a'\n!
+    (None, 205)
+    """
+    return re.sub(r"\S{201,}", lambda word: shortened(word[0]), printable(text))
+
+
 class PufferfishError(Exception):
-    """The root of every error this package raises on purpose."""
+    """The root of every error this package raises on purpose; its message is one line."""
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class ParameterError(PufferfishError, ValueError):
@@ -87,7 +105,7 @@ class NotApplicableError(PufferfishError):
         self.title = title
 
     def __str__(self) -> str:
-        return self.reason if self.title is None else f"{self.title} does not apply: {self.reason}"
+        return one_line(self.reason if self.title is None else f"{self.title} does not apply: {self.reason}")
 
 
 class DataError(PufferfishError, ValueError):

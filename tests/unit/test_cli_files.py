@@ -261,6 +261,42 @@ def test_names_of_outputs_that_no_file_should_have(folder: Path) -> None:
 # A disk that is full
 
 
+def test_paths_that_end_in_a_slash_or_lead_nowhere(folder: Path) -> None:
+    before = contents(folder)
+    for command in (("ledger", "show", "book.json/"), ("compare", "model.json/", "--length", 5, "--epsilon", 1)):
+        assert "ends in /, as only the name of a folder does: name a file" in refused(*command)
+    Path("link.json").symlink_to("absent/new.json")
+    Path("link.csv").symlink_to("absent.csv")
+    for command in (
+        release("link.json"),
+        ["compare", "link.json", "--length", 5, "--epsilon", 1],
+        ["ledger", "show", "link.json"],
+        ["fit", "link.csv", *READING, "--output", "new.json"],
+    ):
+        assert "which is not there; remove the link, or name another file" in refused(*command)
+    for name in ("link.json", "link.csv"):
+        Path(name).unlink()
+    assert contents(folder) == before
+
+
+def test_what_is_very_long_is_cut_and_what_has_lines_is_one(folder: Path) -> None:
+    long = "x" * 10_000
+    for query in (long, f"count:{long}", f"sum:{long}=1,rest=0", f"sum:{long}", f"histogram:{long}"):
+        assert len(refused("compare", "model.json", "--length", 5, "--epsilon", 1, "--query", query)) < 600
+    for command in (release("new.json", "--mechanism", long), release("new.json", "--max-gap", long), [long]):
+        assert len(refused(*command)) < 500
+    text = Path("model.json").read_text()
+    kind = "Markov chains"
+    assert kind in text
+    Path("lines.json").write_text(text.replace(kind, f"Markov\\nchains\\r{long}"))
+    assert len(refused("compare", "lines.json", "--length", 5, "--epsilon", 1)) < 600
+    text = Path("release.json").read_text().replace(f'"kind":"{kind}"', '"kind":"Markov\\nchains"')
+    Path("lines.json").write_text(text.replace('"kind": "Markov chains"', '"kind": "Markov\\nchains"'))
+    with pytest.raises(pf.PufferfishError) as caught:
+        pf.Release.from_json("lines.json")
+    assert "\n" not in str(caught.value)
+
+
 def spent(folder: Path) -> int:
     return len(Ledger.open(folder / "book.json").entries)
 

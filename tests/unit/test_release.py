@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -226,6 +227,23 @@ def test_plot_is_written(sequences_of: Make, two_states: pf.MarkovChain, tmp_pat
     axes = figure.axes[0]
     assert [t.get_text() for t in axes.get_xticklabels()] == ["rest", "active"]
     assert len(axes.patches) == 2
+
+
+def test_labels_of_thousands_of_letters_are_cut(tmp_path: Path) -> None:
+    """Wide letters too, which left no room for the bars; warnings are errors here."""
+    for letter in ("x", "語", "\n"):
+        states, nodes = ([letter * 3000 + end for end in "12"] for _ in range(2))
+        first, second = (
+            pf.CPT(states, table, above) for table, above in (([0.5, 0.5], []), ([[0.5, 0.5]] * 2, nodes[:1]))
+        )
+        network = pf.BayesianNetwork({nodes[0]: first, nodes[1]: second})
+        rows = pf.read_rows(pl.DataFrame({node: states * 10 for node in nodes}), network)
+        noise = pf.LeakagePropagation(network, rows.length).calibrate(pf.Marginals(), 1.0)
+        figure = pf.release(rows, pf.Marginals(), noise).plot(tmp_path / "picture.png")
+        shown = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+        assert len(shown) == 4
+        assert all(len(label) <= 24 and label[-1] in "12" for label in shown)
+        assert tuple(figure.get_size_inches()) == (5.0, 4.2)
 
 
 def test_plot_refuses_a_name_it_cannot_draw(sequences_of: Make, two_states: pf.MarkovChain, tmp_path: Path) -> None:

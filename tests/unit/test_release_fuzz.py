@@ -72,7 +72,7 @@ RELEASES: dict[str, Callable[[], pf.Release]] = {
     "joint law": of_a_joint_law,
     "laws of a user": of_laws_of_a_user,
     "very much noise": lambda: pf.release(
-        DATA, pf.Histogram(), pf.GroupDP(CHAIN, DATA.length).calibrate(pf.Histogram(), 1e-13), postprocess="valid"
+        DATA, pf.Histogram(), pf.GroupDP(CHAIN, DATA.length).calibrate(pf.Histogram(), 1e-9), postprocess="valid"
     ),
 }
 
@@ -296,6 +296,19 @@ def test_numbers_that_follow_from_others_are_computed_again(tmp_path: Path) -> N
         with pytest.raises(RecordError, match=message) as caught:
             pf.Release.from_json(path)
         assert "\n" not in str(caught.value)
+
+
+def test_a_witness_at_an_end_of_its_chain_has_nothing_beyond(tmp_path: Path) -> None:
+    path = tmp_path / "release.json"
+    noise = pf.LeakagePropagation(CHAIN, DATA.length).calibrate(pf.Histogram(), 1.0)
+    found = json.loads(pf.release(DATA, pf.Histogram(), noise).to_json())
+    seen = noise.witness
+    assert seen.past
+    assert seen.future
+    for node in (0, seen.length - 1):
+        path.write_text(changed(found, ("mechanism", "witness", "node"), put(node)))
+        with pytest.raises(RecordError, match="nothing comes before the first record of a chain"):
+            pf.Release.from_json(path)
 
 
 def test_a_table_shorter_than_the_noise_is_for_keeps_its_own_total() -> None:

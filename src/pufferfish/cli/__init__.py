@@ -20,13 +20,13 @@ from pufferfish.cli.ledger import ledger_group
 from pufferfish.cli.release import release_command
 from pufferfish.cli.reproduce import reproduce_command
 from pufferfish.cli.robustness import robustness_command
-from pufferfish.errors import PufferfishError, printable
+from pufferfish.errors import PufferfishError, one_line, printable
 from pufferfish.hints import did_you_mean
 
 __all__ = ["main"]
 
 
-_LONGEST_MESSAGE = 2_000
+_LONGEST_MESSAGE = 1_000
 """Characters of an error that are printed."""
 
 
@@ -57,7 +57,7 @@ class _Group(click.Group):
             _tell(error, f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip())
             ctx.exit(2)
         except PufferfishError as error:
-            click.echo(f"error: {printable(_cut(str(error)))}", err=True)
+            click.echo(f"error: {_cut(str(error))}", err=True)
             ctx.exit(2)
         except OSError as error:
             if error.errno == errno.EPIPE:  # whoever read the output has gone, such as head
@@ -72,7 +72,7 @@ def _tell(error: click.UsageError, command: str) -> None:
     """Print in one line what is wrong with a command line, and where it is explained."""
     path = command if error.ctx is None else error.ctx.command_path
     said = " ".join(error.format_message().split()).rstrip(".")
-    click.echo(f"error: {printable(said)}{_nearest_choice(error)}; see {path} --help", err=True)
+    click.echo(f"error: {_cut(one_line(said))}{_nearest_choice(error)}; see {path} --help", err=True)
 
 
 def _cut(text: str) -> str:

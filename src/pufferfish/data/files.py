@@ -21,7 +21,7 @@ import polars as pl
 
 from pufferfish.data.columns import Column, native_column, profile_text, with_text_column
 from pufferfish.errors import DataError, PufferfishError
-from pufferfish.files.reading import shown
+from pufferfish.files.reading import leads_nowhere, shown
 from pufferfish.hints import did_you_mean
 from pufferfish.models.states import state_label
 
@@ -120,26 +120,56 @@ def engine_errors(name: str, path: Path | None = None) -> Generator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         line = " ".join(str(error).split()) or type(error).__name__
-        if "truncate_ragged_lines" in line:  # the engine's advice is for its own users
-            number = None if path is None else _ragged_line(path)
-            which = "a line" if number is None else f"line {number:,}"
-            line = f"{which} has more cells than the first line has columns; quote cells that hold commas"
+        if path is not None and _separator(path.name) is not None:  # the engine's words are for its own users
+            line = _wrong_text(path) or _wrong_line(path) or line.partition(" The current offset")[0]
         raise DataError(f"{name} cannot be read: {line[:300]}") from error
 
 
-def _ragged_line(path: Path) -> int | None:
-    """Return the number of the first line of a CSV file with more cells than the first one; None if none is found."""
-    separator = _separator(path.name)
+def _wrong_text(path: Path) -> str | None:
+    """Return which line of a CSV file is no UTF-8 text, in words; None if none is found."""
     try:
         with _opened(path) as file:
-            rows = csv.reader((line.decode("latin-1") for line in file), delimiter=separator or ",")
-            columns = len(next(rows))
-            before = rows.line_num
-            for row in rows:
-                if len(row) > columns:
-                    return before + 1
+            for number, line in enumerate(file, 1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError as error:
+                    return _not_utf8(path, number, line[error.start])
+    except (OSError, EOFError, ValueError):
+        pass  # the error at hand says enough
+    return None
+
+
+def _not_utf8(path: Path, number: int, byte: int) -> str:
+    new = f"{path.name.split('.')[0]}-utf8.csv"
+    return (
+        f"line {number:,} is no UTF-8 text (it has the byte {byte:#04x}; the file may be in Latin-1 or Windows-1252): "
+        f"save it as CSV in UTF-8, such as by: iconv -f WINDOWS-1252 -t UTF-8 {shown(path.name)} > {shown(new)}"
+    )
+
+
+def _wrong_line(path: Path) -> str | None:
+    """Return which line of a CSV file has stray quotes or too many cells, in words; None if none is found."""
+    before = 0
+    try:
+        with _opened(path) as file:
+            lines = (line.decode("latin-1") for line in file)
+            rows = csv.reader(lines, delimiter=_separator(path.name) or ",", strict=True)
+            try:
+                columns = len(next(rows))
                 before = rows.line_num
-    except (OSError, EOFError, csv.Error, StopIteration, ValueError):
+                for row in rows:
+                    if len(row) > columns:
+                        which = f"line {before + 1:,}"
+                        return f"{which} has more cells than the first line has columns; quote cells that hold commas"
+                    before = rows.line_num
+            except csv.Error as error:
+                if "field larger" in str(error):
+                    return None
+                return (
+                    f"line {before + 1:,} has a stray quote: a cell that begins with a quote ends at the next one; "
+                    'write a quote inside such a cell twice ("")'
+                )
+    except (OSError, EOFError, StopIteration, ValueError):
         pass  # the error at hand says enough
     return None
 
@@ -150,15 +180,22 @@ def _refuse_text(path: Path) -> None:
     Raises
     ------
     DataError
-        If it is UTF-16 or UTF-32, or its lines end in CR alone.
+        If it is UTF-16 or UTF-32, its lines end in CR alone, or its first line is no UTF-8.
     """
     with _opened(path) as file:
         head = file.read(_HEAD)
     name = shown(path.name)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head.partition(b"\n")[0]:
         raise DataError(f"{name} is no UTF-8 text (it looks like UTF-16): save it as CSV in UTF-8")
-    if b"\r" in head and b"\n" not in head:
+    unquoted = re.sub(rb'"[^"]*("|$)', b"", head)
+    if b"\r" in unquoted.partition(b"\n")[0].removesuffix(b"\r"):
         raise DataError(f"the lines of {name} end in CR alone, as on old Macs: save it with line ends LF or CRLF")
+    first = head.partition(b"\n")[0]
+    try:  # names of columns, which the engine would take with signs for what it cannot read
+        first.decode()
+    except UnicodeDecodeError as error:
+        if error.end < len(head) or len(head) < _HEAD:
+            raise DataError(f"{name} cannot be read: {_not_utf8(path, 1, first[error.start])}") from None
 
 
 def _opened(path: Path) -> Any:
@@ -205,6 +242,8 @@ def open_source(source: Any, columns: Needed, public: Collection[str] = ()) -> S
 def _from_file(path: Path, needed: Needed) -> Source:
     if path.is_dir():
         raise DataError(f"{shown(path)} is a folder, expected a file ({_KINDS})")
+    if nowhere := leads_nowhere(path):
+        raise DataError(f"{shown(path)} cannot be read: {nowhere}")
     if not path.exists():
         raise DataError(f"file {shown(path)} not found")
     if not path.is_file():

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from pufferfish.errors import RecordError
-from pufferfish.files.reading import check_path, failing, read_file, shown
+from pufferfish.files.reading import check_path, failing, leads_nowhere, read_file, shown
 
 __all__ = ["Kind", "check_output", "record_kind", "same_file"]
 
@@ -77,6 +77,8 @@ def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: 
     with failing("cannot write", path):
         target = Path(path).resolve()
         if not target.parent.is_dir():
+            if nowhere := leads_nowhere(path):
+                raise RecordError(f"cannot write {shown(path)}: {nowhere}")
             raise RecordError(
                 f"cannot write {shown(path)}: there is no folder {shown(Path(path).parent)}; make it first"
             )

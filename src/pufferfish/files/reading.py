@@ -9,13 +9,14 @@ import os
 import stat
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import msgspec
 
 from pufferfish.errors import PufferfishError, RecordError, shortened
 
-__all__ = ["LARGEST", "check_path", "decode_record", "failing", "read_file", "read_record", "shown"]
+__all__ = ["LARGEST", "check_path", "decode_record", "failing", "leads_nowhere", "read_file", "read_record", "shown"]
 
 T = TypeVar("T")
 
@@ -41,17 +42,32 @@ def failing(what: str, path: Any) -> Generator[None]:
         raise RecordError(f"{what} {shown(path)}: {getattr(error, 'strerror', None) or error}") from error
 
 
+def leads_nowhere(path: str | os.PathLike[str]) -> str | None:
+    """Return what a link names, in words, where that is not there; None for all other paths.
+
+    Examples
+    --------
+    >>> leads_nowhere("model.json")
+    """
+    link = Path(path)
+    if not link.is_symlink() or link.exists():
+        return None
+    return f"it is a link to {shown(os.readlink(link))}, which is not there; remove the link, or name another file"
+
+
 def check_path(path: Any) -> None:
     """Refuse what is no path: a number would be taken for an open file.
 
     Raises
     ------
     RecordError
-        If it is neither text nor a path.
+        If it is neither text nor a path, or ends as the name of a folder does.
     """
     if not isinstance(path, str | os.PathLike):
         given = path.__name__ if isinstance(path, type) else type(path).__name__
         raise RecordError(f"the path of a file is {given}, expected its name as text, or a pathlib.Path")
+    if str(os.fspath(path)).endswith(("/", os.sep)) and not os.path.isdir(path):
+        raise RecordError(f"{shown(path)} ends in {os.sep}, as only the name of a folder does: name a file")
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
@@ -64,6 +80,8 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
     """
     check_path(path)
     with failing("cannot read", path):
+        if nowhere := leads_nowhere(path):
+            raise RecordError(f"cannot read {shown(path)}: {nowhere}")
         _check_regular(os.stat(path))
         # NONBLOCK: what became a pipe since would wait for its other end
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

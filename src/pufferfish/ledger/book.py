@@ -15,7 +15,7 @@ from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.errors import RecordError
 from pufferfish.files import check_writable, decode_record, read_file, record_kind, write_whole
-from pufferfish.files.reading import check_path, failing, shown
+from pufferfish.files.reading import check_path, failing, leads_nowhere, shown
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.mechanisms import InfluenceBound, bound_of
 from pufferfish.model_file import ThetaRecord
@@ -174,6 +174,8 @@ class BookFile:
         check_path(path)
         self._given = path
         with failing("cannot read", path):
+            if nowhere := leads_nowhere(path):
+                raise RecordError(f"cannot read {shown(path)}: {nowhere}")
             self.path = Path(path).resolve()  # whatever folder the program moves to
 
     @contextmanager

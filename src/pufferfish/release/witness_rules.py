@@ -113,7 +113,9 @@ def _tells(found: ReleaseFields) -> Rules:
         case QuiltWitness():
             return [*rules, *_quilt(found, seen, nodes)]
         case PropagationWitness():
-            return [*rules, *_parts(found, (seen.own, seen.past, seen.future), _PROVED)]
+            beyond = (seen.past and seen.node == 0) or (seen.future and seen.node == seen.length - 1)
+            ends = (not beyond, "nothing comes before the first record of a chain, and nothing after its last")
+            return [*rules, ends, *_parts(found, (seen.own, seen.past, seen.future), _PROVED)]
         case ClusterWitness():
             return [
                 *rules,

@@ -372,3 +372,29 @@ def test_a_line_with_too_many_cells_is_named(tmp_path, ending):
     path = tmp_path / f"day{ending}"
     path.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
     assert "line 32 has more cells than the first line has columns" in refused(path, "activity", subject="subject")[1]
+
+
+def test_csv_that_is_no_csv_in_utf8_names_the_line_and_the_remedy(tmp_path):
+    """In one line of our own words; the engine's advice is for those who call it."""
+    latin = (
+        "is no UTF-8 text (it has the byte 0xe9; the file may be in Latin-1 or Windows-1252): save it as CSV in UTF-8"
+    )
+    quote = "has a stray quote: a cell that begins with a quote ends at the next one"
+    cases = [
+        (b"x,y\nr\xe9st,1\n", f"line 2 {latin}, such as by: iconv -f WINDOWS-1252 -t UTF-8 t.csv > t-utf8.csv"),
+        (b"x,\xe9\nrest,1\n", f"line 1 {latin}"),
+        (b"x,y\n" + b"rest,1\n" * 30_000 + b"\xe9,1\n", f"line 30,002 {latin}"),
+        (b'x,y\nrest,1\n"active"x,2\n', f"line 3 {quote}"),
+        (b'x,y\nrest,1\n"a\nb",2\n"active,2\nrest,1\n', f"line 5 {quote}"),
+        (b'x,y\rrest,"a\nb"\ractive,2\r', "end in CR alone, as on old Macs: save it with line ends LF or CRLF"),
+    ]
+    for content, expected in cases:
+        path = tmp_path / "t.csv"
+        path.write_bytes(content)
+        kind, message = refused(path, "x")
+        assert kind is DataError
+        assert expected in message, message
+        assert len(message) < 250
+        assert "\n" not in message
+    path.write_bytes(b'"x\ry",y\r\nrest,"a\rb"\r\nrest,c\r\n')  # quoted, which is allowed
+    assert read_sequences(path, state="y").records == 2
