@@ -5,47 +5,16 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 import pufferfish as pf
+from commands import READING, refused, run, write_table
 from pufferfish.cli import main
-
-READING = ["--state", "activity", "--subject", "id", "--time", "minute", "--max-gap", "10min"]
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(a) for a in arguments])
-
-
-def refused(*arguments: object, says: Sequence[str]) -> None:
-    """Exit code 2, one line on standard error, no traceback."""
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    assert isinstance(result.exception, SystemExit)
-    lines = result.stderr.strip().splitlines()
-    assert len(lines) == 1, lines
-    assert lines[0].startswith("error: ")
-    for words in says:
-        assert words in lines[0]
-
-
-def write_table(path: Path, seed: int, subjects: int = 3, minutes: int = 300) -> Path:
-    rng = np.random.default_rng(seed)
-    lines = ["id,minute,activity,awake"]
-    for s in range(subjects):
-        state = 0
-        for minute in range(minutes):
-            state = int(rng.random() < (0.9 if state else 0.2))
-            hour, rest = divmod(minute, 60)
-            lines.append(f"S{s},2024-05-01 {8 + hour:02d}:{rest:02d}:00,{['rest', 'active'][state]},{minute < 200}")
-    path.write_text("\n".join(lines) + "\n")
-    return path
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
+import commands
 import pufferfish as pf
-from pufferfish.cli import main
+from commands import run
 from pufferfish.files import LARGEST, Output, sweep, writing
 from pufferfish.ledger import Ledger
 
@@ -25,16 +25,8 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes, devices 
 READING = ["--state", "activity"]
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(a) for a in arguments])
-
-
 def refused(*arguments: object, code: int = 2) -> str:
-    result = run(*arguments)
-    assert result.exit_code == code, (arguments, result.output, result.exception)
-    assert isinstance(result.exception, SystemExit), result.exception
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("error: ")
+    line = commands.refused(*arguments, code=code)
     assert len(line) < 1000
     assert "cannot write cannot" not in line
     return line

@@ -4,20 +4,13 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
+import commands
 import pufferfish as pf
+from commands import READING, run, write_table
 from ledgers import put
-from pufferfish.cli import main
 from pufferfish.ledger import Ledger
-
-READING = ["--state", "activity", "--subject", "id", "--time", "minute", "--max-gap", "10min"]
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -25,35 +18,15 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def refused(folder: Path, *arguments: object, says: Sequence[str]) -> None:
-    """Exit code 2, one line on standard error, no traceback, and every file as before."""
+    """Refused in one line, and every file is as before."""
     before = contents(folder)
-    result = run(*arguments)
-    assert result.exit_code == 2, (result.output, result.exception)
-    assert isinstance(result.exception, SystemExit)
-    lines = result.stderr.strip().splitlines()
-    assert len(lines) == 1, lines
-    assert lines[0].startswith("error: ")
-    for words in says:
-        assert words in lines[0]
+    commands.refused(*arguments, says=says)
     assert contents(folder) == before
-
-
-def write_table(path: Path, seed: int, subjects: int = 2, minutes: int = 100) -> Path:
-    rng = np.random.default_rng(seed)
-    lines = ["id,minute,activity,awake"]
-    for s in range(subjects):
-        state = 0
-        for minute in range(minutes):
-            state = int(rng.random() < (0.9 if state else 0.2))
-            hour, rest = divmod(minute, 60)
-            lines.append(f"S{s},2024-05-01 {8 + hour:02d}:{rest:02d}:00,{['rest', 'active'][state]},{minute < 60}")
-    path.write_text("\n".join(lines) + "\n")
-    return path
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    return write_table(tmp_path / "table.csv", 2)
+    return write_table(tmp_path / "table.csv", 2, subjects=2, minutes=100, awake=60)
 
 
 @pytest.fixture
@@ -189,13 +162,13 @@ def test_up_to_needs_a_ledger(tmp_path: Path, table: Path, model: Path) -> None:
 
 
 def test_another_table_is_refused(tmp_path: Path, model: Path, book: Path) -> None:
-    other = write_table(tmp_path / "other.csv", 5)
+    other = write_table(tmp_path / "other.csv", 5, subjects=2, minutes=100, awake=60)
     base = ["release", other, *READING, "--model", model, "--ledger", book, "--output", tmp_path / "release.json"]
     refused(tmp_path, *base, "--epsilon", 0.1, says=["its source is 'table.csv'", "'other.csv'", "ledger of its own"])
 
 
 def test_a_table_that_grew_is_refused(tmp_path: Path, model: Path, book: Path) -> None:
-    table = write_table(tmp_path / "table.csv", 2, minutes=101)
+    table = write_table(tmp_path / "table.csv", 2, subjects=2, minutes=101, awake=60)
     base = ["release", table, *READING, "--model", model, "--ledger", book, "--output", tmp_path / "release.json"]
     refused(tmp_path, *base, "--epsilon", 0.1, says=["ledger of their own"])
 

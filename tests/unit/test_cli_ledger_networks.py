@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_cli_ledger import READING, contents, refused, run, write_table
+from test_cli_ledger import contents, refused
 
 import pufferfish as pf
+from commands import READING, run, write_table
 from network_ledgers import COLLIDER, LINE
 from pufferfish.data import RowsBase
 from pufferfish.ledger import Ledger

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
 import pufferfish as pf
-from pufferfish.cli import main
+from commands import Result, run
 
 BIF = """
 network ward {{ }}
@@ -42,10 +41,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     TABLE.write_csv("ward.csv")
     pf.write_model(pf.Model(theta=pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])), "chain.json")
     return tmp_path
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def released(*arguments: str) -> tuple[Result, pf.Release]:

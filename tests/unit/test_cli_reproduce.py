@@ -9,9 +9,10 @@ from pathlib import Path
 import matplotlib.image
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from pufferfish.cli import main, reproduce
+import commands
+from pufferfish.cli import reproduce
 from pufferfish.experiments import EXPERIMENTS, Experiment
 from pufferfish.experiments.experiment import FITTED
 
@@ -21,20 +22,12 @@ BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["reproduce", *map(str, arguments)])
+    return commands.run("reproduce", *arguments)
 
 
 def refused(*arguments: object, says: Sequence[str]) -> None:
-    """Exit code 2, one line of error on standard error, nothing on standard output, no traceback."""
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    assert isinstance(result.exception, SystemExit)
-    assert result.stdout == ""
-    lines = result.stderr.strip().splitlines()
-    assert len(lines) == 1, lines
-    assert lines[0].startswith("error: ")
-    for words in says:
-        assert words in lines[0]
+    """Refused in one line, and nothing is printed."""
+    commands.refused("reproduce", *arguments, says=says)
 
 
 def activity(path: Path) -> Path:

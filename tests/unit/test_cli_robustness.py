@@ -4,22 +4,17 @@ import math
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
+import commands
 import pufferfish as pf
-from pufferfish.cli import main
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["robustness", *[str(a) for a in arguments]])
+def run(*arguments: object) -> commands.Result:
+    return commands.run("robustness", *arguments)
 
 
 def refused(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    (line,) = result.stderr.strip().splitlines()
-    assert line.startswith("error: ")
-    return line
+    return commands.refused("robustness", *arguments)
 
 
 def write(path: Path, *chains: pf.MarkovChain, **options: object) -> Path:

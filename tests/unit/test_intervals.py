@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,30 +9,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 from scipy import optimize, special, stats
 
 import pufferfish as pf
-from pufferfish.cli import main
+from commands import refused, run
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError
 from pufferfish.fit import proportion_bounds
 
 THETA = pf.IntervalChain([[0.85, 0.05], [0.3, 0.5]], [[0.95, 0.15], [0.5, 0.7]], states=["rest", "active"], origin="x")
 TWO = pf.BinaryChainInterval(0.3, 0.7, initial_distribution="stationary", states=("rest", "active"), origin="y")
 READING = ["--state", "state", "--subject", "id", "--time", "minute", "--max-gap", "10"]
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(a) for a in arguments])
-
-
-def refused(*arguments: object, says: Sequence[str]) -> None:
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    lines = result.stderr.strip().splitlines()
-    assert len(lines) == 1, lines
-    for words in says:
-        assert words in lines[0]
 
 
 def walk(rng: np.random.Generator, p: np.ndarray, length: int) -> list[int]:

@@ -1,0 +1,44 @@
+"""The command line in tests: a run of a command, and what every refusal looks like."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from click.testing import CliRunner, Result
+
+from pufferfish.cli import main
+
+__all__ = ["READING", "Result", "refused", "run", "write_table"]
+
+READING = ["--state", "activity", "--subject", "id", "--time", "minute", "--max-gap", "10min"]
+"""How the tables of :func:`write_table` are read."""
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def refused(*arguments: object, says: Sequence[str] = (), code: int = 2) -> str:
+    """Return the one line on standard error that a command ends with: an exit code, and no traceback."""
+    result = run(*arguments)
+    assert result.exit_code == code, (arguments, result.output, result.exception)
+    assert isinstance(result.exception, SystemExit), result.exception
+    (line,) = result.stderr.strip().splitlines()
+    assert line.startswith("error: ")
+    for words in says:
+        assert words in line
+    return line
+
+
+def write_table(path: Path, seed: int, subjects: int = 3, minutes: int = 300, awake: int = 200) -> Path:
+    """Write a table of a binary chain for each subject, who is awake for the first so many minutes."""
+    rng = np.random.default_rng(seed)
+    lines = ["id,minute,activity,awake"]
+    for s in range(subjects):
+        state = 0
+        for minute in range(minutes):
+            state = int(rng.random() < (0.9 if state else 0.2))
+            hour, rest = divmod(minute, 60)
+            lines.append(f"S{s},2024-05-01 {8 + hour:02d}:{rest:02d}:00,{['rest', 'active'][state]},{minute < awake}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
