@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 
 from pufferfish.core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws, Table
 from pufferfish.core.networks.configurations import Configurations
-from pufferfish.core.networks.junction_tree import ClusterTree, Scope, buckets_of, cluster_tree
+from pufferfish.core.networks.junction_tree import Bucket, ClusterTree, Scope, buckets_of, cluster_tree
 from pufferfish.core.numbers.compiled import compiled
 from pufferfish.core.numbers.inversion import bracket
 from pufferfish.core.numbers.rounding import UNIT, up
@@ -144,8 +144,11 @@ class ClusterPropagation:
     @cached_property
     def affordable(self) -> bool:
         """Whether the laws of all clusters can be made; otherwise no bound of this kind is known."""
-        buckets = buckets_of([nodes for nodes, _ in self._tables], self._sizes)
-        return all(math.prod(self._sizes[v] for v in bucket.scope) <= MOST_ENTRIES for bucket in buckets)
+        return all(math.prod(self._sizes[v] for v in bucket.scope) <= MOST_ENTRIES for bucket in self._buckets)
+
+    @cached_property
+    def _buckets(self) -> list[Bucket]:
+        return buckets_of([nodes for nodes, _ in self._tables], self._sizes)
 
     def leakage(self, losses: Sequence[Matrix], secrets: Sequence[Mask] | None = None) -> Attained:
         """Bound the leakage.
@@ -203,7 +206,10 @@ class ClusterPropagation:
             while len(self._plans) >= _KEPT:
                 self._plans.pop(next(iter(self._plans)))
             needed = self._ancestors({*lossy, *secret})
-            self._plans[key] = _Plan([self._tables[v] for v in needed], self._sizes, lossy, secret)
+            tables = [self._tables[v] for v in needed]
+            every = len(needed) == len(self._tables)
+            buckets = self._buckets if every else buckets_of([nodes for nodes, _ in tables], self._sizes)
+            self._plans[key] = _Plan(buckets, tables, self._sizes, lossy, secret)
         return self._plans[key]
 
     def _ancestors(self, nodes: set[int]) -> list[int]:
@@ -240,17 +246,20 @@ class _Plan:
 
     Parameters
     ----------
+    buckets : sequence of Bucket
+        Buckets of the nodes that matter.
     tables : sequence of (nodes, ndarray)
-        Tables of the nodes that matter.
+        Their tables.
     sizes : sequence of int
         Number of states of every node.
     lossy, secret : tuple of int
         Nodes with a loss, and nodes that are secrets.
     """
 
-    def __init__(self, tables: Sequence[Table], sizes: Sequence[int], lossy: Scope, secret: Scope) -> None:
+    def __init__(
+        self, buckets: Sequence[Bucket], tables: Sequence[Table], sizes: Sequence[int], lossy: Scope, secret: Scope
+    ) -> None:
         # phase 1: clusters, their laws, and the home of every record
-        buckets = buckets_of([nodes for nodes, _ in tables], sizes)
         self._states = states = Configurations(ClusterLaws(buckets, tables, sizes), sizes)
         self._tree = tree = cluster_tree(buckets)
         self._homes = homes = _homes(tree, sizes)
@@ -281,7 +290,7 @@ class _Plan:
         for v, term in self._own.items():
             if term.size > 1:
                 self._at_home[self._homes[v]].append(term)
-        self._told: list[dict[int, Term]] = [{} for _ in tree.scopes]
+        self._told: list[dict[int, Term | None]] = [{} for _ in tree.scopes]
         edges = [(cluster, parent) for cluster, parent in enumerate(tree.parents) if parent >= 0]
         for one, other in (*reversed(edges), *((parent, cluster) for cluster, parent in edges)):
             message = self._sent(one, other, {}, None)
@@ -296,18 +305,20 @@ class _Plan:
         """Plan the message of a cluster to another; see :meth:`_terms`."""
         tree = self._tree
         about = tree.scopes[one if tree.separates[one] else other]  # one of the two is a separator
-        terms = self._terms(one, {other: None, **instead}, without)
+        terms = self._terms(one, other, instead, without)
         return self._layout.message(tree.buckets[one], tree.scopes[one], about, terms)
 
-    def _terms(self, cluster: int, instead: dict[int, Term | None], without: Term | None) -> list[Term]:
-        """Return the bounds at home in a cluster, but one, and its neighbours' messages, some replaced by others."""
-        told = {**self._told[cluster], **instead}
-        every = (*self._at_home[cluster], *told.values())
+    def _terms(self, cluster: int, other: int, instead: dict[int, Term | None], without: Term | None) -> list[Term]:
+        """Return the bounds at home in a cluster, but one, and what neighbours but one tell, some of it replaced."""
+        told = self._told[cluster]
+        if instead:
+            told = {**told, **instead}
+        every = [*self._at_home[cluster], *[term for near, term in told.items() if near != other]]
         return [term for term in every if term is not None and term is not without]
 
     def _leak(self, v: int, cluster: int, instead: dict[int, Term | None]) -> Term | None:
         """Plan what a cluster that is the home of a record tells about it."""
-        terms = self._terms(cluster, instead, self._own.get(v))
+        terms = self._terms(cluster, -1, instead, self._own.get(v))
         return self._layout.message(self._tree.buckets[cluster], self._tree.scopes[cluster], (v,), terms)
 
     def _elsewhere(self, v: int) -> list[Term | None]:
