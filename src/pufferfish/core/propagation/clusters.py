@@ -290,7 +290,7 @@ class _Plan:
         for v, term in self._own.items():
             if term.size > 1:
                 self._at_home[self._homes[v]].append(term)
-        self._told: list[dict[int, Term | None]] = [{} for _ in tree.scopes]
+        self._told: list[dict[int, Term]] = [{} for _ in tree.scopes]
         edges = [(cluster, parent) for cluster, parent in enumerate(tree.parents) if parent >= 0]
         for one, other in (*reversed(edges), *((parent, cluster) for cluster, parent in edges)):
             message = self._sent(one, other, {}, None)
@@ -305,20 +305,18 @@ class _Plan:
         """Plan the message of a cluster to another; see :meth:`_terms`."""
         tree = self._tree
         about = tree.scopes[one if tree.separates[one] else other]  # one of the two is a separator
-        terms = self._terms(one, other, instead, without)
+        terms = self._terms(one, {other: None, **instead}, without)
         return self._layout.message(tree.buckets[one], tree.scopes[one], about, terms)
 
-    def _terms(self, cluster: int, other: int, instead: dict[int, Term | None], without: Term | None) -> list[Term]:
-        """Return the bounds at home in a cluster, but one, and what neighbours but one tell, some of it replaced."""
-        told = self._told[cluster]
-        if instead:
-            told = {**told, **instead}
-        every = [*self._at_home[cluster], *[term for near, term in told.items() if near != other]]
+    def _terms(self, cluster: int, instead: dict[int, Term | None], without: Term | None) -> list[Term]:
+        """Return the bounds at home in a cluster, but one, and its neighbours' messages, some replaced by others."""
+        told = {**self._told[cluster], **instead} if instead else self._told[cluster]
+        every = (*self._at_home[cluster], *told.values())
         return [term for term in every if term is not None and term is not without]
 
     def _leak(self, v: int, cluster: int, instead: dict[int, Term | None]) -> Term | None:
         """Plan what a cluster that is the home of a record tells about it."""
-        terms = self._terms(cluster, -1, instead, self._own.get(v))
+        terms = self._terms(cluster, instead, self._own.get(v))
         return self._layout.message(self._tree.buckets[cluster], self._tree.scopes[cluster], (v,), terms)
 
     def _elsewhere(self, v: int) -> list[Term | None]:
