@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 
 from pufferfish.core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws, Table
 from pufferfish.core.networks.configurations import Configurations
-from pufferfish.core.networks.junction_tree import ClusterTree, Scope, buckets_of, cluster_tree
+from pufferfish.core.networks.junction_tree import Bucket, ClusterTree, Scope, buckets_of, cluster_tree
 from pufferfish.core.numbers.compiled import compiled
 from pufferfish.core.numbers.inversion import bracket
 from pufferfish.core.numbers.rounding import UNIT, up
@@ -144,8 +144,11 @@ class ClusterPropagation:
     @cached_property
     def affordable(self) -> bool:
         """Whether the laws of all clusters can be made; otherwise no bound of this kind is known."""
-        buckets = buckets_of([nodes for nodes, _ in self._tables], self._sizes)
-        return all(math.prod(self._sizes[v] for v in bucket.scope) <= MOST_ENTRIES for bucket in buckets)
+        return all(math.prod(self._sizes[v] for v in bucket.scope) <= MOST_ENTRIES for bucket in self._buckets)
+
+    @cached_property
+    def _buckets(self) -> list[Bucket]:
+        return buckets_of([nodes for nodes, _ in self._tables], self._sizes)
 
     def leakage(self, losses: Sequence[Matrix], secrets: Sequence[Mask] | None = None) -> Attained:
         """Bound the leakage.
@@ -203,7 +206,10 @@ class ClusterPropagation:
             while len(self._plans) >= _KEPT:
                 self._plans.pop(next(iter(self._plans)))
             needed = self._ancestors({*lossy, *secret})
-            self._plans[key] = _Plan([self._tables[v] for v in needed], self._sizes, lossy, secret)
+            tables = [self._tables[v] for v in needed]
+            every = len(needed) == len(self._tables)
+            buckets = self._buckets if every else buckets_of([nodes for nodes, _ in tables], self._sizes)
+            self._plans[key] = _Plan(buckets, tables, self._sizes, lossy, secret)
         return self._plans[key]
 
     def _ancestors(self, nodes: set[int]) -> list[int]:
@@ -240,17 +246,20 @@ class _Plan:
 
     Parameters
     ----------
+    buckets : sequence of Bucket
+        Buckets of the nodes that matter.
     tables : sequence of (nodes, ndarray)
-        Tables of the nodes that matter.
+        Their tables.
     sizes : sequence of int
         Number of states of every node.
     lossy, secret : tuple of int
         Nodes with a loss, and nodes that are secrets.
     """
 
-    def __init__(self, tables: Sequence[Table], sizes: Sequence[int], lossy: Scope, secret: Scope) -> None:
+    def __init__(
+        self, buckets: Sequence[Bucket], tables: Sequence[Table], sizes: Sequence[int], lossy: Scope, secret: Scope
+    ) -> None:
         # phase 1: clusters, their laws, and the home of every record
-        buckets = buckets_of([nodes for nodes, _ in tables], sizes)
         self._states = states = Configurations(ClusterLaws(buckets, tables, sizes), sizes)
         self._tree = tree = cluster_tree(buckets)
         self._homes = homes = _homes(tree, sizes)
@@ -301,7 +310,7 @@ class _Plan:
 
     def _terms(self, cluster: int, instead: dict[int, Term | None], without: Term | None) -> list[Term]:
         """Return the bounds at home in a cluster, but one, and its neighbours' messages, some replaced by others."""
-        told = {**self._told[cluster], **instead}
+        told = {**self._told[cluster], **instead} if instead else self._told[cluster]
         every = (*self._at_home[cluster], *told.values())
         return [term for term in every if term is not None and term is not without]
 
