@@ -62,7 +62,7 @@ def listed_names(given: Any, what: str, example: str = '["rest", "walk"]') -> tu
         If it is text or a set, which have no names in an order, or a name is missing or repeated.
     """
     if isinstance(given, str | bytes | set | frozenset | Mapping) or not isinstance(given, Iterable):
-        raise ModelError(f"{what} is {shortened(repr(given))}, expected a list of names such as {example}")
+        raise ModelError(f"{what} is {shortened(repr(given))}, expected a list of names such as {example}")  # pyright: ignore[reportUnknownArgumentType]
     names: tuple[Any, ...] = tuple(given)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     seen: set[str] = set()
     for i, name in enumerate(names):
