@@ -13,7 +13,7 @@ LAYERS = [
     {"files"},
     {"core"},
     {"frozen_record"},
-    {"models", "witness"},
+    {"theta", "witness"},
     {"queries"},
     {"calibration"},
     {"laws"},

@@ -42,23 +42,6 @@ from pufferfish.mechanisms import (
     Wasserstein,
 )
 from pufferfish.model_file import Model, read_model, write_model
-from pufferfish.models import (
-    CPT,
-    BayesianNetwork,
-    BinaryChainInterval,
-    ChainClass,
-    ChainLength,
-    Cliques,
-    CountIs,
-    Fact,
-    GivenLaws,
-    IntervalChain,
-    JointDistribution,
-    MarkovChain,
-    ModelClass,
-    Quilt,
-    RecordIs,
-)
 from pufferfish.queries import (
     Count,
     Frequency,
@@ -75,6 +58,23 @@ from pufferfish.queries import (
 from pufferfish.release import Release, release
 from pufferfish.report.network_plot import draw_network
 from pufferfish.robustness import Robustness, robustness
+from pufferfish.theta import (
+    CPT,
+    BayesianNetwork,
+    BinaryChainInterval,
+    ChainClass,
+    ChainLength,
+    Cliques,
+    CountIs,
+    Fact,
+    GivenLaws,
+    IntervalChain,
+    JointDistribution,
+    MarkovChain,
+    ModelClass,
+    Quilt,
+    RecordIs,
+)
 from pufferfish.wasserstein_inf import wasserstein_inf
 from pufferfish.witness import (
     AloneWitness,

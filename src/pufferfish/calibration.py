@@ -14,12 +14,12 @@ from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.core.propagation.lower_bound import TiltedChain, scale_too_small
 from pufferfish.core.propagation.lower_bound_of_networks import TiltedNetwork
 from pufferfish.errors import ParameterError, QueryError
-from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.models.lengths import ChainLength
-from pufferfish.models.model_class import Theta
-from pufferfish.models.secrets import SecretPair
-from pufferfish.models.states import state_label
 from pufferfish.queries import BoundQuery, LinearQuery, Query
+from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.model_class import Theta
+from pufferfish.theta.secrets import SecretPair
+from pufferfish.theta.states import state_label
 from pufferfish.witness import AnyWitness
 
 __all__ = ["Calibration"]

@@ -13,10 +13,10 @@ from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.mechanisms import MECHANISMS, LawMechanism, LeakagePropagation, MarkovQuilt, Mechanism
+from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.mechanisms.node_secrets import NodeSecrets
-from pufferfish.models.model_class import as_theta, lengths_of
 from pufferfish.queries import Query, measure_of, refuse_pooling
+from pufferfish.theta.model_class import as_theta, lengths_of
 
 __all__ = ["Comparison", "ComparisonRow", "Contest", "compare"]
 

@@ -14,8 +14,8 @@ from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import real_number
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.models.chain_intervals import IntervalChain
-from pufferfish.models.markov_chain import MarkovChain
+from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.markov_chain import MarkovChain
 
 __all__ = ["fit_chain", "fit_interval", "proportion_bounds"]
 

@@ -18,15 +18,15 @@ from pufferfish.errors import ModelError, NotApplicableError, ParameterError, Re
 from pufferfish.files import read_record, record_kind, write_whole
 from pufferfish.files.reading import check_path
 from pufferfish.frozen_record import FrozenRecord
-from pufferfish.models.bayesian_network import CPT, BayesianNetwork
-from pufferfish.models.chain_class import STATED, ChainClass
-from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.models.cliques import Cliques
-from pufferfish.models.given_laws import GivenLaws
-from pufferfish.models.joint_distribution import JointDistribution
-from pufferfish.models.markov_chain import MarkovChain
-from pufferfish.models.model_class import ModelClass, Theta, as_theta
-from pufferfish.models.states import state_label
+from pufferfish.theta.bayesian_network import CPT, BayesianNetwork
+from pufferfish.theta.chain_class import STATED, ChainClass
+from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.model_class import ModelClass, Theta, as_theta
+from pufferfish.theta.states import state_label
 
 __all__ = ["MODEL", "ChainRecord", "Model", "ThetaRecord", "chains_of", "check_names", "read_model", "write_model"]
 

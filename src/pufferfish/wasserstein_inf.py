@@ -13,7 +13,7 @@ from pufferfish.core.laws import vector_transport
 from pufferfish.core.laws.transport import distance
 from pufferfish.core.numbers.rounding import float_up
 from pufferfish.errors import ModelError
-from pufferfish.models.masses import exact_law, exact_number
+from pufferfish.theta.masses import exact_law, exact_number
 
 __all__ = ["wasserstein_inf"]
 

@@ -16,7 +16,7 @@ import pytest
 
 from pufferfish.data import read_rows, read_sequences
 from pufferfish.errors import DataError
-from pufferfish.models import CPT, BayesianNetwork
+from pufferfish.theta import CPT, BayesianNetwork
 
 START = datetime(2016, 2, 28, 23, 50)
 

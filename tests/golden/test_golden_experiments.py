@@ -17,7 +17,7 @@ from pufferfish.experiments.experiment import FITTED, Row, index
 from pufferfish.experiments.figure_synthetic import gk16_starts
 from pufferfish.experiments.paper import POWER
 from pufferfish.mechanisms import GK16
-from pufferfish.models import BinaryChainInterval
+from pufferfish.theta import BinaryChainInterval
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from optional import pyagrum_or_skip
-from pufferfish.models import BayesianNetwork
+from pufferfish.theta import BayesianNetwork
 
 pyagrum = pyagrum_or_skip()
 

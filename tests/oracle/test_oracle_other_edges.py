@@ -13,8 +13,8 @@ import pufferfish as pf
 from network_oracle import Network, algorithm_2, moves, random_network, shaped, with_other_tables
 from network_queries import by_name
 from networks import model_of
-from pufferfish.models.model_class import as_theta
-from pufferfish.models.secrets import RecordIs
+from pufferfish.theta.model_class import as_theta
+from pufferfish.theta.secrets import RecordIs
 
 SLACK = 1 + 1e-9
 GRAPHS = ([[], [0], [1], [2]], [[], [], [], []], [[], [0], [], [2]], [[1], [], [3], []])

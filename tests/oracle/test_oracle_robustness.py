@@ -10,9 +10,9 @@ import pytest
 import pufferfish as pf
 from awkward_chains import AWKWARD, Case, dyadic_law, dyadic_matrix
 from enumeration import Enumerated, exact_stationary
-from pufferfish.models.cliques import Cliques
-from pufferfish.models.joint_distribution import JointDistribution
-from pufferfish.models.secrets import CountIs, RecordIs, Secret
+from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.secrets import CountIs, RecordIs, Secret
 
 Law = dict[tuple[int, ...], Fraction]
 

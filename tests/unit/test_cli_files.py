@@ -216,7 +216,7 @@ def test_large_files_are_refused_unread(folder: Path, monkeypatch: pytest.Monkey
         pf.Release.from_json("large.json")
     import gzip
 
-    monkeypatch.setattr("pufferfish.models.network_import.LARGEST", 2**20)
+    monkeypatch.setattr("pufferfish.theta.network_import.LARGEST", 2**20)
     Path("bomb.bif.gz").write_bytes(gzip.compress(bytes(2**21)))
     assert "which is too much for a network" in refused("compare", "bomb.bif.gz", "--epsilon", 1)
 

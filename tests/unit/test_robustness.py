@@ -13,9 +13,9 @@ import pufferfish as pf
 from pufferfish.core.divergence.path_divergence import MaxPlusPath, Normalisers, log_ratio
 from pufferfish.core.numbers.rounding import log_up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.models.cliques import Cliques
-from pufferfish.models.joint_distribution import JointDistribution
-from pufferfish.models.secrets import CountIs, Fact, RecordIs
+from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.secrets import CountIs, Fact, RecordIs
 
 HALVES = [0.5, 0.5]
 

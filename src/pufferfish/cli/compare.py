@@ -17,10 +17,10 @@ from pufferfish.errors import ParameterError, printable
 from pufferfish.mechanisms import MarkovQuilt
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.model_file import read_model
-from pufferfish.models.model_class import Theta
 from pufferfish.queries import Query
 from pufferfish.report.network_plot import draw_network
 from pufferfish.report.plot import PICTURE, draw_noise, save_figure
+from pufferfish.theta.model_class import Theta
 
 __all__ = ["compare_command"]
 

@@ -17,9 +17,9 @@ from pufferfish.data import read_sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit import fit_chain, fit_interval
 from pufferfish.model_file import MODEL, Model, write_model
-from pufferfish.models.chain_class import ChainClass
-from pufferfish.models.chain_intervals import IntervalChain
-from pufferfish.models.markov_chain import MarkovChain
+from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.markov_chain import MarkovChain
 
 __all__ = ["fit_command"]
 

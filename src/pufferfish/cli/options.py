@@ -10,8 +10,8 @@ from pufferfish.cli.numbers import plain_number, plain_whole
 from pufferfish.errors import ParameterError, QueryError
 from pufferfish.hints import did_you_mean
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, LeakagePropagation, MarkovQuilt, Mechanism
-from pufferfish.models.model_class import Theta
 from pufferfish.queries import Count, Frequency, Histogram, Marginals, Mean, Query, Subset, Sum, refuse_pooling
+from pufferfish.theta.model_class import Theta
 
 __all__ = [
     "DEFAULT_MECHANISM",

@@ -13,9 +13,9 @@ from pufferfish.errors import ParameterError, RecordError, printable
 from pufferfish.files import Kind, Output, check_writable, same_file
 from pufferfish.files.reading import shown
 from pufferfish.model_file import ThetaRecord
-from pufferfish.models.model_class import Theta
 from pufferfish.release import RELEASE, Release
 from pufferfish.report.plot import PICTURE, PICTURE_KINDS, picture_of, require_matplotlib
+from pufferfish.theta.model_class import Theta
 
 __all__ = ["ReleaseFiles", "check_picture", "check_targets", "release_files"]
 

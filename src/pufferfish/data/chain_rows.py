@@ -32,7 +32,7 @@ from pufferfish.data.labels import count_rows
 from pufferfish.data.options import Options
 from pufferfish.data.places import Places
 from pufferfish.errors import DataError, ParameterError
-from pufferfish.models.states import state_label
+from pufferfish.theta.states import state_label
 
 __all__ = ["BAD", "ChainRows"]
 

@@ -23,7 +23,7 @@ from typing import Any
 import narwhals as nw
 
 from pufferfish.data.columns import count_where, is_absent
-from pufferfish.models.states import state_label
+from pufferfish.theta.states import state_label
 
 __all__ = ["KEEP", "STATE", "SUBJECT", "TIME", "Fold", "Layout", "gap_steps", "keep_rows"]
 

@@ -23,7 +23,7 @@ from pufferfish.data.columns import Column, native_column, profile_text, with_te
 from pufferfish.errors import DataError, PufferfishError
 from pufferfish.files.reading import leads_nowhere, shown
 from pufferfish.hints import did_you_mean
-from pufferfish.models.states import state_label
+from pufferfish.theta.states import state_label
 
 __all__ = ["ROW", "Needed", "Source", "engine_errors", "is_path", "open_source"]
 

@@ -17,7 +17,7 @@ from pufferfish.data.chains import Fold
 from pufferfish.data.options import Options, listed
 from pufferfish.errors import DataError
 from pufferfish.hints import did_you_mean
-from pufferfish.models.states import state_label
+from pufferfish.theta.states import state_label
 
 __all__ = ["count_rows", "label_states", "name_states", "refuse_strangers"]
 

@@ -9,7 +9,7 @@ from pufferfish.data.durations import Duration, parse_duration
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.hints import did_you_mean
-from pufferfish.models.states import listed_labels
+from pufferfish.theta.states import listed_labels
 
 __all__ = ["Gaps", "Missing", "Options", "check_choice", "check_options", "listed"]
 

@@ -10,7 +10,7 @@ from pufferfish.data.columns import is_absent
 from pufferfish.data.files import ROW
 from pufferfish.data.labels import count_rows
 from pufferfish.errors import DataError
-from pufferfish.models.states import state_label
+from pufferfish.theta.states import state_label
 
 __all__ = ["Places"]
 

@@ -22,7 +22,7 @@ from pufferfish.data.labels import count_rows, name_states
 from pufferfish.data.options import Gaps, Missing, Options, check_options
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import DataError
-from pufferfish.models.lengths import ChainLength
+from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["read_sequences"]
 

@@ -23,9 +23,9 @@ from pufferfish.data.options import listed
 from pufferfish.data.places import Places
 from pufferfish.data.row_options import RowOptions, check_row_options
 from pufferfish.errors import DataError
-from pufferfish.models.bayesian_network import BayesianNetwork
-from pufferfish.models.model_class import ModelClass
-from pufferfish.models.states import state_label
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.model_class import ModelClass
+from pufferfish.theta.states import state_label
 
 __all__ = ["read_rows"]
 

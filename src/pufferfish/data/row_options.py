@@ -8,10 +8,10 @@ from pufferfish.data.options import check_choice, listed
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
 from pufferfish.hints import did_you_mean, nearest
-from pufferfish.models.bayesian_network import BayesianNetwork
-from pufferfish.models.model_class import ModelClass
-from pufferfish.models.same_records import same_records
-from pufferfish.models.states import state_label
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.model_class import ModelClass
+from pufferfish.theta.same_records import same_records
+from pufferfish.theta.states import state_label
 
 __all__ = ["RowOptions", "check_row_options"]
 

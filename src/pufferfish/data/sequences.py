@@ -17,7 +17,7 @@ from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.data.bins import parse_bins
 from pufferfish.data.durations import parse_duration
 from pufferfish.errors import ParameterError
-from pufferfish.models.lengths import ChainLength
+from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["Base", "Sequences"]
 

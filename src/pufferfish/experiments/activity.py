@@ -16,8 +16,8 @@ from pufferfish.experiments.datasets import ActivityTable, Gaps, Group, one_by_o
 from pufferfish.experiments.experiment import FITTED, Part, Row, Settings
 from pufferfish.experiments.sampling import Errors, l1_variance, summary, trial_errors
 from pufferfish.mechanisms import InfluenceBound
-from pufferfish.models import MarkovChain
 from pufferfish.queries import Histogram
+from pufferfish.theta import MarkovChain
 
 __all__ = ["ACTIVITY_CONTENDERS", "EPSILON", "READINGS", "GroupData", "group_parts", "table_rows"]
 

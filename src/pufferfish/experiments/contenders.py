@@ -19,8 +19,8 @@ from pufferfish.mechanisms import (
     ParticipantDP,
     Wasserstein,
 )
-from pufferfish.models import MarkovChain
 from pufferfish.queries import Query
+from pufferfish.theta import MarkovChain
 
 __all__ = ["CHAIN_BOUNDS", "FOR_ONE_QUERY", "PARTICIPANT", "Contender", "fitted", "of_name"]
 

@@ -18,9 +18,9 @@ from pufferfish.experiments.experiment import Experiment, Part, Row, Settings
 from pufferfish.experiments.sampling import l1_variance, summary, trial_errors
 from pufferfish.experiments.table import Table, number
 from pufferfish.mechanisms import GK16
-from pufferfish.models import BinaryChainInterval
 from pufferfish.queries import Mean
 from pufferfish.release.values import Database
+from pufferfish.theta import BinaryChainInterval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

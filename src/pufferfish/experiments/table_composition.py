@@ -20,9 +20,9 @@ from pufferfish.experiments.table import Table, number
 from pufferfish.fit import fit_chain
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import InfluenceBound
-from pufferfish.models import MarkovChain
 from pufferfish.queries import Count, Histogram, Query
 from pufferfish.report.plot import shortened
+from pufferfish.theta import MarkovChain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,9 +17,9 @@ from pufferfish.experiments.contenders import CHAIN_BOUNDS, FOR_ONE_QUERY, Conte
 from pufferfish.experiments.drawing import clean, legend, logarithmic, marks, new_figure
 from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from pufferfish.experiments.table import Table, number, printed
-from pufferfish.models import MarkovChain
 from pufferfish.queries import Histogram, Mean, Query
 from pufferfish.report.plot import shortened
+from pufferfish.theta import MarkovChain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

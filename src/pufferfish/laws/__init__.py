@@ -9,15 +9,15 @@ from pufferfish.laws.given import given_pairs
 from pufferfish.laws.joints import joint_pairs
 from pufferfish.laws.networks import network_pairs
 from pufferfish.laws.pairs import About, LawPair
-from pufferfish.models.bayesian_network import BayesianNetwork
-from pufferfish.models.chain_class import ChainClass
-from pufferfish.models.cliques import Cliques
-from pufferfish.models.given_laws import GivenLaws
-from pufferfish.models.joint_distribution import JointDistribution
-from pufferfish.models.lengths import ChainLength
-from pufferfish.models.model_class import Theta
-from pufferfish.models.secrets import SecretPair
 from pufferfish.queries import BoundQuery, LinearQuery, Query
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.model_class import Theta
+from pufferfish.theta.secrets import SecretPair
 
 __all__ = ["About", "LawPair", "pairs_of_laws"]
 

@@ -17,11 +17,11 @@ from pufferfish.core.numbers.wide import Wide
 from pufferfish.errors import NotApplicableError
 from pufferfish.laws.coding import Coding
 from pufferfish.laws.pairs import About, LawPair, counts_of, place_of, records_of
-from pufferfish.models.chain_class import ChainClass
-from pufferfish.models.lengths import ChainLength
-from pufferfish.models.markov_chain import MarkovChain
-from pufferfish.models.secrets import RecordIs, Secret, SecretPair, check_states
 from pufferfish.queries import LinearQuery
+from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.secrets import RecordIs, Secret, SecretPair, check_states
 
 __all__ = ["chain_pairs"]
 

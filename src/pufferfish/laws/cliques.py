@@ -9,9 +9,9 @@ import numpy as np
 from pufferfish.core.laws.law import Law, sum_of
 from pufferfish.core.numbers.wide import Wide
 from pufferfish.laws.pairs import About, LawPair, place_of, records_of
-from pufferfish.models.cliques import Cliques
-from pufferfish.models.secrets import CountIs, Secret, SecretPair, check_states
 from pufferfish.queries import LinearQuery
+from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.secrets import CountIs, Secret, SecretPair, check_states
 
 __all__ = ["clique_pairs"]
 

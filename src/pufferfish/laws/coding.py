@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pufferfish.core.laws.law import Law, VectorLaw
 from pufferfish.core.numbers.wide import Wide
 from pufferfish.errors import NotApplicableError
-from pufferfish.models.secrets import CountIs
 from pufferfish.queries import LinearQuery
+from pufferfish.theta.secrets import CountIs
 
 __all__ = ["Coding"]
 

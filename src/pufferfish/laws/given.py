@@ -7,9 +7,9 @@ from typing import Any
 from pufferfish.errors import ModelError
 from pufferfish.laws.lines import Values, law_of_values, line_through
 from pufferfish.laws.pairs import About, LawPair
-from pufferfish.models.given_laws import GivenLaws
-from pufferfish.models.masses import exact_law, exact_number
 from pufferfish.queries import BoundQuery, Query
+from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.masses import exact_law, exact_number
 
 __all__ = ["given_pairs"]
 

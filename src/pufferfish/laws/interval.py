@@ -18,9 +18,9 @@ from pufferfish.core.numbers.kept import Kept
 from pufferfish.core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError
 from pufferfish.laws.pairs import About
-from pufferfish.models.chain_intervals import BinaryChainInterval
-from pufferfish.models.lengths import ChainLength
 from pufferfish.queries import LinearQuery
+from pufferfish.theta.chain_intervals import BinaryChainInterval
+from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["IntervalLaws"]
 

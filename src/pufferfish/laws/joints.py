@@ -7,9 +7,9 @@ from itertools import combinations
 from pufferfish.core.laws.law import Law, VectorLaw
 from pufferfish.laws.lines import OnLine, law_of_values, line_through
 from pufferfish.laws.pairs import About, LawPair
-from pufferfish.models.joint_distribution import JointDistribution
-from pufferfish.models.secrets import RecordIs, SecretPair
 from pufferfish.queries import BoundQuery, FunctionQuery
+from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.secrets import RecordIs, SecretPair
 
 __all__ = ["joint_pairs"]
 

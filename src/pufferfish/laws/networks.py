@@ -15,10 +15,10 @@ from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.hints import did_you_mean
 from pufferfish.laws.coding import Coding
 from pufferfish.laws.pairs import About, LawPair, counts_of, records_of
-from pufferfish.models.bayesian_network import BayesianNetwork
-from pufferfish.models.secrets import Secret, SecretPair, check_states
-from pufferfish.models.states import state_label
 from pufferfish.queries import LinearQuery
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.secrets import Secret, SecretPair, check_states
+from pufferfish.theta.states import state_label
 
 __all__ = ["network_pairs"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from pufferfish.core.laws.any_initial_law import LawFamily
 from pufferfish.core.laws.law import Law, VectorLaw
 from pufferfish.errors import NotApplicableError, ParameterError
-from pufferfish.models.secrets import CountIs, Fact, RecordIs, Secret
+from pufferfish.theta.secrets import CountIs, Fact, RecordIs, Secret
 
 __all__ = ["About", "LawPair", "counts_of", "place_of", "records_of"]
 

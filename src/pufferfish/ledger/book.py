@@ -19,8 +19,8 @@ from pufferfish.files.reading import check_path, failing, leads_nowhere, shown
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.mechanisms import InfluenceBound, bound_of
 from pufferfish.model_file import ThetaRecord
-from pufferfish.models.lengths import ChainLength
-from pufferfish.models.model_class import Theta
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.model_class import Theta
 
 __all__ = ["LEDGER", "AnyBase", "Book", "BookFile", "Entry", "book_of", "lock_of", "sealed"]
 

@@ -15,7 +15,7 @@ from pufferfish.ledger.book import AnyBase
 from pufferfish.ledger.charges import EVERY, Charge, Charging, check_tied, composing, in_decimals, sum_up, whole
 from pufferfish.ledger.ties import CHAIN_TIES, check_lengths, check_start, groups_of
 from pufferfish.ledger.windows import Windows, as_windows, windows_read
-from pufferfish.mechanisms.base import InfluenceBound
+from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.queries import Profile
 
 __all__ = ["ChainCharging"]

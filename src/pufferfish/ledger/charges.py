@@ -23,7 +23,7 @@ from pufferfish.core.numbers.rounding import float_up
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import AnyBase, Entry
 from pufferfish.ledger.windows import Windows, as_windows
-from pufferfish.mechanisms.base import InfluenceBound
+from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.queries import LinearQuery
 
 __all__ = [

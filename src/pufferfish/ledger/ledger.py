@@ -32,7 +32,7 @@ from pufferfish.ledger.book import AnyBase, Book, BookFile, Entry, fields_of_bas
 from pufferfish.ledger.chain_charges import ChainCharging
 from pufferfish.ledger.charges import Charging
 from pufferfish.ledger.node_charges import NodeCharging
-from pufferfish.mechanisms.base import InfluenceBound
+from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.model_file import ThetaRecord, check_names
 from pufferfish.queries import Query

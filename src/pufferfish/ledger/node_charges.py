@@ -15,9 +15,9 @@ from pufferfish.data.where import parse_where
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import AnyBase
 from pufferfish.ledger.charges import Charge, Charging, Distance, check_tied, composing, in_decimals, sum_up, whole
-from pufferfish.mechanisms.base import InfluenceBound
-from pufferfish.models.states import state_label
+from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.queries.record_loss import as_record_loss
+from pufferfish.theta.states import state_label
 
 __all__ = ["NodeCharging"]
 

@@ -9,8 +9,8 @@ from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ReleaseRefused
 from pufferfish.hints import did_you_mean
 from pufferfish.ledger.windows import Windows
-from pufferfish.models.lengths import ChainLength
-from pufferfish.models.model_class import Theta
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.model_class import Theta
 
 __all__ = ["CHAIN_TIES", "check_lengths", "check_start", "groups_of"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from pufferfish.errors import ParameterError, ReleaseRefused
-from pufferfish.models.lengths import ChainLength
 from pufferfish.queries import LinearQuery
+from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["Windows", "as_windows", "windows_read"]
 

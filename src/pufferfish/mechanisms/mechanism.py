@@ -14,12 +14,12 @@ from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError
-from pufferfish.models.bayesian_network import BayesianNetwork
-from pufferfish.models.chain_class import ChainClass
-from pufferfish.models.lengths import ChainLength
-from pufferfish.models.model_class import Theta, as_theta, lengths_of, rows_of
-from pufferfish.models.secrets import SecretPair
 from pufferfish.queries import BoundQuery, LinearQuery, Query
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.model_class import Theta, as_theta, lengths_of, rows_of
+from pufferfish.theta.secrets import SecretPair
 from pufferfish.witness import AnyWitness, Nearest
 
 __all__ = ["LEAST_EPSILON", "ROUNDING", "Mechanism", "as_epsilon"]

@@ -11,8 +11,8 @@ from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import whole_number
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import QueryError
-from pufferfish.models.masses import exact_number
 from pufferfish.queries.linear import FunctionQuery, LinearQuery, Query, Variables
+from pufferfish.theta.masses import exact_number
 
 __all__ = ["Function", "Restricted", "Weighted", "Window", "inner_query", "rows_of"]
 

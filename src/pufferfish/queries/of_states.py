@@ -14,8 +14,8 @@ from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.hints import did_you_mean
-from pufferfish.models.states import state_label
 from pufferfish.queries.linear import LinearQuery, Query, Variables
+from pufferfish.theta.states import state_label
 
 __all__ = ["Count", "Frequency", "Histogram", "Mean", "Sum"]
 

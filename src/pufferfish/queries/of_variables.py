@@ -11,9 +11,9 @@ from pufferfish.calls import called_as
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.hints import did_you_mean
-from pufferfish.models.states import state_label
 from pufferfish.queries.linear import LinearQuery, Query, Variables
 from pufferfish.queries.of_records import Function, Restricted, Weighted, Window, inner_query, rows_of
+from pufferfish.theta.states import state_label
 
 __all__ = ["Marginals", "Subset", "refuse_pooling"]
 

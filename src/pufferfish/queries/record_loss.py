@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from pufferfish.core.numbers.given import real_array, whole_number
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ParameterError
-from pufferfish.models.bayesian_network import BayesianNetwork
-from pufferfish.models.lengths import ChainLength
-from pufferfish.models.model_class import Theta
-from pufferfish.models.states import state_label
 from pufferfish.queries.linear import LinearQuery
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.model_class import Theta
+from pufferfish.theta.states import state_label
 
 __all__ = ["BlockLoss", "Profile", "RecordLoss", "as_record_loss", "decisive", "loss_of_query"]
 

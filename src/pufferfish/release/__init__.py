@@ -17,7 +17,6 @@ from pufferfish.ledger import Ledger
 from pufferfish.ledger.ties import check_start
 from pufferfish.ledger.windows import as_windows
 from pufferfish.model_file import ThetaRecord
-from pufferfish.models.states import state_label
 from pufferfish.noise import discrete_laplace_noise
 from pufferfish.queries import Query
 from pufferfish.release.checks import (
@@ -47,6 +46,7 @@ from pufferfish.release.values import (
     possible,
 )
 from pufferfish.release.words import not_promised_of, promise_of, secrets_of, versions, warnings_of
+from pufferfish.theta.states import state_label
 
 __all__ = ["RELEASE", "Release", "prepare", "project_to_simplex", "release"]
 

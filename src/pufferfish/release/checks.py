@@ -12,11 +12,11 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.hints import did_you_mean
 from pufferfish.mechanisms.mechanism import Mechanism
-from pufferfish.models.lengths import ChainLength
-from pufferfish.models.model_class import ModelClass
-from pufferfish.models.secrets import RecordIs
 from pufferfish.queries import BoundQuery, LinearQuery, Query, refuse_pooling
 from pufferfish.release.values import Database, PrivateData
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.model_class import ModelClass
+from pufferfish.theta.secrets import RecordIs
 from pufferfish.witness import AnyWitness
 
 __all__ = ["check_arguments", "check_query", "check_reading", "check_records", "check_units", "prove"]

@@ -36,16 +36,16 @@ from datetime import datetime
 from typing import Any
 
 from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein
-from pufferfish.models.bayesian_network import BayesianNetwork
-from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.models.cliques import Cliques
-from pufferfish.models.given_laws import GivenLaws
-from pufferfish.models.joint_distribution import JointDistribution
 from pufferfish.noise import fits
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.query_rules import Rules, near, nodes_of, postprocessing_rules, query_rules
 from pufferfish.release.witness_rules import BOUND_NAMES, TITLES, witness_rules
 from pufferfish.release.words import not_promised_of, promise_of, versions
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.joint_distribution import JointDistribution
 
 __all__ = ["contradictions"]
 

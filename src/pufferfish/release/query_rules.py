@@ -6,9 +6,9 @@ Each rule is a condition and, in words, what is expected.
 import math
 from typing import Any
 
-from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.postprocessing import Projected
+from pufferfish.theta.bayesian_network import BayesianNetwork
 
 __all__ = ["KINDS", "Rules", "near", "postprocessing_rules", "query_rules"]
 

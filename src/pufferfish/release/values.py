@@ -12,12 +12,12 @@ from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.hints import did_you_mean
-from pufferfish.models.bayesian_network import BayesianNetwork
-from pufferfish.models.joint_distribution import JointDistribution
-from pufferfish.models.model_class import Theta
-from pufferfish.models.states import state_label
 from pufferfish.queries import FunctionQuery, LinearQuery
 from pufferfish.release.postprocessing import Clipped, PostProcessing, Projected
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.model_class import Theta
+from pufferfish.theta.states import state_label
 
 __all__ = ["Database", "PrivateData", "database_of", "exact_value", "possible"]
 

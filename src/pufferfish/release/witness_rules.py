@@ -20,9 +20,9 @@ from pufferfish.mechanisms import (
     ParticipantDP,
     Wasserstein,
 )
-from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.query_rules import Rules, nodes_of
+from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.witness import (
     AloneWitness,
     ClusterWitness,

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from pufferfish.calibration import Calibration
-from pufferfish.models.bayesian_network import BayesianNetwork
-from pufferfish.models.chain_intervals import IntervalChain
-from pufferfish.models.given_laws import GivenLaws
 from pufferfish.release.fields import LedgerRecord
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.given_laws import GivenLaws
 
 __all__ = ["not_promised_of", "promise_of", "secrets_of", "versions", "warnings_of"]
 

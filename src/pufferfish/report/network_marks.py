@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from pufferfish.calibration import Calibration
 from pufferfish.errors import ParameterError, printable
-from pufferfish.mechanisms.network_quilts import ActiveQuilt
-from pufferfish.models.bayesian_network import BayesianNetwork
-from pufferfish.models.quilt import Quilt
-from pufferfish.models.states import state_label
+from pufferfish.mechanisms.composing.network_quilts import ActiveQuilt
 from pufferfish.queries import LinearQuery
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.quilt import Quilt
+from pufferfish.theta.states import state_label
 from pufferfish.witness import AnyWitness, ClusterWitness, CouplingWitness, QuiltWitness
 
 __all__ = ["MOST_NODES", "Marked", "Role", "marked", "short"]

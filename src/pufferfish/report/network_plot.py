@@ -15,9 +15,9 @@ import numpy as np
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.errors import printable
-from pufferfish.models.bayesian_network import BayesianNetwork
 from pufferfish.report.network_marks import Role, marked
 from pufferfish.report.plot import require_matplotlib
+from pufferfish.theta.bayesian_network import BayesianNetwork
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

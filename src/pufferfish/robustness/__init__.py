@@ -28,17 +28,17 @@ from pufferfish.calls import called_as
 from pufferfish.core.numbers.rounding import float_up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.models.chain_class import ChainClass
-from pufferfish.models.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.models.cliques import Cliques
-from pufferfish.models.joint_distribution import JointDistribution
-from pufferfish.models.markov_chain import MarkovChain
-from pufferfish.models.model_class import Member, Theta, as_theta, lengths_of
-from pufferfish.models.secrets import Secret
 from pufferfish.robustness.chains import between_chains, chain_secret
 from pufferfish.robustness.cliques import between_cliques
 from pufferfish.robustness.distance import OVER_THETA, SAME, Distance
 from pufferfish.robustness.joints import between_joints
+from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.model_class import Member, Theta, as_theta, lengths_of
+from pufferfish.theta.secrets import Secret
 
 __all__ = ["Robustness", "robustness"]
 
@@ -141,7 +141,7 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
         secrets.
     secrets : iterable of Secret or of pairs of them, optional
         What shall not be told apart; by default every single record having every single value it can have. Chains take
-        :class:`~pufferfish.models.secrets.RecordIs` alone, cliques no ``Fact``. A secret that is impossible
+        :class:`~pufferfish.theta.secrets.RecordIs` alone, cliques no ``Fact``. A secret that is impossible
         under both is passed over; under one of them alone, it makes Δ infinite.
 
     Returns
@@ -166,8 +166,8 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
     --------
     The paper's example, with and without a secret that rules out the third database:
 
-    >>> from pufferfish.models.joint_distribution import JointDistribution
-    >>> from pufferfish.models.secrets import Fact
+    >>> from pufferfish.theta.joint_distribution import JointDistribution
+    >>> from pufferfish.theta.secrets import Fact
     >>> databases = [["D1"], ["D2"], ["D3"]]
     >>> theta, belief = (JointDistribution(databases, p) for p in ([0.9, 0.05, 0.05], [0.01, 0.95, 0.04]))
     >>> for fact in (Fact("always", lambda row: True), Fact("not D3", lambda row: row[0] != "D3")):

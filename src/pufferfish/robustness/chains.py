@@ -12,10 +12,10 @@ from pufferfish.core.chains.markov import stationary_log_error
 from pufferfish.core.divergence.path_divergence import PathRatio, path_ratios
 from pufferfish.errors import NotApplicableError
 from pufferfish.laws.pairs import place_of
-from pufferfish.models.lengths import ChainLength
-from pufferfish.models.markov_chain import MarkovChain
-from pufferfish.models.secrets import RecordIs, Secret, check_states
 from pufferfish.robustness.distance import OVER_BELIEF, OVER_THETA, SAME, Distance, Others, larger
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.secrets import RecordIs, Secret, check_states
 
 __all__ = ["ChainSecret", "between_chains", "chain_secret"]
 

@@ -13,9 +13,9 @@ from fractions import Fraction
 from pufferfish.core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError
 from pufferfish.laws.pairs import place_of
-from pufferfish.models.cliques import Cliques
-from pufferfish.models.secrets import CountIs, RecordIs, Secret, check_states
 from pufferfish.robustness.distance import OVER_BELIEF, OVER_THETA, Distance, Others, larger, log_largest
+from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.secrets import CountIs, RecordIs, Secret, check_states
 
 __all__ = ["between_cliques"]
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from pufferfish.models.joint_distribution import JointDistribution
-from pufferfish.models.secrets import RecordIs, Secret
 from pufferfish.robustness.distance import OVER_BELIEF, OVER_THETA, Distance, larger, log_largest
+from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.secrets import RecordIs, Secret
 
 __all__ = ["between_joints"]
 

@@ -16,7 +16,7 @@ import pytest
 from pufferfish.data import Base, Sequences, read_sequences
 from pufferfish.data.chains import gap_steps
 from pufferfish.errors import DataError, ParameterError
-from pufferfish.models.lengths import ChainLength
+from pufferfish.theta.lengths import ChainLength
 
 
 def minutes(times, states, **columns):

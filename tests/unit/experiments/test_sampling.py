@@ -10,8 +10,8 @@ import pufferfish as pf
 from pufferfish.calibration import Calibration
 from pufferfish.data import Base
 from pufferfish.experiments.sampling import Errors, discrete_laplace, l1_variance, stream, summary, trial_errors
-from pufferfish.models import ChainLength
 from pufferfish.queries import Query
+from pufferfish.theta import ChainLength
 
 DRAWS = 40_000
 CHAIN = pf.MarkovChain([[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.0, 0.3, 0.7]], states=["a", "b", "c"])

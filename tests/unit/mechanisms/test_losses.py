@@ -8,11 +8,11 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.mechanisms.chain_quilts import Weights
-from pufferfish.mechanisms.mqm_approx import mixing_bound
-from pufferfish.models import ChainLength
-from pufferfish.models.model_class import as_theta
+from pufferfish.mechanisms.composing.chain_quilts import Weights
+from pufferfish.mechanisms.composing.mqm_approx import mixing_bound
 from pufferfish.queries.record_loss import BlockLoss, as_record_loss
+from pufferfish.theta import ChainLength
+from pufferfish.theta.model_class import as_theta
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
 THETA = as_theta(CHAIN)

@@ -8,7 +8,7 @@ from pufferfish.core.numbers.supremum import supremum
 from pufferfish.core.propagation import chain as propagation
 from pufferfish.core.propagation.chain import ChainPropagation, Run
 from pufferfish.core.propagation.past_and_future import Homogeneous
-from pufferfish.mechanisms.binary_interval import BinaryQuilts
+from pufferfish.mechanisms.composing.binary_interval import BinaryQuilts
 
 STICKY = np.array([[0.99, 0.006, 0.004], [0.003, 0.995, 0.002], [0.001, 0.004, 0.995]])
 

@@ -1,0 +1,1 @@
+"""Influence bounds: losses of several releases add, and the bound is asked what the sum leaks."""

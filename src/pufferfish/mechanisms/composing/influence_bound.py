@@ -1,0 +1,171 @@
+r"""Influence bounds: from record-level loss to leakage, and back to noise.
+
+A release with Laplace noise of scale b is, record by record, differentially private: its loss when record t
+goes from state x to x' is d_t(x, x') = ‖f_t(x) − f_t(x')‖₁/b. Where records are correlated, what the release tells
+about one record is more than that record's own loss. An **influence bound** says how much more:
+
+    leakage(d) ≥ sup over θ in Θ, outputs w, secret pairs (s, s') of log P(M(X)=w | s, θ) / P(M(X)=w | s', θ)
+
+A mechanism of the paper is such a bound together with its inverse: the least b for which leakage(d) ≤ ε. The
+Laplace scale, vector queries and composition (losses of several releases add before leakage is asked) follow from it
+alone. Both directions round towards privacy.
+"""
+
+import math
+from abc import abstractmethod
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+from pufferfish.calibration import Calibration
+from pufferfish.calls import called_as
+from pufferfish.errors import ModelError, NotApplicableError, QueryError
+from pufferfish.mechanisms.composing.engine import Engine, Found, no_noise
+from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
+from pufferfish.queries import LinearQuery, Query
+from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_query
+from pufferfish.theta.model_class import Theta
+
+__all__ = ["InfluenceBound"]
+
+_LITTLE_NOISE = 500.0
+"""Record-level loss, in nats, from which on it is asked whether noise is needed at all."""
+
+
+class InfluenceBound(Mechanism):
+    """A bound on what a release of known record-level losses tells about one record, under every θ in Θ.
+
+    Parameters
+    ----------
+    theta : model, sequence of models, or class
+        The class Θ.
+    length : int, ChainLength, or sequence of these
+        T, or the lengths of the data set's independent chains, such as ``sequences.length``; for networks the number of
+        rows of their table.
+
+    Raises
+    ------
+    NotApplicableError
+        If the bound does not cover Θ; the message says why.
+    """
+
+    @cached_property
+    def _engine(self) -> Engine:
+        """What proves: for the kind of Θ at hand, from losses to leakage and back."""
+        return self._engine_of(self.theta)
+
+    @abstractmethod
+    def _engine_of(self, theta: Theta) -> Engine:
+        """Return the engine for a Θ that is covered."""
+
+    @called_as("mechanism.leakage(0.1), the loss of one record in nats")
+    def leakage(self, record_loss: Any, *, enough: float | None = None) -> float:
+        """Bound the Pufferfish loss of a release from its record-level losses.
+
+        Parameters
+        ----------
+        record_loss : float, array_like, Profile, or list of these
+            A number (every observed record), shape (T,) (one per step of the chain, 0 where unobserved), (k, k) or
+            (T, k, k) (one per pair of states), or a :class:`~pufferfish.Profile`. For several chains either one entry
+            for all of them, or a list with one entry per chain. For a network: a number, a sequence of entries of its
+            nodes, or a mapping from names of nodes to entries, each a number or of shape (k_node, k_node).
+        enough : float, optional
+            Leakage that must not be exceeded, such as a budget. Over a continuum bounds are narrowed to a relative gap
+            below 1e-3, and further where that proves so much.
+
+        Returns
+        -------
+        float
+            The leakage in nats, rounded up; ``inf`` where no bound holds.
+
+        Raises
+        ------
+        ParameterError
+            If a loss is negative or not finite, or a shape does not fit.
+        """
+        return self.prove(record_loss, enough=enough)[0]
+
+    def prove(self, record_loss: Any, *, enough: float | None = None) -> Found:
+        """Return :meth:`leakage` and where it is attained (None: there is no secret to protect)."""
+        return self._prove(as_record_loss(record_loss, self.theta, self.length), enough)
+
+    def _prove(self, losses: RecordLoss, enough: float | None = None) -> Found:
+        with self._lock:
+            return self._engine.leakage(losses, enough)
+
+    def verify(self, calibration: Calibration) -> Found:
+        """Prove anew what a release with this noise leaks at most, in nats, and say where."""
+        return self._prove(
+            self._losses_of_query(calibration.query).divided(calibration.unit_scale), calibration.epsilon
+        )
+
+    def _losses_of_query(self, query: Query) -> RecordLoss:
+        """Return the record-level losses of a query with noise of scale 1."""
+        linear = self.bind(query)
+        if not isinstance(linear, LinearQuery):
+            raise QueryError("a function of the database has no known record-level loss")
+        return loss_of_query(linear, self.theta, self.length)
+
+    @called_as("mechanism.calibrate(query, epsilon=1.0)")
+    def calibrate(self, query: Query, epsilon: float) -> Calibration:
+        """Least Laplace noise for which this bound proves that the query's release is ε-Pufferfish private.
+
+        Parameters
+        ----------
+        query : Query
+            What is asked of the data.
+        epsilon : float
+            Privacy parameter ε in nats, positive and finite.
+
+        Returns
+        -------
+        Calibration
+            Scale, noise multiplier, and the node, secret pair and quilt that decide them.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon is out of range.
+        QueryError
+            If the query does not fit the model's states.
+        ModelError
+            If no record has two possible states under any θ: there is no secret to protect.
+        NotApplicableError
+            If no finite noise is enough, or none is needed: what the query reads is certain under every θ, say.
+        """
+        epsilon = as_epsilon(epsilon)
+        linear = self.bind(query)
+        if not isinstance(linear, LinearQuery):
+            raise NotApplicableError("it bounds what single records move, which is not known of a function", self.title)
+        losses = loss_of_query(linear, self.theta, self.length)
+        if not losses.largest:
+            raise QueryError("no record that the query reads can change its answer, which is public: ask another")
+        with self._lock:
+            noises = iter(self._engine.divisors(losses, epsilon))
+            scale, witness = next(noises)
+            if not scale < math.inf:  # others would be larger still
+                raise NotApplicableError(f"no finite noise is enough at epsilon={epsilon:g}", self.title)
+            if witness is None:
+                raise ModelError(
+                    "under every θ each record that is secret has one possible state only: there is no secret to "
+                    "protect and no noise to calibrate; check the zeros of the model, such as those of "
+                    "initial_distribution and transition_matrix"
+                )
+            self._check_needed(losses, scale, epsilon)
+            others = ((scale, found) for scale, found in noises if found is not None)
+            return self._proven(query, linear, epsilon, chain([(scale, witness)], others))
+
+    def _check_needed(self, losses: RecordLoss, scale: float, epsilon: float) -> None:
+        """Refuse to calibrate noise where the exact answer leaks no more than epsilon."""
+        if scale >= losses.largest / _LITTLE_NOISE:
+            return
+        leaks = self._prove(losses.divided(no_noise(losses)))[0]
+        if leaks <= epsilon:
+            why = (
+                "under every θ what the query reads is certain, or has only values that give the same answer"
+                if leaks == 0
+                else f"epsilon is {epsilon:g}; choose an epsilon below that, if it shall be protected further"
+            )
+            raise NotApplicableError(
+                f"no noise is needed: even without it the answer leaks at most {leaks:.6g} of what is secret, and {why}"
+            )

@@ -1,0 +1,209 @@
+"""Leakage propagation on chains: the least of what propagation and Markov quilts prove, as an engine."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from pufferfish.core.numbers.progress import report_progress
+from pufferfish.core.propagation.chain import Attained, ChainPropagation, Run
+from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Score
+from pufferfish.mechanisms.composing.binary_interval import BinaryPropagation
+from pufferfish.mechanisms.composing.engine import Engine, Found, least, worst
+from pufferfish.mechanisms.composing.entry_dp import EntryDP, IndependentRecords
+from pufferfish.mechanisms.composing.mqm_exact import ExactQuilts
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.model_class import Theta, as_theta
+from pufferfish.witness import AnyWitness, PropagationWitness
+
+__all__ = ["MOST_STATES", "ChainLeakage", "as_runs"]
+
+MOST_STATES = 80
+"""Chains with more states are left to quilts: a step of propagation grows like the fourth power of their number."""
+
+_MOST_RUNS = 4096
+"""Profiles that change more often than this are rounded up to this many runs."""
+
+_UNLIKELY = 1e-9
+"""With transitions less likely than this initial laws are not searched one by one."""
+
+_USUAL_GAIN = 3.0
+"""How many times less noise than quilts is a good first guess."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Member:
+    """A member of Θ with its bounds: propagation if its states are few, entry DP if its records are independent.
+
+    An interval class is one member, and two states under every initial law are searched law by law.
+    """
+
+    chain: MarkovChain | IntervalChain
+    quilts: ExactQuilts
+    alone: IndependentRecords | None
+    every_law: BinaryPropagation | None
+
+    def propagation(self) -> ChainPropagation | None:
+        """Return a new search, so that what it proves does not depend on what was asked before."""
+        if self.chain.k > MOST_STATES:
+            return None
+        if isinstance(self.chain, IntervalChain):
+            return ChainPropagation.between(self.chain.lower, self.chain.upper)
+        return ChainPropagation(self.chain.transition_matrix, self.chain.initial_distribution)
+
+
+class ChainLeakage(Engine):
+    """Leakage of every chain of a class, the least that propagation and quilts prove.
+
+    Parameters
+    ----------
+    theta : class of chains, or IntervalChain
+        The class Θ.
+    """
+
+    def __init__(self, theta: Theta) -> None:
+        self._theta = theta
+        self._members = [_member(chain) for chain in _chains(theta)]
+
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+        """Bound the leakage of losses, and say where it is attained."""
+        return worst(self._one(*each) for each in self._each(losses))
+
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterator[Found]:
+        """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
+        yield self.least_divisor(losses, epsilon)
+        engines = [member.alone or member.quilts for member in self._members]
+        yield worst(found for engine in engines for found in engine.divisors(losses, epsilon))
+
+    def _one(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss) -> Found:
+        """Leakage of one chain under one θ: the least of the bounds at hand."""
+        member = self._members[theta]
+        if member.alone is not None:
+            return _of(theta, *member.alone.leakage(_alone(chain)))
+        if member.every_law is not None:
+            by_law, where = member.every_law.leakage(_alone(chain))
+            anyhow, witness = self._as_any_chain(theta, propagation, chain)
+            return _of(theta, by_law, where) if by_law <= anyhow else (anyhow, witness)
+        return self._as_any_chain(theta, propagation, chain)
+
+    def _as_any_chain(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss) -> Found:
+        member = self._members[theta]
+        found = Attained(math.inf)
+        if propagation is not None:
+            found = propagation.leakage(as_runs(chain, self._theta.k))
+            if found.node == 0:
+                return 0.0, None
+            if _quilts_prove_no_less(member.quilts, chain, found.node, LeakThrough(), found.total):
+                return found.total, self._witness(found, theta, chain)
+        by_quilts, witness = member.quilts.leakage(_alone(chain))
+        if found.total < by_quilts:
+            return found.total, self._witness(found, theta, chain)
+        return _of(theta, by_quilts, witness)
+
+    def least_divisor(self, losses: RecordLoss, epsilon: float) -> Found:
+        """Return the least number found that divides the losses so that they leak at most epsilon."""
+        most: Found = 0.0, None
+        for theta, propagation, chain in self._each(losses):
+            if most[0] > 0 and self._one(theta, propagation, chain.divided(most[0]))[0] <= epsilon:
+                continue
+            most = worst((most, _of(theta, *self._one_divisor(theta, propagation, chain, epsilon))))
+        return most
+
+    def _one_divisor(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, epsilon: float) -> Found:
+        """Least divisor of one chain under one θ, and a witness; none where there is no secret."""
+        member, score = self._members[theta], Score(epsilon)
+        if member.alone is not None:
+            return worst(member.alone.divisors(_alone(chain), epsilon))
+        best: Found = math.inf, None
+        if member.every_law is not None:
+            best = member.every_law.least_divisor(_alone(chain), epsilon)
+        if propagation is not None:
+            runs = as_runs(chain, self._theta.k)
+            guess = member.quilts.best_at(chain, _middle_of_the_heaviest(chain), score) or math.inf
+            start = guess if guess < math.inf else _USUAL_GAIN * float(chain.largest.max()) / epsilon
+            if start > 0:
+                divisor = propagation.least_divisor(runs, epsilon, start / _USUAL_GAIN)
+                if divisor < math.inf:
+                    found = propagation.leakage([run.divided(divisor) for run in runs])
+                    if found.node == 0:
+                        return 0.0, None
+                    if divisor < best[0]:
+                        best = divisor, self._witness(found, theta, chain)
+                    if _quilts_prove_no_less(member.quilts, chain, found.node, score, best[0]):
+                        return best
+        by_quilts = worst(member.quilts.divisors(_alone(chain), epsilon))
+        return by_quilts if by_quilts[1] is None else least(best, by_quilts)
+
+    def _each(self, losses: RecordLoss) -> Iterator[tuple[int, ChainPropagation | None, BlockLoss]]:
+        """Yield every member of Θ with every chain that can decide; the chains of a member share one new search."""
+        chains = list(decisive(losses))
+        for theta, member in enumerate(self._members):
+            propagation = member.propagation()
+            for c, chain in enumerate(chains):
+                report_progress("propagating leakage", (theta + c / len(chains)) / len(self._members))
+                yield theta, propagation, chain
+
+    def _witness(self, found: Attained, theta: int, chain: BlockLoss) -> PropagationWitness:
+        return PropagationWitness(
+            theta=theta,
+            length=chain.length.steps,
+            node=found.node - 1,
+            secret_pair=(self._theta.states[found.pair[0]], self._theta.states[found.pair[1]]),
+            own=found.own,
+            past=found.past,
+            future=found.future,
+        )
+
+
+def _quilts_prove_no_less(quilts: ExactQuilts, chain: BlockLoss, node: int, objective: Objective, value: float) -> bool:
+    """Whether one record already needs as much by quilts: then they need not be searched for all records."""
+    needs = quilts.best_at(chain, node, objective, enough=value)
+    return needs is not None and needs >= value
+
+
+def _middle_of_the_heaviest(chain: BlockLoss) -> int:
+    """Return a record, 1-based, in the middle of the stretch with the largest loss."""
+    heaviest = int(np.argmax(chain.largest))
+    return int(chain.steps[:heaviest].sum() + (chain.steps[heaviest] + 1) // 2)
+
+
+def _alone(chain: BlockLoss) -> RecordLoss:
+    return RecordLoss((chain,))
+
+
+def _of(theta: int, leakage: float, witness: AnyWitness | None) -> Found:
+    return leakage, None if witness is None else msgspec.structs.replace(witness, theta=theta)
+
+
+def as_runs(losses: BlockLoss, k: int) -> list[Run]:
+    """Return a chain's losses as runs of records with the same loss; profiles with very many are rounded up."""
+    other = ~np.eye(k, dtype=np.bool_)
+    values = losses.stacked if losses.stacked.ndim == 3 else losses.stacked[:, None, None]
+    together = -(-len(values) // _MOST_RUNS)
+    return [
+        Run(int(losses.steps[i : i + together].sum()), values[i : i + together].max(axis=0) * other)
+        for i in range(0, len(values), together)
+    ]
+
+
+def _chains(theta: Theta) -> Sequence[MarkovChain | IntervalChain]:
+    return (theta,) if isinstance(theta, IntervalChain) else theta.chains
+
+
+def _member(chain: MarkovChain | IntervalChain) -> _Member:
+    theta = as_theta(chain)
+    alone = IndependentRecords(theta) if EntryDP.supports(theta) is None else None
+    every_law = BinaryPropagation(chain) if isinstance(chain, MarkovChain) and _by_law(chain) else None
+    return _Member(chain, ExactQuilts(theta), alone, every_law)
+
+
+def _by_law(chain: MarkovChain) -> bool:
+    """Whether it has two states and every initial law, and no transition that is all but impossible."""
+    start = chain.initial_distribution
+    return (
+        chain.k == 2 and isinstance(start, str) and start == "any" and bool(np.all(chain.transition_matrix > _UNLIKELY))
+    )

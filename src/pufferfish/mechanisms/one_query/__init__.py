@@ -1,0 +1,1 @@
+"""Mechanisms for one query: the noise that the laws of its answer need."""

@@ -1,0 +1,187 @@
+r"""The least Laplace noise for one query (beyond the paper): the exact loss, inverted.
+
+Where the laws of a query given the secrets are known, what Laplace noise of scale b leaks is known too
+(:mod:`pufferfish.core.laws.laplace_loss`), and so is the least b that leaks at most ε. No Laplace noise of one scale
+that is independent of the data can do with less for this query.
+
+**Several outputs, one number.** A two-state histogram tells one number twice. More generally let the outputs be a
+constant plus v·n with a whole number n and a vector v, and give each its own noise of scale b. An output (w_m) then
+has, as a function of n, the likelihood k(n) = exp(−Σ_m |w_m − v_m n|/b), log-concave, and changes by at most
+Λ = ‖v‖₁/b in its logarithm when n moves by 1. Such a k is a mixture of the kernels ρ^{|n−c|} with ρ = e^{−Λ}: its
+weights are (k(n)(1 + ρ²) − ρ(k(n−1) + k(n+1)))/(1 − ρ²), and with k(n)/k(n−1) = e^a ≥ e^c = k(n+1)/k(n), |a|, |c| ≤ Λ,
+they are non-negative because e^{−a} + e^c ≤ e^{−a} + e^a ≤ e^Λ + e^{−Λ}. So no output leaks more than Laplace noise of
+scale b/‖v‖₁ on n alone, and outputs with w = v·c leak as much: the least scale is ‖v‖₁ times that of n.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from pufferfish.calls import called_as
+from pufferfish.core.laws.any_initial_law import LawFamily, mixture_loss
+from pufferfish.core.laws.laplace_loss import laplace_loss
+from pufferfish.core.laws.law import Law, VectorLaw
+from pufferfish.core.numbers.given import real_number
+from pufferfish.core.numbers.inversion import bracket
+from pufferfish.core.numbers.rounding import down, or_infinite, up
+from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.laws import LawPair
+from pufferfish.mechanisms.one_query.law_mechanism import Decisive, LawMechanism
+from pufferfish.mechanisms.one_query.wasserstein import shift_of
+from pufferfish.queries import LinearQuery, Query
+
+__all__ = ["ExactLaplace"]
+
+_KEPT = 3_000_000
+"""Numbers in the laws of a query up to which they are kept: about 50 megabytes."""
+
+_TOLERANCE = 1e-10
+"""How near the loss of the least noise comes to ε, relatively."""
+
+_SEVERAL = (
+    "{} outputs that no single number determines, or too many values to list; ask for one output, or use Wasserstein"
+)
+
+_TINY = 1e-6
+"""Losses below this are also bounded by how far the law moves."""
+
+_LARGE_SCALE = 1e3
+"""From this scale on losses are bounded by how far the law moves too: rounding then takes more of what is left."""
+
+_ROOM = 2e-10
+"""More noise than needed, relatively, so that pairs of laws that need the same are not searched one by one."""
+
+
+class ExactLaplace(LawMechanism):
+    """The least Laplace noise for one query whose outputs are determined by one whole number.
+
+    Parameters
+    ----------
+    theta : model, sequence of models, or class
+        The class Θ.
+    length : int or sequence of int, optional
+        T, or the lengths of the independent chains; other models know theirs.
+    secrets : pairs of Secret, optional
+        What shall not be told apart; by default any two values of any record.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> flu = pf.Cliques([0.1, 0.15, 0.5, 0.15, 0.1], states=["healthy", "flu"])
+    >>> round(pf.ExactLaplace(flu).calibrate(pf.Count("flu"), epsilon=1.0).scale, 6)
+    1.154527
+    """
+
+    name: ClassVar[str] = "exact-laplace"
+    title: ClassVar[str] = "ExactLaplace"
+
+    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
+    def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
+        super().__init__(theta, length, secrets=secrets)
+        self._known: list[tuple[object, list[LawPair]]] = []
+
+    def loss(self, query: Query, scale: float) -> float:
+        """Return what Laplace noise of a scale leaks, in nats: the loss itself, rounded up.
+
+        Rounding adds more where the scale is large and the chain long: docs/framework.md says how much. It is never
+        more than what the secrets move the answer, over the scale.
+
+        Parameters
+        ----------
+        query : Query
+            What is asked of the data.
+        scale : float
+            Laplace scale of the noise on each output, in the query's own measure.
+
+        Raises
+        ------
+        QueryError, NotApplicableError
+            As :meth:`calibrate`.
+        """
+        noise = real_number(scale)
+        if noise is None or not noise > 0:
+            raise ParameterError(f"scale is {scale!r}, expected a positive number")
+        unit = float(self.bind(query).unit)
+        if noise == math.inf:
+            return 0.0
+        with self._lock:
+            return self._leaks(query, noise / unit).value
+
+    def _least(self, query: Query, epsilon: float) -> Decisive:
+        interval = self._interval
+        if interval is not None:
+            return Decisive(*self._of_interval(lambda bound: interval.least(bound, epsilon), query))
+        return self._least_each(query, [epsilon])[0]
+
+    def _least_each(self, query: Query, epsilons: Sequence[float]) -> list[Decisive]:
+        if self._interval is not None:
+            return super()._least_each(query, epsilons)
+        worst = [Decisive() for _ in epsilons]
+        for pair in self._numbers(query):  # once for all ε: they may be too many to be kept
+            worst = [_worse(found, pair, epsilon) for found, epsilon in zip(worst, epsilons, strict=True)]
+        return worst
+
+    def _leaks(self, query: Query, unit_scale: float) -> Decisive:
+        interval = self._interval
+        if interval is not None:
+            return Decisive(*self._of_interval(lambda bound: interval.loss(bound, unit_scale), query))
+        worst = Decisive()
+        for pair in self._numbers(query):
+            leaks = _loss(pair, down(unit_scale / pair.about.norm), _LARGE_SCALE)
+            if worst.about is None or leaks > worst.value:
+                worst = Decisive(leaks, pair.about)
+        return worst
+
+    def _numbers(self, query: Query) -> Iterator[LawPair]:
+        """Yield the laws of the one number that determines the outputs, kept for the next time where not too large."""
+        key, bound = self._key(query), self.bind(query)
+        if isinstance(bound, LinearQuery) and bound.line is None:
+            raise NotApplicableError(_SEVERAL.format(len(bound.labels)), self.title)
+        known = next((pairs for asked, pairs in self._known if asked == key and key is not None), None)
+        kept: list[LawPair] = []
+        size = 0
+        for pair in known if known is not None else self._pairs(query):
+            if isinstance(pair.mu, VectorLaw):
+                raise NotApplicableError(_SEVERAL.format(len(bound.labels)), self.title)
+            size += pair.size
+            kept = [*kept, pair] if size <= _KEPT and known is None else kept
+            yield pair
+        if known is None and key is not None and size <= _KEPT:
+            self._known = [*self._known[-1:], (key, kept)]
+
+
+def _worse(worst: Decisive, pair: LawPair, epsilon: float) -> Decisive:
+    """Return what needs more noise at this ε: what did before, or a pair of laws."""
+    norm = pair.about.norm
+    if worst.value and _loss(pair, worst.value / norm) <= epsilon:
+        return worst
+    farthest = shift_of(pair).near / norm
+    if farthest == 0:
+        return worst if worst.about else Decisive(0.0, pair.about)
+    found = bracket(
+        partial(_loss, pair),
+        epsilon,
+        farthest / epsilon,
+        tolerance=_TOLERANCE,
+        from_above=False,
+    )
+    enough = found.enough * norm * (1 + _ROOM)
+    return Decisive(enough, pair.about) if worst.about is None or enough > worst.value else worst
+
+
+def _loss(pair: LawPair, scale: float, large: float = math.inf) -> float:
+    """Return what Laplace noise on the one number leaks of a pair of secrets, rounded up."""
+    mu, nu = pair.mu, pair.nu
+    if isinstance(mu, LawFamily) and isinstance(nu, LawFamily):
+        found = mixture_loss(mu, nu, scale)
+    else:
+        assert isinstance(mu, Law)
+        assert isinstance(nu, Law)
+        found = laplace_loss(mu, nu, scale)
+    found = or_infinite(found)
+    if found > _TINY and scale < large:
+        return found
+    moved = shift_of(pair)  # its rounding is less than that of a loss that is next to nothing
+    by_distance = [up(moved.certain / pair.about.norm / scale), up(moved.near / pair.about.norm / scale + moved.slack)]
+    return min(found, *by_distance)

@@ -1,0 +1,222 @@
+r"""Mechanisms that calibrate noise to the law of one query given the secrets (Section 3, and beyond).
+
+They need the laws μ_s = P(F(X) | s, θ) and nothing else: any secrets, any Θ, any query whose laws can be computed. What
+they prove holds for this one release: knowing the value of another query, or of the same one again, changes μ_s. So
+their ε never adds, and a ledger refuses them.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from pufferfish.calibration import Calibration
+from pufferfish.calls import called_as
+from pufferfish.errors import ModelError, NotApplicableError, QueryError
+from pufferfish.laws import About, LawPair, pairs_of_laws
+from pufferfish.laws.interval import IntervalLaws
+from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
+from pufferfish.queries import BoundQuery, LinearQuery, Query
+from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.model_class import ModelClass, Theta
+from pufferfish.theta.secrets import CountIs, SecretPair, as_secret_pairs
+from pufferfish.witness import AnyWitness, CouplingWitness, LawWitness, Nearest
+
+__all__ = ["Decisive", "LawMechanism"]
+
+_Number = TypeVar("_Number", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class Decisive:
+    """The pair of secrets that decides: what noise it needs, or what noise leaks of it.
+
+    Parameters
+    ----------
+    value : float
+        The noise in units of the query, or what noise leaks.
+    about : About or None
+        The secrets; None where no two are both possible.
+    distance : int or None
+        How far the law moves between them, in units of the query, where that decides.
+    """
+
+    value: float = 0.0
+    about: About | None = None
+    distance: int | None = None
+
+
+class LawMechanism(Mechanism):
+    """Noise calibrated to the law of a query given secrets.
+
+    Parameters
+    ----------
+    theta : model, sequence of models, or class
+        The class Θ.
+    length : int or sequence of int, optional
+        T, or the lengths of the independent chains; other models know theirs.
+    secrets : pairs of Secret, optional
+        What shall not be told apart; by default any two values of any record.
+    """
+
+    composes: ClassVar[bool] = False
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
+
+    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
+    def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
+        super().__init__(theta, length)
+        self._secrets = as_secret_pairs(secrets)
+        counted = [s for pair in self._secrets or () for s in pair for c in s.conditions if isinstance(c, CountIs)]
+        if self.rows > 1 and counted:
+            raise NotApplicableError(
+                f"the secret '{counted[0]}' is about all {self.rows} rows of the "
+                "table, and noise is calibrated to the law of one row; secrets by RecordIs are about one row",
+                self.title,
+            )
+        self._interval: IntervalLaws | None = None
+        self._listed: Theta = self.theta
+        if isinstance(self.theta, BinaryChainInterval) and self.theta.low == self.theta.high:
+            self._listed = ChainClass(self.theta.some_members[:1], self.theta.origin)
+        elif isinstance(self.theta, BinaryChainInterval):
+            if self._secrets is not None:
+                raise NotApplicableError(
+                    "secrets of your own are covered under the θ of a finite class, and "
+                    "this one is a continuum; leave secrets out for any two values of any record",
+                    self.title,
+                )
+            self._interval = IntervalLaws(self.theta, self.length)
+
+    @property
+    def secrets(self) -> tuple[SecretPair, ...] | None:
+        """The pairs of secrets that shall not be told apart; None for any two values of any record. Read-only."""
+        return self._secrets
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The secrets."""
+        return {"secrets": self.secrets}
+
+    @classmethod
+    def supports(cls, theta: Theta) -> str | None:
+        """Every Θ whose states are known is covered, but for chains that change on their way."""
+        if isinstance(theta, IntervalChain):
+            return (
+                "a law needs one transition matrix, and here it may be another at every step; LeakagePropagation "
+                "covers that"
+            )
+        return "its states are not known" if theta.stands_for_more else None
+
+    @abstractmethod
+    def _least(self, query: Query, epsilon: float) -> Decisive:
+        """Return the least noise that is enough for all pairs of laws."""
+
+    @abstractmethod
+    def _leaks(self, query: Query, unit_scale: float) -> Decisive:
+        """Return what noise leaks at most."""
+
+    def _key(self, query: Query) -> tuple[object, ...] | None:
+        """Return what kept laws are known by; None where they depend on a function of the user's."""
+        bound = self.bind(query)
+        given = any(isinstance(member, GivenLaws) for member in self.theta.members)
+        return bound.key if isinstance(bound, LinearQuery) and not given else None
+
+    def _of_interval(self, of: Callable[[LinearQuery], tuple[_Number, About]], query: Query) -> tuple[_Number, About]:
+        """Ask for a number that holds for every member of a continuum."""
+        bound = self.bind(query)
+        if not isinstance(bound, LinearQuery):
+            raise QueryError(
+                f"a function of the database needs a JointDistribution, and Θ is a class of {self.theta.kind}"
+            )
+        try:
+            return of(bound)
+        except NotApplicableError as error:
+            raise NotApplicableError(error.reason, self.title) from error
+
+    def _pairs(self, query: Query) -> Iterator[LawPair]:
+        try:
+            yield from pairs_of_laws(self._listed, self.length, query, self.bind(query), self.secrets)
+        except NotApplicableError as error:
+            raise NotApplicableError(error.reason, self.title) from error
+
+    @called_as("mechanism.calibrate(query, epsilon=1.0)")
+    def calibrate(self, query: Query, epsilon: float) -> Calibration:
+        """Least noise for which this mechanism proves that the query's release is private.
+
+        Parameters
+        ----------
+        query : Query
+            What is asked of the data.
+        epsilon : float
+            Privacy parameter ε in nats, positive and finite.
+
+        Returns
+        -------
+        Calibration
+            Scale of the noise, and the secrets that decide it. It does not compose.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon is out of range.
+        QueryError
+            If the query does not fit the model's states.
+        NotApplicableError
+            If the laws of this query cannot be computed for this Θ, no finite noise is enough, or the query's law is
+            the same whichever secret holds.
+        ModelError
+            If there is nothing to hide: no two of the secrets are both possible.
+        """
+        epsilon = as_epsilon(epsilon)
+        bound = self.bind(query)
+        with self._lock:
+            found = self._least(query, epsilon)
+        if found.about is None:
+            raise ModelError(
+                "under every θ at most one secret of each pair is possible: there is nothing to hide and no noise to "
+                "calibrate; check the secrets, and the zeros of the model"
+            )
+        if found.value == 0:
+            raise NotApplicableError(
+                "under every θ the query's law is the same whichever secret holds"
+                f"{', but for less than delta' if self.delta else ''}, so there is no noise to calibrate",
+                self.title,
+            )
+        witness = _witness(found, found.about, bound)
+        return self._proven(query, bound, epsilon, iter([(found.value, witness)]))
+
+    def scales(self, query: Query, epsilons: Sequence[float]) -> list[float | None]:
+        """Return the scale of the noise at several ε, None where no finite noise is enough: to draw, not to release.
+
+        Up to the rounding that a proof may add these are the scales of :meth:`calibrate`.
+        """
+        unit = float(self.bind(query).unit)
+        with self._lock:
+            found = self._least_each(query, epsilons)
+        return [least.value * unit if 0 < least.value < math.inf else None for least in found]
+
+    def _least_each(self, query: Query, epsilons: Sequence[float]) -> list[Decisive]:
+        """Return the least noise that is enough for all pairs of laws, at several ε."""
+        return [self._least(query, epsilon) for epsilon in epsilons]
+
+    def verify(self, calibration: Calibration) -> tuple[float, AnyWitness | None]:
+        """Prove anew what a release with this noise leaks at most, in nats, and say where."""
+        bound = self.bind(calibration.query)
+        with self._lock:
+            worst = self._leaks(calibration.query, calibration.unit_scale)
+        return worst.value, None if worst.about is None else _witness(worst, worst.about, bound)
+
+
+def _witness(worst: Decisive, about: About, bound: BoundQuery) -> LawWitness | CouplingWitness:
+    whose: dict[str, Any] = {
+        "theta": about.theta,
+        "length": about.length,
+        "node": about.node,
+        "secret_pair": about.secrets,
+        "nearest": None if about.gap is None else Nearest(gap=about.gap),
+    }
+    if worst.distance is None:
+        return LawWitness(**whose)
+    return CouplingWitness(**whose, distance=float(worst.distance * bound.unit))

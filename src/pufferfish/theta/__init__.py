@@ -1,0 +1,33 @@
+"""Θ: the distributions an adversary may believe in, and the secrets that are kept from him."""
+
+from pufferfish.theta.bayesian_network import CPT, BayesianNetwork
+from pufferfish.theta.chain_class import ChainClass, as_chain_class
+from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.model_class import ModelClass, as_theta
+from pufferfish.theta.quilt import Quilt
+from pufferfish.theta.secrets import CountIs, Fact, RecordIs
+
+__all__ = [
+    "CPT",
+    "BayesianNetwork",
+    "BinaryChainInterval",
+    "ChainClass",
+    "ChainLength",
+    "Cliques",
+    "CountIs",
+    "Fact",
+    "GivenLaws",
+    "IntervalChain",
+    "JointDistribution",
+    "MarkovChain",
+    "ModelClass",
+    "Quilt",
+    "RecordIs",
+    "as_chain_class",
+    "as_theta",
+]

@@ -1,0 +1,418 @@
+"""Bayesian networks: records that depend on each other along a directed graph without cycles.
+
+Every node is a record. Its *conditional probability table* (CPT) gives the law of its state for every combination of
+its parents' states, and the law of the whole database is the product of all tables (Section 4.1). An exact 0 in a table
+is structural: that state cannot occur there. Two nodes may depend on each other only if a path of edges, whichever way
+they point, joins them; the connected components are therefore independent groups of records.
+"""
+
+import math
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pufferfish.calls import called_as
+from pufferfish.core.networks.inference import Inference
+from pufferfish.core.numbers.given import real_array, with_sums_of_one
+from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
+from pufferfish.errors import ModelError, RecordError
+from pufferfish.hints import did_you_mean
+from pufferfish.theta.states import listed_labels, listed_names, refuse_missing, state_label
+
+__all__ = ["CPT", "BayesianNetwork", "connected"]
+
+TOLERANCE = 1e-9
+"""How far a row may be from summing to 1; rows are then divided by their sum."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class CPT(ReadOnly):
+    """Conditional probability table of one node; read-only.
+
+    Rows are checked, and divided by their sum, by the network, which knows what the node and its parents are called.
+
+    Parameters
+    ----------
+    states : sequence
+        Distinct names of the node's k states.
+    table : array_like, shape (k_parent1, …, k_parentm, k)
+        ``table[y1, …, ym, x]`` = P(node = x | parents = y1 … ym): one axis for every parent, in the order of
+        ``parents``, and the node's own states last. A node without parents has one row.
+    parents : sequence, optional
+        Names of the parent nodes.
+
+    Raises
+    ------
+    ModelError
+        If names repeat, or the table is no array of numbers with such a shape.
+
+    Examples
+    --------
+    >>> CPT(["no", "yes"], [[0.9, 0.1], [0.2, 0.8]], parents=["rain"])
+    CPT(no, yes | rain)
+    """
+
+    states: tuple[str, ...]
+    table: NDArray[np.float64]
+    parents: tuple[Any, ...]
+
+    @called_as('CPT(["no", "yes"], [0.8, 0.2])')
+    def __init__(self, states: Sequence[Any], table: ArrayLike, parents: Sequence[Any] = ()) -> None:
+        names = listed_labels(states, "states", '["no", "yes"]')
+        if not names:
+            raise ModelError("states is empty: a node has at least one state")
+        above = listed_names(parents, "parents", '["rain"]')
+        try:
+            values = real_array(table)
+        except TypeError as error:
+            raise ModelError(f"table {error}; expected an array of probabilities") from None
+        if values.ndim != len(above) + 1 or values.shape[-1] != len(names):
+            axes = "".join(f"number of states of {name}, " for name in above)
+            raise ModelError(
+                f"table has shape {values.shape}, expected ({axes}{len(names)}): one axis for every parent and the "
+                f"node's own {len(names)} states last"
+            )
+        object.__setattr__(self, "states", names)
+        object.__setattr__(self, "table", read_only(values))
+        object.__setattr__(self, "parents", above)
+
+    def __repr__(self) -> str:
+        given = f" | {', '.join(str(p) for p in self.parents)}" if self.parents else ""
+        return f"CPT({', '.join(self.states)}{given})"
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class BayesianNetwork(ReadOnly):
+    """A Bayesian network over named nodes, each of them a record; read-only.
+
+    Parameters
+    ----------
+    cpts : mapping from names to CPT
+        The table of every node. The order of the mapping is that of ``nodes``; parents may come after their children.
+
+    Attributes
+    ----------
+    nodes : tuple
+        Names of the nodes as given.
+    order : tuple
+        The same names, parents before their children.
+    cpts : read-only dict from names to CPT
+        The tables, rows divided by their sums.
+    node_states : read-only dict from names to tuple of str
+        Names of the states of each node.
+    states : tuple of str
+        All states of all nodes, in the order in which they first appear.
+
+    Raises
+    ------
+    ModelError
+        If a parent is unknown, edges form a cycle, a table does not fit its parents, or a row is no distribution.
+
+    Examples
+    --------
+    >>> rain = CPT(["no", "yes"], [0.8, 0.2])
+    >>> wet = CPT(["dry", "wet"], [[0.9, 0.1], [0.05, 0.95]], parents=["rain"])
+    >>> network = BayesianNetwork({"wet": wet, "rain": rain})
+    >>> network
+    BayesianNetwork(<2 nodes: wet, rain; 1 edge>)
+    >>> network.order, network.groups, network.states
+    (('rain', 'wet'), (2,), ('dry', 'wet', 'no', 'yes'))
+    """
+
+    kind: ClassVar[str] = "Bayesian networks"
+    cpts: Mapping[Any, CPT]
+    nodes: tuple[Any, ...] = field(init=False)
+    node_states: Mapping[Any, tuple[str, ...]] = field(init=False)
+    states: tuple[str, ...] = field(init=False)
+    order: tuple[Any, ...] = field(init=False)
+
+    @called_as('BayesianNetwork({"rain": CPT(["no", "yes"], [0.8, 0.2])})')
+    def __init__(self, cpts: Mapping[Any, CPT]) -> None:
+        given: Any = cpts
+        if not isinstance(given, Mapping):
+            raise ModelError(f"cpts is {type(cpts).__name__}, expected a dict from the nodes' names to their CPTs")
+        if not given:
+            raise ModelError("cpts is empty: give at least one node")
+        cpts = dict(cpts)
+        object.__setattr__(self, "nodes", tuple(cpts))
+        labels: dict[str, Any] = {}
+        for node in self.nodes:
+            refuse_missing(node, "the name of a node")
+            cpt: Any = cpts[node]
+            if not isinstance(cpt, CPT):
+                raise ModelError(f"cpts[{node!r}] is {type(cpt).__name__}, expected a CPT")  # pyright: ignore[reportUnknownArgumentType]
+            if state_label(node) in labels:
+                raise ModelError(
+                    f"nodes {labels[state_label(node)]!r} and {node!r} read the same; give every node its own name"
+                )
+            labels[state_label(node)] = node
+        object.__setattr__(self, "node_states", FrozenDict({node: cpts[node].states for node in self.nodes}))
+        every = dict.fromkeys(s for own in self.node_states.values() for s in own)
+        object.__setattr__(self, "states", tuple(every))
+        for node in self.nodes:
+            self._check_parents(node, cpts[node].parents)
+        order = _topological(self.nodes, {node: cpts[node].parents for node in self.nodes})
+        object.__setattr__(self, "order", order)
+        object.__setattr__(self, "cpts", FrozenDict({node: self._checked(node, cpts[node]) for node in self.nodes}))
+
+    @classmethod
+    def from_bif(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a network from a BIF file (``.bif`` or ``.bif.gz``).
+
+        Rows that sum to 1 but for the rounding of the printed decimals are divided by their sums; nothing else is
+        repaired.
+
+        Raises
+        ------
+        RecordError
+            If the file cannot be read, is no BIF, or describes no network; the message names the line.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "rain.bif")
+        >>> _ = path.write_text('''
+        ... network rain { }
+        ... variable Rain { type discrete [ 2 ] { no, yes }; }
+        ... variable Wet { type discrete [ 3 ] { 0-5, 5+, "out of range" }; }
+        ... probability ( Rain ) { table 0.8, 0.2; }
+        ... probability ( Wet | Rain ) { (no) 0.9, 0.1, 0; (yes) 0.333, 0.333, 0.333; }
+        ... ''')
+        >>> network = BayesianNetwork.from_bif(path)
+        >>> network.nodes, network.cpts["Wet"].table[1].round(6)
+        (('Rain', 'Wet'), array([0.333333, 0.333333, 0.333333]))
+        """
+        from pufferfish.theta.network_import import bif_cpts
+
+        cpts = bif_cpts(path)
+        try:
+            return cls(cpts)
+        except ModelError as error:
+            raise RecordError(f"{path} holds no valid network: {error}") from error
+
+    @classmethod
+    def from_pyagrum(cls, bn: Any) -> Self:
+        """Take over a ``pyagrum.BayesNet``.
+
+        Rows may be off by what single precision explains, as pyAgrum's own reader of BIF files leaves them.
+
+        Raises
+        ------
+        ModelError
+            If it is no such network, or a row is no distribution.
+        """
+        from pufferfish.theta.network_import import pyagrum_cpts
+
+        return cls(pyagrum_cpts(bn))
+
+    @classmethod
+    def from_pgmpy(cls, model: Any) -> Self:
+        """Take over a pgmpy ``DiscreteBayesianNetwork`` (in versions before 1: ``BayesianNetwork``) with its CPDs.
+
+        Raises
+        ------
+        ModelError
+            If it is no such network, lacks a CPD, CPDs disagree about states, or a row is no distribution.
+        """
+        from pufferfish.theta.network_import import pgmpy_cpts
+
+        return cls(pgmpy_cpts(model))
+
+    def __repr__(self) -> str:
+        names = ", ".join(str(node) for node in self.nodes[:6]) + (", …" if len(self.nodes) > 6 else "")
+        edges = _counted(len(self.edges), "edge")
+        return f"BayesianNetwork(<{_counted(len(self.nodes), 'node')}: {names}; {edges}>)"
+
+    @cached_property
+    def components(self) -> tuple[tuple[Any, ...], ...]:
+        """Nodes of every connected component of the graph without directions, in the order of ``nodes``."""
+        return connected(self.nodes, self.edges)
+
+    @property
+    def edges(self) -> tuple[tuple[Any, Any], ...]:
+        """All edges, as (parent, child)."""
+        return tuple((parent, node) for node, cpt in self.cpts.items() for parent in cpt.parents)
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Numbers of records that may depend on each other: sizes of the connected components."""
+        return tuple(len(component) for component in self.components)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of states of every node, in the order of ``nodes``."""
+        return tuple(len(self.node_states[node]) for node in self.nodes)
+
+    @cached_property
+    def domains(self) -> tuple[NDArray[np.intp], ...]:
+        """Places in ``states`` of the states of every node, in the order of ``nodes``."""
+        place = {state: x for x, state in enumerate(self.states)}
+        return tuple(read_only(np.array([place[state] for state in self.node_states[node]])) for node in self.nodes)
+
+    @cached_property
+    def inference(self) -> Inference:
+        """Exact inference, which keeps what it computed; nodes are places in ``nodes``."""
+        return Inference(self.tables, self.sizes)
+
+    def marginal(self, *nodes: Any) -> NDArray[np.float64]:
+        """Joint law of some nodes, by exact inference.
+
+        Parameters
+        ----------
+        *nodes : names
+            The nodes, each once.
+
+        Returns
+        -------
+        ndarray
+            P(nodes), one axis per node in the order given.
+
+        Raises
+        ------
+        ModelError
+            If a name is no node, or the law takes an array that is too large.
+
+        Examples
+        --------
+        >>> rain, wet = CPT(["no", "yes"], [0.8, 0.2]), CPT(["no", "yes"], [[0.9, 0.1], [0.05, 0.95]], parents=["rain"])
+        >>> BayesianNetwork({"rain": rain, "wet": wet}).marginal("wet").round(3)
+        array([0.73, 0.27])
+        """
+        if not nodes or len(set(nodes)) < len(nodes):
+            raise ModelError(f"marginal is of the nodes {nodes!r}, expected at least one, each once")
+        return self.inference.joint([self.place(node) for node in nodes])
+
+    def place(self, node: Any) -> int:
+        """Return where a node is in ``nodes``.
+
+        Raises
+        ------
+        ModelError
+            If there is no node of that name.
+        """
+        label = state_label(node)
+        if label not in self._places:
+            hint = did_you_mean(label, self._places)
+            more = ", …" if len(self.nodes) > 20 else ""
+            raise ModelError(f"there is no node {node!r}.{hint} Nodes: {', '.join(list(self._places)[:20])}{more}")
+        return self._places[label]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {state_label(node): place for place, node in enumerate(self.nodes)}
+
+    @cached_property
+    def tables(self) -> tuple[tuple[tuple[int, ...], NDArray[np.float64]], ...]:
+        """Every node's table with the positions in ``nodes`` of its axes: its parents, then itself."""
+        position = {node: i for i, node in enumerate(self.nodes)}
+        return tuple(
+            ((*(position[parent] for parent in cpt.parents), position[node]), cpt.table)
+            for node, cpt in self.cpts.items()
+        )
+
+    def _check_parents(self, node: Any, parents: Sequence[Any]) -> None:
+        for parent in parents:
+            if not isinstance(parent, Hashable) or parent not in self.node_states:
+                known = [str(name) for name in self.nodes]
+                hint = did_you_mean(parent, known)
+                more = ", …" if len(known) > 20 else ""
+                raise ModelError(
+                    f"node {node!r} has the parent {parent!r}, which is no node.{hint} "
+                    f"Nodes: {', '.join(known[:20])}{more}"
+                )
+
+    def _checked(self, node: Any, cpt: CPT) -> CPT:
+        """Return a table that fits its parents, rows divided by their sums."""
+        expected = (*(len(self.node_states[parent]) for parent in cpt.parents), len(cpt.states))
+        if cpt.table.shape != expected:
+            axes = ", ".join(f"{k} states of {parent}" for parent, k in zip(cpt.parents, expected, strict=False))
+            raise ModelError(
+                f"the table of node {node!r} has shape {cpt.table.shape}, expected {expected}: {axes}, and its own "
+                f"{expected[-1]} last; are the axes in the order of parents?"
+            )
+        wrong = ~((cpt.table >= 0) & (cpt.table < math.inf))
+        if wrong.any():
+            at = tuple(int(i) for i in np.argwhere(wrong)[0])
+            raise ModelError(
+                f"{self._row(node, cpt, at[:-1])} gives state {cpt.states[at[-1]]} the probability {cpt.table[at]}, "
+                "expected a number between 0 and 1"
+            )
+        with np.errstate(over="ignore"):
+            sums = cpt.table.sum(axis=-1)
+        off = np.abs(sums - 1) > TOLERANCE
+        if off.any():
+            at = tuple(int(i) for i in np.argwhere(off)[0])
+            raise ModelError(
+                f"{self._row(node, cpt, at)} sums to {sums[at]:.12g}, expected 1 (tolerance {TOLERANCE:g}). Rows run "
+                "along the last axis, which is the node's own; divide counts by their sum."
+            )
+        return CPT(cpt.states, with_sums_of_one(cpt.table), cpt.parents)
+
+    def _row(self, node: Any, cpt: CPT, at: tuple[int, ...]) -> str:
+        values = [
+            f"{parent} = {self.node_states[parent][state]}" for parent, state in zip(cpt.parents, at, strict=True)
+        ]
+        return f"the table of node {node!r}" + (f" where {', '.join(values)}" if values else "")
+
+
+def connected(nodes: Sequence[Any], edges: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], ...]:
+    """Return the nodes of every connected part of a graph without directions, in the order of ``nodes``."""
+    near: dict[Any, list[Any]] = {node: [] for node in nodes}
+    for one, other in edges:
+        near[one].append(other)
+        near[other].append(one)
+    index: dict[Any, int] = {}
+    for count, start in enumerate(nodes):
+        if start not in index:
+            index[start] = count
+            found = [start]
+            for node in found:
+                for other in near[node]:
+                    if other not in index:
+                        index[other] = count
+                        found.append(other)
+    members: dict[int, list[Any]] = {}
+    for node in nodes:
+        members.setdefault(index[node], []).append(node)
+    return tuple(tuple(group) for group in members.values())
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _topological(nodes: Sequence[Any], parents: Mapping[Any, Sequence[Any]]) -> tuple[Any, ...]:
+    """Order nodes so that parents come before their children."""
+    children: dict[Any, list[Any]] = {node: [] for node in nodes}
+    for node in nodes:
+        for parent in parents[node]:
+            children[parent].append(node)
+    missing = {node: len(parents[node]) for node in nodes}
+    order = [node for node in nodes if not missing[node]]
+    for node in order:
+        for child in children[node]:
+            missing[child] -= 1
+            if not missing[child]:
+                order.append(child)
+    if len(order) < len(nodes):
+        raise ModelError(
+            f"edges form a cycle: {' → '.join(str(node) for node in _cycle(parents, missing))}; a Bayesian network has "
+            "none, so turn or drop one of these edges"
+        )
+    return tuple(order)
+
+
+def _cycle(parents: Mapping[Any, Sequence[Any]], missing: Mapping[Any, int]) -> list[Any]:
+    """Return a cycle along the edges, from a node back to itself; those with parents missing lead to one."""
+    walk: dict[Any, None] = {}
+    node = next(node for node, count in missing.items() if count)
+    while node not in walk:
+        walk[node] = None
+        node = next(parent for parent in parents[node] if missing[parent])
+    back = list(walk)
+    return [node, *reversed(back[back.index(node) :])]

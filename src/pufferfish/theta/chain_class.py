@@ -1,0 +1,117 @@
+"""A class Θ of Markov chains: a finite list of them, and where it came from."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish.errors import ModelError
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.markov_chain import MarkovChain
+
+__all__ = ["ChainClass", "as_chain_class"]
+
+STATED = "stated by the user"
+
+_ALONE = "lists have members of one kind, and a class such as IntervalChain is passed alone"
+
+
+@dataclass(frozen=True, slots=True)
+class ChainClass(ReadOnly):
+    """A finite class Θ of Markov chains over the same states.
+
+    Parameters
+    ----------
+    chains : tuple of MarkovChain
+        The members θ; a guarantee holds under every one of them.
+    origin : str
+        Where Θ came from, printed with every release: a class fitted to private data protects nobody.
+    stands_for_more : bool, default False
+        Whether the chains only stand for a class described otherwise, whose states are not known; noise can be
+        calibrated for it, but nothing released under it.
+
+    Examples
+    --------
+    >>> theta = ChainClass((MarkovChain([[0.9, 0.1], [0.4, 0.6]]),), origin="time-use survey 2019")
+    >>> theta.states
+    ('0', '1')
+    """
+
+    chains: tuple[MarkovChain, ...]
+    origin: str = STATED
+    stands_for_more: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "chains", tuple(self.chains))
+        if not self.chains:
+            raise ModelError("theta is empty: give at least one MarkovChain")
+        first = self.chains[0]
+        for i, chain in enumerate(self.chains):
+            if not isinstance(chain, MarkovChain):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ModelError(f"theta[{i}] is {type(chain).__name__}, expected a MarkovChain: {_ALONE}")
+            if chain.states != first.states:
+                raise ModelError(
+                    f"theta[{i}] has states {', '.join(chain.states)} and theta[0] has {', '.join(first.states)}: "
+                    "all members of a class share their states, in the same order"
+                )
+
+    @property
+    def members(self) -> "tuple[MarkovChain, ...]":
+        """The members θ."""
+        return self.chains
+
+    @property
+    def in_words(self) -> str:
+        """What belonging to it means, as releases say it."""
+        return "the one of Θ" if len(self.members) == 1 else f"one of the {len(self.members)} of Θ"
+
+    @property
+    def kind(self) -> str:
+        """Word for its members."""
+        return "Markov chains"
+
+    @property
+    def of_chains(self) -> bool:
+        """Whether records are steps of chains: yes."""
+        return True
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of the k states."""
+        return self.chains[0].states
+
+    @property
+    def networks(self) -> tuple[BayesianNetwork, ...]:
+        """The members that are Bayesian networks: none."""
+        return ()
+
+    @property
+    def variables(self) -> None:
+        """Names of the records: steps of a chain have none."""
+        return None
+
+    @property
+    def k(self) -> int:
+        """Number of states."""
+        return self.chains[0].k
+
+
+def as_chain_class(theta: Any) -> ChainClass:
+    """Θ from a chain, an iterable of chains, or a class.
+
+    Raises
+    ------
+    ModelError
+        If a member is not a MarkovChain, the list is empty, or members differ in their states.
+    """
+    if isinstance(theta, ChainClass):
+        return theta
+    if isinstance(theta, MarkovChain):
+        return ChainClass((theta,))
+    if isinstance(theta, Iterable) and not isinstance(theta, str | bytes):
+        members: list[Any] = list(theta)  # pyright: ignore[reportUnknownArgumentType]
+        for i, member in enumerate(members):
+            if not isinstance(member, MarkovChain):
+                raise ModelError(f"theta[{i}] is {type(member).__name__}, expected a MarkovChain: {_ALONE}")
+        return ChainClass(tuple(members))
+    raise ModelError(f"theta is {type(theta).__name__}, expected a MarkovChain or a list of them")

@@ -1,0 +1,246 @@
+r"""Classes Θ of Markov chains that are continua: bounds on transition probabilities instead of a list of chains.
+
+:class:`BinaryChainInterval` is the class of the paper's synthetic experiment (Section 5.2): one transition matrix of
+two states, fixed over time, its two probabilities of staying anywhere in an interval. :class:`IntervalChain` is an
+imprecise Markov chain (Hartfiel, *Markov Set-Chains*, 1998): any number of states, every entry of the transition
+matrix between two bounds, and the matrix free to change from step to step.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pufferfish.calls import called_as
+from pufferfish.core.numbers.given import real_array, real_number
+from pufferfish.core.numbers.read_only import ReadOnly, read_only
+from pufferfish.errors import ModelError
+from pufferfish.theta.chain_class import STATED
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.states import state_names
+
+__all__ = ["BinaryChainInterval", "IntervalChain"]
+
+
+_LEAST = 1e-9
+"""Probabilities of staying that are nearer to 0 or 1 are as good as certain, and bounds on them lose their digits."""
+
+
+class _Continuum:
+    """What classes that are continua say of themselves: no member stands in a list."""
+
+    of_chains: ClassVar[bool] = True
+    stands_for_more: ClassVar[bool] = False
+    only_counts: ClassVar[bool] = False
+    chains: ClassVar[tuple[MarkovChain, ...]] = ()
+    members: ClassVar[tuple[Any, ...]] = ()
+    networks: ClassVar[tuple[Any, ...]] = ()
+    variables: ClassVar[None] = None
+    states: tuple[str, ...]
+
+    @property
+    def k(self) -> int:
+        """Number of states."""
+        return len(self.states)
+
+
+@dataclass(frozen=True)
+class BinaryChainInterval(ReadOnly, _Continuum):
+    """Every two-state Markov chain whose probabilities of staying, p0 and p1, lie in [low, high].
+
+    Parameters
+    ----------
+    low, high : float
+        Bounds on p0 = P(0 → 0) and on p1 = P(1 → 1), at least 1e-9 away from 0 and 1. A chain keeps its matrix over
+        time.
+    initial_distribution : {"any", "stationary"}, default "any"
+        Law of the first record: every law, or each chain's own stationary one.
+    states : sequence of two, optional
+        Names of the states, by default "0" and "1".
+    origin : str
+        Where Θ came from, printed with every release.
+
+    References
+    ----------
+    Section 5.2, "Θ = [α, β]".
+
+    Examples
+    --------
+    >>> theta = BinaryChainInterval(0.3, 0.7)
+    >>> theta.states, theta.initial_distribution
+    (('0', '1'), 'any')
+    """
+
+    low: float
+    high: float
+    initial_distribution: Literal["any", "stationary"] = field(default="any", kw_only=True)
+    states: tuple[str, ...] = field(default=("0", "1"), kw_only=True)
+    origin: str = field(default=STATED, kw_only=True)
+    kind: ClassVar[str] = "two-state Markov chains in an interval"
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            object.__setattr__(self, name, _probability(name, getattr(self, name)))
+        if not _LEAST <= self.low <= self.high <= 1 - _LEAST:
+            raise ModelError(
+                f"low is {self.low:g} and high is {self.high:g}, expected {_LEAST:g} ≤ low ≤ high ≤ 1 − {_LEAST:g}: "
+                "bounds on the probability of staying in a state, which neither is sure to happen nor never does"
+            )
+        if self.initial_distribution not in ("any", "stationary"):
+            raise ModelError(f'initial_distribution is {self.initial_distribution!r}, expected "any" or "stationary"')
+        object.__setattr__(self, "states", state_names(self.states, 2))
+
+    @property
+    def in_words(self) -> str:
+        """What belonging to it means, as releases say it."""
+        zero, one = self.states
+        start = "any law" if self.initial_distribution == "any" else "the stationary law"
+        return (
+            f"one of Θ: a two-state Markov chain that stays in {zero!r} and in {one!r} each with a probability between "
+            f"{self.low:g} and {self.high:g}, equal or not, the same at every step, and starts with {start}"
+        )
+
+    @property
+    def some_members(self) -> tuple[MarkovChain, ...]:
+        """Two chains of the class, for what must hold of every member: the most and the least persistent one."""
+        return tuple(
+            MarkovChain([[stay, 1 - stay], [1 - stay, stay]], self.initial_distribution, states=self.states)
+            for stay in (self.high, self.low)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalChain(ReadOnly, _Continuum):
+    """Every sequence of transition matrices whose entries lie between two bounds; every initial law.
+
+    Time-varying adversaries are included: the matrix of each step is any one between the bounds. So a confidence set
+    around an estimated matrix is a usable Θ, even where habits drift inside it.
+
+    Parameters
+    ----------
+    lower, upper : array_like, shape (k, k)
+        Bounds on P(next = y | present = x), row x, column y. Every row must leave room for a law: its lower bounds sum
+        to at most 1, its upper bounds to at least 1. They are tightened to what some law of the row attains.
+    states : sequence, optional
+        k distinct names of the states, by default "0", "1", …
+    origin : str
+        Where Θ came from, printed with every release.
+
+    Raises
+    ------
+    ModelError
+        If bounds are no numbers in [0, 1], cross, or leave a row no law.
+
+    Examples
+    --------
+    >>> theta = IntervalChain([[0.85, 0.05], [0.3, 0.5]], [[0.95, 0.15], [0.5, 0.7]], states=["rest", "active"])
+    >>> theta.k
+    2
+    """
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    states: tuple[str, ...] = field(default=(), kw_only=True)
+    origin: str = field(default=STATED, kw_only=True)
+    kind: ClassVar[str] = "Markov chains in intervals"
+    initial_distribution: ClassVar[Literal["any"]] = "any"
+
+    @called_as("IntervalChain([[0.8, 0.1], [0.3, 0.5]], [[0.9, 0.2], [0.5, 0.7]])")
+    def __init__(self, lower: ArrayLike, upper: ArrayLike, *, states: Any = None, origin: str = STATED) -> None:
+        lo, hi = _matrix("lower", lower), _matrix("upper", upper)
+        if lo.shape != hi.shape:
+            raise ModelError(f"lower has shape {lo.shape} and upper {hi.shape}, expected one square shape (k, k)")
+        object.__setattr__(self, "states", state_names(states, lo.shape[0]))
+        object.__setattr__(self, "origin", origin)
+        lo, hi = _tightened(lo, hi, self.states)
+        for name, value in (("lower", lo), ("upper", hi)):
+            object.__setattr__(self, name, read_only(value))
+
+    @property
+    def in_words(self) -> str:
+        """What belonging to it means, as releases say it."""
+        return (
+            f"one of Θ: a Markov chain of {self.k} states whose transition probabilities lie between the bounds of Θ "
+            "at every step, not necessarily the same at each, and which starts with any law"
+        )
+
+    @property
+    def some_members(self) -> tuple[MarkovChain, ...]:
+        """Two chains of the class, for what must hold of every member: the middle one, and the most persistent one."""
+        width = self.upper - self.lower
+        left = np.maximum(1 - self.lower.sum(axis=1, keepdims=True), 0.0)
+        room = width.sum(axis=1, keepdims=True)
+        middle = self.lower + width * np.divide(left, room, out=np.zeros_like(room), where=room > 0)
+        stays = np.minimum(np.diagonal(width)[:, None], left) * np.eye(self.k)
+        others = width * (1 - np.eye(self.k))
+        room = others.sum(axis=1, keepdims=True)
+        left = left - stays.sum(axis=1, keepdims=True)
+        lasting = self.lower + stays + others * np.divide(left, room, out=np.zeros_like(room), where=room > 0)
+        return tuple(
+            MarkovChain(p / p.sum(axis=1, keepdims=True), "any", states=self.states) for p in (middle, lasting)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IntervalChain) and (
+            (self.states, self.origin) == (other.states, other.origin)
+            and np.array_equal(self.lower, other.lower)
+            and np.array_equal(self.upper, other.upper)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.states, self.lower.tobytes(), self.upper.tobytes()))
+
+
+def _probability(name: str, value: Any) -> float:
+    number = real_number(value)
+    if number is None or not 0 <= number <= 1:
+        raise ModelError(f"{name} is {value!r}, expected a probability such as 0.3")
+    return number
+
+
+def _matrix(name: str, given: ArrayLike) -> NDArray[np.float64]:
+    try:
+        matrix = real_array(given)
+    except TypeError as error:
+        raise ModelError(f"{name} {error}; expected an array of probabilities") from None
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] < 2:
+        raise ModelError(f"{name} has shape {matrix.shape}, expected (k, k) with at least 2 states")
+    wrong = np.argwhere(~((matrix >= 0) & (matrix <= 1)))
+    if wrong.size:
+        x, y = (int(v) for v in wrong[0])
+        raise ModelError(f"{name}[{x}, {y}] is {matrix[x, y]}, expected a probability between 0 and 1")
+    return matrix
+
+
+def _tightened(
+    lower: NDArray[np.float64], upper: NDArray[np.float64], states: tuple[str, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the bounds that some law of the row attains, rounded outwards."""
+    for x, state in enumerate(states):
+        crossed = np.flatnonzero(lower[x] > upper[x])
+        if crossed.size:
+            y = int(crossed[0])
+            raise ModelError(
+                f"bounds cross in row {state!r}, column {states[y]!r}: lower {lower[x, y]:g}, upper {upper[x, y]:g}; "
+                "a lower bound is at most its upper bound"
+            )
+        least, most = float(lower[x].sum()), float(upper[x].sum())
+        if least > 1 + _TOLERANCE or most < 1 - _TOLERANCE:
+            raise ModelError(
+                f"row {state!r} leaves no law: its lower bounds sum to {least:g} (at most 1) and its upper bounds to "
+                f"{most:g} (at least 1)"
+            )
+    room = 4 * lower.shape[0] * np.finfo(np.float64).eps  # within it a row sums to 1: what was written is read again
+    least, most = lower.sum(axis=1, keepdims=True), upper.sum(axis=1, keepdims=True)
+    lower = np.where(least > 1 + room, lower / np.maximum(least, 1.0), lower)
+    upper = np.where(most < 1 - room, np.minimum(upper / np.minimum(most, 1.0), 1.0), upper)
+    others_most = upper.sum(axis=1, keepdims=True) - upper
+    others_least = lower.sum(axis=1, keepdims=True) - lower
+    lo = np.maximum(lower, 1 - others_most - room)
+    hi = np.minimum(upper, 1 - others_least + room)
+    return np.minimum(lo, upper), np.maximum(hi, lower)
+
+
+_TOLERANCE = 1e-9
+"""How far the bounds of a row may miss 1, for matrices that were rounded when they were written."""

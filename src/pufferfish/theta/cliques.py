@@ -1,0 +1,125 @@
+"""Independent cliques of exchangeable people: the paper's flu models (Sections 2.2 and 3).
+
+In a clique everybody meets everybody, so that who has it tells nothing but how many do: given the number N of infected
+people, every set of N people is equally likely. A clique is then the law of N alone, and everything follows from it in
+closed form, whatever its size.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish.errors import ModelError
+from pufferfish.theta.masses import exact_law, exact_number
+from pufferfish.theta.states import listed_labels
+
+__all__ = ["Cliques"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Cliques(ReadOnly):
+    """Independent exchangeable cliques of people who have something or not; read-only.
+
+    Parameters
+    ----------
+    laws : sequence of sequences of float or Fraction
+        For each clique of n people the probabilities P(N = j), j = 0 … n, of how many have it. One such sequence is one
+        clique.
+    states : pair, default ("0", "1")
+        Names of not having it and of having it.
+
+    Raises
+    ------
+    ModelError
+        If a law is none, or there are not two states.
+
+    Examples
+    --------
+    The paper's example, and a union of cliques with P(N = j) ∝ e^{2j}:
+
+    >>> flu = Cliques([0.1, 0.15, 0.5, 0.15, 0.1], states=["healthy", "flu"])
+    >>> [float(p) for p in flu.given_member(0, 1)]
+    [0.0, 0.075, 0.5, 0.225, 0.2]
+    >>> import math
+    >>> Cliques.of_sizes([4, 4, 2], lambda n: [math.exp(2 * j) for j in range(n + 1)]).groups
+    (4, 4, 2)
+    """
+
+    kind: ClassVar[str] = "cliques"
+    laws: tuple[tuple[Fraction, ...], ...]
+    states: tuple[str, ...]
+
+    def __init__(self, laws: Sequence[Any], *, states: Sequence[Any] = ("0", "1")) -> None:
+        given = list(laws)
+        if given and not isinstance(given[0], Iterable):
+            given = [given]
+        if not given:
+            raise ModelError("laws is empty: give P(N = j), j = 0 … n, of at least one clique")
+        laws = tuple(exact_law(list(law), f"laws[{c}]") for c, law in enumerate(given))
+        object.__setattr__(self, "laws", laws)
+        for c, law in enumerate(self.laws):
+            if len(law) < 2:
+                raise ModelError(f"laws[{c}] has {len(law)} entries, expected P(N = 0), …, P(N = n) with n at least 1")
+        object.__setattr__(self, "states", listed_labels(states, "states"))
+        if len(self.states) != 2:
+            raise ModelError(f"states has {len(self.states)} names, expected two: not having it, and having it")
+
+    def __repr__(self) -> str:
+        return f"Cliques(<{len(self.laws)} cliques of {sum(self.groups)} people>)"
+
+    @classmethod
+    def of_sizes(
+        cls,
+        sizes: Iterable[int],
+        law: Callable[[int], Sequence[Any]],
+        *,
+        states: Sequence[Any] = ("0", "1"),
+    ) -> "Cliques":
+        """Return cliques of given sizes, ``law(n)`` giving n + 1 weights of N = 0 … n, which need not sum to 1.
+
+        ``states`` names not having it, and having it.
+        """
+        if not callable(law):
+            raise ModelError(f"law is {law!r}, expected a function from a size n to n + 1 weights")
+        found: dict[int, tuple[Fraction, ...]] = {}
+        given = [int(n) for n in sizes]
+        for n in dict.fromkeys(given):
+            weights = [w for w in map(exact_number, law(n)) if w is not None]
+            if n < 1 or len(weights) != n + 1 or min(weights) < 0 or not sum(weights):
+                raise ModelError(
+                    f"law({n}) gives {len(weights)} numbers, expected {n + 1}, none negative and not all 0: N = 0 … {n}"
+                )
+            found[n] = tuple(w / sum(weights) for w in weights)
+        return cls([found[n] for n in given], states=states)
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Sizes of the cliques."""
+        return tuple(len(law) - 1 for law in self.laws)
+
+    def given_member(self, clique: int, has_it: int) -> tuple[Fraction, ...]:
+        """Law of a clique's N given that one of its members has it (1) or not (0); all 0 if that is impossible.
+
+        P(N = j | X_i = 1) ∝ j P(N = j) and P(N = j | X_i = 0) ∝ (n − j) P(N = j).
+        """
+        return self.given_members(clique, has_it, 1 - has_it)
+
+    def given_members(self, clique: int, having: int, lacking: int) -> tuple[Fraction, ...]:
+        """Law of a clique's N given that ``having`` named members have it and ``lacking`` others do not.
+
+        P(N = j | …) ∝ P(N = j) · j (j−1) … (j−having+1) · (n−j) … (n−j−lacking+1); all 0 if that is impossible.
+        """
+        law = self.laws[clique]
+        n = len(law) - 1
+        weights = [mass * _falling(j, having) * _falling(n - j, lacking) for j, mass in enumerate(law)]
+        total = sum(weights, Fraction(0))
+        return tuple(w / total for w in weights) if total else tuple(weights)
+
+
+def _falling(n: int, times: int) -> int:
+    product = 1
+    for i in range(times):
+        product *= max(n - i, 0)
+    return product

@@ -1,0 +1,114 @@
+"""A θ of which only what matters is known: the law of the query given each secret, from a function of the user's."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from numbers import Integral
+from typing import Any, ClassVar
+
+from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
+from pufferfish.errors import ModelError
+from pufferfish.theta.states import listed_labels
+
+__all__ = ["GivenLaws"]
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class GivenLaws(ReadOnly):
+    """Laws of a query given secrets, computed by the user: for models that this package does not have.
+
+    Parameters
+    ----------
+    laws : callable or mapping
+        Takes the query, returns a dict from secrets (any names) to the law of its value given that secret: a dict from
+        values to probabilities. Values are multiples of the query's unit, tuples where it has several outputs. Or that
+        dict itself, for one query.
+    query : Query
+        The query that a dict is for.
+    records : int
+        How many records the query is about.
+    states : sequence
+        Names of their states.
+    pairs : iterable of pairs of names, optional
+        The secrets that shall not be told apart; by default any two.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> laws = {"sick": {1: 0.25, 2: 0.75}, "healthy": {0: 0.5, 1: 0.5}}
+    >>> theta = pf.GivenLaws(laws, records=2, states=["healthy", "sick"], query=pf.Count("sick"))
+    >>> pf.Wasserstein(theta).distance(pf.Count("sick"))
+    2.0
+    """
+
+    kind: ClassVar[str] = "laws of your own"
+    laws: Callable[[Any], Mapping[Any, Mapping[Any, Any]]] | Mapping[Any, Mapping[Any, Any]] = field(repr=False)
+    records: int
+    states: tuple[str, ...]
+    pairs: tuple[tuple[Any, Any], ...] | None
+    query: Any
+
+    def __init__(
+        self,
+        laws: Callable[[Any], Mapping[Any, Mapping[Any, Any]]] | Mapping[Any, Mapping[Any, Any]],
+        *,
+        records: int,
+        states: Sequence[Any],
+        pairs: Iterable[tuple[Any, Any]] | None = None,
+        query: Any = None,
+    ) -> None:
+        if not callable(laws) and not isinstance(laws, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ModelError(f"laws is {laws!r}, expected a function of the query, or a dict from secrets to laws")
+        if isinstance(laws, Mapping) and query is None:
+            raise ModelError("query is missing: a dict of laws is for one query, say which")
+        if isinstance(records, bool) or not isinstance(records, Integral) or records < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ModelError(f"records is {records!r}, expected a whole number of at least 1")
+        if isinstance(laws, Mapping):
+            given: Mapping[Any, Any] = laws  # pyright: ignore[reportUnknownVariableType]
+            laws = FrozenDict({secret: _frozen(law) for secret, law in given.items()})
+        object.__setattr__(self, "laws", laws)
+        object.__setattr__(self, "records", int(records))
+        object.__setattr__(self, "query", query)
+        object.__setattr__(self, "pairs", None if pairs is None else tuple((a, b) for a, b in pairs))
+        object.__setattr__(self, "states", listed_labels(states, "states"))
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Numbers of records that may depend on each other: all of them."""
+        return (self.records,)
+
+    def laws_of(self, query: Any) -> Mapping[Any, Mapping[Any, Any]]:
+        """Return the law of a query's value given each secret.
+
+        Raises
+        ------
+        ModelError
+            If the function returns anything but a dict of dicts.
+        """
+        if self.query is not None and query != self.query:
+            raise ModelError(f"the laws are those of {self.query}, not of {query}: give a function of the query")
+        found: Any = self.laws(query) if callable(self.laws) else self.laws
+        laws: list[Any] = [*found.values()] if isinstance(found, Mapping) else []  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        if not laws or not all(isinstance(law, Mapping) and len(law) for law in laws):  # pyright: ignore[reportUnknownArgumentType]
+            raise ModelError("laws gives no dict from secrets to dicts from values to probabilities")
+        return dict(found)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+    def pairs_of(self, secrets: Iterable[Any]) -> tuple[tuple[Any, Any], ...]:
+        """Return the pairs of secrets that shall not be told apart.
+
+        Raises
+        ------
+        ModelError
+            If a pair names a secret without a law.
+        """
+        known = list(secrets)
+        for pair in self.pairs or ():
+            for secret in pair:
+                if secret not in known:
+                    raise ModelError(f"pairs names the secret {secret!r}, and laws gives no law for it")
+        return tuple(combinations(known, 2)) if self.pairs is None else self.pairs
+
+
+def _frozen(law: Any) -> Any:
+    """Return a read-only copy of a law; what is none is refused where it is used."""
+    return FrozenDict(law) if isinstance(law, Mapping) else law  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]

@@ -1,0 +1,146 @@
+"""A finite law of whole databases, listed one by one: the most general θ, for small problems.
+
+Probabilities are exact fractions (floats are taken as the decimals they print as), so that what a secret makes of them,
+and of the law of any query, is exact too.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
+from pufferfish.errors import ModelError, ParameterError
+from pufferfish.hints import did_you_mean
+from pufferfish.theta.masses import exact_law
+from pufferfish.theta.secrets import RecordIs, Secret, check_states
+from pufferfish.theta.states import listed_labels, listed_names, refuse_missing, state_label
+
+__all__ = ["JointDistribution"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class JointDistribution(ReadOnly):
+    """An explicit finite law of the records X_1 … X_n; read-only.
+
+    Parameters
+    ----------
+    values : array_like, shape (m, n)
+        One database a row: the state of every record. Rows may repeat; their probabilities add.
+    probabilities : sequence of float or Fraction, shape (m,)
+        Their probabilities; they sum to 1 (tolerance 1e-9) and are divided by their sum.
+    variables : sequence, optional
+        Names of the n records, by default 0, 1, …
+    states : sequence, optional
+        All states, in the order in which histograms list them; by default those that occur, as they occur.
+
+    Raises
+    ------
+    ModelError
+        If shapes do not fit, or the probabilities are none.
+
+    Examples
+    --------
+    >>> joint = JointDistribution([["no", "no"], ["yes", "yes"], ["yes", "no"]], [0.5, 0.3, 0.2])
+    >>> joint.probability(RecordIs(1, "no"))
+    Fraction(7, 10)
+    """
+
+    kind: ClassVar[str] = "joint distributions"
+    values: tuple[tuple[str, ...], ...]
+    probabilities: tuple[Fraction, ...]
+    variables: tuple[Any, ...]
+    states: tuple[str, ...]
+
+    def __init__(
+        self,
+        values: Any,
+        probabilities: Sequence[Any],
+        *,
+        variables: Sequence[Any] | None = None,
+        states: Sequence[Any] | None = None,
+    ) -> None:
+        if hasattr(values, "to_numpy"):  # a frame is iterated by columns
+            values = values.to_numpy()
+        rows = [_labels_of(row, i) for i, row in enumerate(values)]
+        if not rows or not rows[0]:
+            raise ModelError("values is empty: give at least one row with at least one record")
+        for i, row in enumerate(rows):
+            if len(row) != len(rows[0]):
+                raise ModelError(
+                    f"values[{i}] has {len(row)} records, values[0] has {len(rows[0])}: rows are databases"
+                )
+        masses = exact_law(list(probabilities), "probabilities")
+        if len(masses) != len(rows):
+            raise ModelError(f"there are {len(masses)} probabilities for {len(rows)} rows of values: one per row")
+        merged: dict[tuple[str, ...], Fraction] = {}
+        for row, mass in zip(rows, masses, strict=True):
+            if mass:
+                merged[row] = merged.get(row, Fraction(0)) + mass
+        object.__setattr__(self, "values", tuple(merged))
+        object.__setattr__(self, "probabilities", tuple(merged.values()))
+        names = listed_names(range(len(rows[0])) if variables is None else variables, "variables", '["Ann", "Bob"]')
+        if len(names) != len(rows[0]):
+            raise ModelError(f"variables has {len(names)} names for {len(rows[0])} records: one each, distinct")
+        object.__setattr__(self, "variables", names)
+        seen = tuple(dict.fromkeys(state for row in rows for state in row))
+        object.__setattr__(self, "states", seen if states is None else listed_labels(states, "states"))
+        for state in seen:
+            if state not in self.states:
+                raise ModelError(f"values has the state {state!r}, which states does not list")
+
+    def __repr__(self) -> str:
+        return f"JointDistribution(<{len(self.rows)} databases of {len(self.variables)} records>)"
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The databases that are possible, each once: the state of every record."""
+        return self.values
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Numbers of records that may depend on each other: all of them."""
+        return (len(self.variables),)
+
+    @cached_property
+    def databases(self) -> tuple[Mapping[Any, str], ...]:
+        """Every database as a dict from the records' names to their states."""
+        return tuple(FrozenDict(zip(self.variables, row, strict=True)) for row in self.rows)
+
+    def rows_where(self, secret: Secret) -> tuple[int, ...]:
+        """Return the indices of the rows in which a secret holds.
+
+        Raises
+        ------
+        ParameterError
+            If the secret names a record or a state that is not there.
+        """
+        check_states(secret, self.states)
+        for condition in secret.conditions:
+            if isinstance(condition, RecordIs) and condition.record not in self.variables:
+                hint = did_you_mean(condition.record, self.variables)
+                raise ParameterError(
+                    f"secret {str(secret)!r}: there is no record {condition.record!r}.{hint} Records: "
+                    f"{', '.join(str(v) for v in self.variables[:20])}"
+                )
+        return tuple(i for i, row in enumerate(self.databases) if secret.holds(row))
+
+    def probability(self, secret: Secret) -> Fraction:
+        """Probability of a secret."""
+        return sum((self.probabilities[i] for i in self.rows_where(secret)), Fraction(0))
+
+    def values_of(self, variable: int) -> tuple[str, ...]:
+        """States that the record in a column can have, in the order of ``states``."""
+        found = {row[variable] for row in self.rows}
+        return tuple(state for state in self.states if state in found)
+
+
+def _labels_of(row: Any, i: int) -> tuple[str, ...]:
+    """Return the states of one database."""
+    if isinstance(row, str) or not isinstance(row, Iterable):
+        raise ModelError(f"values[{i}] is {row!r}, expected a row: the state of every record")
+    given: list[Any] = list(row)  # pyright: ignore[reportUnknownArgumentType]
+    for j, state in enumerate(given):
+        refuse_missing(state, f"values[{i}][{j}]")
+    return tuple(map(state_label, given))

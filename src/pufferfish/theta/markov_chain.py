@@ -1,0 +1,252 @@
+r"""Finite Markov chains: one distribution θ = (q, P) over sequences of states.
+
+The first state is drawn from the initial distribution q, and every next one from the row of the transition
+matrix P that belongs to the present state. Three kinds of initial distribution are told apart, because bounds
+treat them differently:
+
+*   an array: the law of the first record;
+*   ``"stationary"``: the unique π with π = πP, so that every record has the same law;
+*   ``"any"``: every initial distribution at once, that is the class {(q, P) : q any law} (Appendix C.4).
+
+References: Song, Wang, Chaudhuri (2017), Section 4.4; Levin, Peres, Wilmer, *Markov Chains and Mixing Times*.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pufferfish.calls import called_as
+from pufferfish.core.chains.markov import (
+    closed_classes,
+    period,
+    stationary_law,
+    stationary_log_error,
+    strong_components,
+)
+from pufferfish.core.numbers.given import real_array, with_sums_of_one
+from pufferfish.core.numbers.read_only import ReadOnly, read_only
+from pufferfish.core.numbers.rounding import UNIT
+from pufferfish.errors import ModelError
+from pufferfish.theta.states import state_names
+
+__all__ = ["MarkovChain"]
+
+TOLERANCE = 1e-9
+"""How far a row may be from summing to 1; rows are then divided by their sum."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class MarkovChain(ReadOnly):
+    """A Markov chain over k named states; read-only.
+
+    Parameters
+    ----------
+    transition_matrix : array_like, shape (k, k)
+        ``transition_matrix[x, y]`` = P(next = y | present = x). Each row sums to 1 (tolerance 1e-9) and is divided
+        by its sum. An exact 0 says that the transition cannot happen.
+    initial_distribution : array_like of shape (k,), "stationary" or "any", default "stationary"
+        Law of the first record; see the module's primer. ``"stationary"`` needs an irreducible chain.
+    states : sequence, optional
+        k distinct names of the states, by default "0", "1", …
+
+    Raises
+    ------
+    ModelError
+        If a row is not a probability distribution, shapes or names do not fit, or ``"stationary"`` is asked of a
+        chain with transient states or several stationary distributions.
+
+    Examples
+    --------
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+    >>> chain.stationary_distribution.round(3)
+    array([0.8, 0.2])
+    >>> chain.pi_min, round(chain.eigengap, 9), chain.is_reversible
+    (0.2, 0.75, True)
+    """
+
+    transition_matrix: NDArray[np.float64]
+    initial_distribution: NDArray[np.float64] | Literal["stationary", "any"]
+    states: tuple[str, ...]
+    k: int = field(init=False)
+
+    @called_as('MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "walk"])')
+    def __init__(
+        self,
+        transition_matrix: ArrayLike,
+        initial_distribution: ArrayLike | Literal["stationary", "any"] = "stationary",
+        *,
+        states: Sequence[Any] | None = None,
+    ) -> None:
+        matrix = _stochastic_matrix(transition_matrix)
+        object.__setattr__(self, "transition_matrix", matrix)
+        object.__setattr__(self, "k", matrix.shape[0])
+        object.__setattr__(self, "states", state_names(states, self.k))
+        if isinstance(initial_distribution, str):
+            if initial_distribution not in ("stationary", "any"):
+                raise ModelError(
+                    f"initial_distribution is {initial_distribution!r}, expected an array of {self.k} "
+                    'probabilities, "stationary" or "any"'
+                )
+            object.__setattr__(self, "initial_distribution", initial_distribution)
+            if initial_distribution == "stationary" and not self.is_irreducible:
+                raise ModelError(
+                    'initial_distribution="stationary" needs a unique stationary distribution with every state '
+                    f'in it: {self._reducible_reason()}; give an array or "any", or leave those states out'
+                )
+        else:
+            law = _distribution(initial_distribution, self.k, "initial_distribution")
+            object.__setattr__(self, "initial_distribution", law)
+
+    def __repr__(self) -> str:
+        q = self.initial_distribution
+        start = repr(q) if isinstance(q, str) else np.array2string(q, precision=6, separator=", ")
+        matrix = np.array2string(self.transition_matrix, precision=6, separator=", ")
+        return f"MarkovChain({matrix if self.k <= 4 else f'<{self.k} states>'}, initial_distribution={start})"
+
+    @cached_property
+    def is_irreducible(self) -> bool:
+        """Whether every state can be reached from every other, by the exact zeros of the matrix."""
+        return len(strong_components(self.transition_matrix > 0)) == 1
+
+    @cached_property
+    def period(self) -> int:
+        """Greatest common divisor of the lengths of the chain's cycles (1: aperiodic).
+
+        Raises
+        ------
+        ModelError
+            If the chain is reducible: a period belongs to an irreducible chain.
+        """
+        self._require_irreducible("period")
+        return period(self.transition_matrix > 0)
+
+    @property
+    def is_aperiodic(self) -> bool:
+        """Whether the (irreducible) chain has period 1."""
+        return self.period == 1
+
+    @cached_property
+    def stationary_distribution(self) -> NDArray[np.float64]:
+        """The law π = πP of an irreducible chain, each entry accurate relative to itself; shape (k,).
+
+        Raises
+        ------
+        ModelError
+            If the chain is reducible.
+        """
+        self._require_irreducible("stationary_distribution")
+        return read_only(stationary_law(self.transition_matrix))
+
+    @property
+    def pi_min(self) -> float:
+        """Smallest stationary probability (Section 4.4, Equation for π^min)."""
+        return float(np.min(self.stationary_distribution))
+
+    @cached_property
+    def time_reversal(self) -> "MarkovChain":
+        """The stationary chain P*(x, y) = P(y, x) π(y) / π(x), run from the last record to the first."""
+        pi = self.stationary_distribution
+        reversed_ = self.transition_matrix.T * pi[None, :] / pi[:, None]
+        return MarkovChain(reversed_ / reversed_.sum(axis=1, keepdims=True), states=self.states)
+
+    @cached_property
+    def is_reversible(self) -> bool:
+        """Whether π(x) P(x, y) = π(y) P(y, x) for all states, to 1e-12 of the larger side."""
+        flow = self.stationary_distribution[:, None] * self.transition_matrix
+        return bool(np.all(np.abs(flow - flow.T) <= 1e-12 * np.maximum(flow, flow.T)))
+
+    @cached_property
+    def eigengap(self) -> float:
+        """Gap of the multiplicative reversibilisation P P*: 1 − |λ₂|, exactly one eigenvalue 1 dropped.
+
+        0 where a second eigenvalue is within rounding of 1, as for a periodic chain, or one such as
+        ``[[0, 1, 0], [0, 0, 1], [.01, .99, 0]]`` whose P P* keeps mass in place: bounds that need a positive gap
+        do not apply there. Rounded down.
+
+        References
+        ----------
+        Section 4.4, definition of g_Θ, read as the gap to the *second* eigenvalue: the printed minimum over
+        |λ| < 1 would silently skip a repeated eigenvalue 1.
+        """
+        return _gap(1 - self._second_singular_value**2, self.k)
+
+    @cached_property
+    def reversible_eigengap(self) -> float:
+        """Twice the absolute gap of P, 2(1 − |λ₂|): what a reversible chain may use instead of ``eigengap``.
+
+        Computed from the second singular value of D^½ P D^-½ (D = diag π), which for a reversible chain is |λ₂| and
+        bounds the speed of mixing for every chain. Rounded down; 0 within rounding of 0.
+
+        References
+        ----------
+        Appendix C.2, the reversible case of the definition of g_Θ.
+        """
+        return _gap(2 * (1 - self._second_singular_value), self.k)
+
+    @cached_property
+    def _second_singular_value(self) -> float:
+        root = np.sqrt(self.stationary_distribution)
+        symmetric = root[:, None] * self.transition_matrix / root[None, :]
+        singular = np.linalg.svd(symmetric, compute_uv=False)
+        return float(singular[1])
+
+    def _require_irreducible(self, what: str) -> None:
+        if not self.is_irreducible:
+            raise ModelError(f"{what} needs an irreducible chain: {self._reducible_reason()}")
+
+    def _reducible_reason(self) -> str:
+        closed = closed_classes(self.transition_matrix > 0)
+        if len(closed) > 1:
+            names = " and ".join(self._named(members) for members in closed[:2])
+            return f"the chain is reducible, it never leaves {names} once there"
+        transient = [x for x in range(self.k) if x not in closed[0]]
+        return f"the chain is reducible, it never returns to {self._named(transient)}"
+
+    def _named(self, members: Sequence[int]) -> str:
+        shown = ", ".join(self.states[x] for x in members[:4]) + (", …" if len(members) > 4 else "")
+        return f"state{'s' if len(members) > 1 else ''} {{{shown}}}"
+
+
+def _gap(computed: float, k: int) -> float:
+    """Round an eigengap down by more than the error of the singular values; 0 where doubt begins."""
+    error = 4 * stationary_log_error(k) + 32 * k * UNIT
+    return computed - error if computed > 100 * error else 0.0
+
+
+def _stochastic_matrix(given: Any) -> NDArray[np.float64]:
+    matrix = _as_floats(given, "transition_matrix")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ModelError(f"transition_matrix has shape {matrix.shape}, expected a square matrix (k, k)")
+    if matrix.shape[0] < 2:
+        raise ModelError("transition_matrix has one state: a record that is always the same has nothing to hide")
+    rows = [_distribution(row, matrix.shape[0], f"transition_matrix[{x}]", row=True) for x, row in enumerate(matrix)]
+    return read_only(np.array(rows))
+
+
+def _as_floats(given: Any, name: str) -> NDArray[np.float64]:
+    try:
+        return real_array(given)
+    except TypeError as error:
+        raise ModelError(f"{name} {error}; expected an array of probabilities") from None
+
+
+def _distribution(given: Any, k: int, name: str, *, row: bool = False) -> NDArray[np.float64]:
+    law = _as_floats(given, name)
+    if law.shape != (k,):
+        raise ModelError(f"{name} has shape {law.shape}, expected ({k},): one probability per state")
+    for y in range(k):
+        if not 0 <= law[y] < np.inf:
+            raise ModelError(f"{name}[{y}] is {law[y]}, expected a probability between 0 and 1")
+    total = float(law.sum())
+    if abs(total - 1) > TOLERANCE:
+        hint = (
+            "Rows are distributions over the next state; did you pass the transpose?"
+            if row
+            else "It is the law of the first record; divide counts by their sum."
+        )
+        raise ModelError(f"{name} sums to {total:.12g}, expected 1 (tolerance {TOLERANCE:g}). {hint}")
+    return read_only(with_sums_of_one(law))

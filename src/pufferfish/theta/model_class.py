@@ -1,0 +1,229 @@
+"""Θ in general: a finite class of distributions of one kind over the same records and states."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish.errors import ModelError, ParameterError
+from pufferfish.theta.bayesian_network import BayesianNetwork, connected
+from pufferfish.theta.chain_class import STATED, ChainClass, as_chain_class
+from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.lengths import ChainLength, as_lengths
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.same_records import same_records
+
+__all__ = ["Member", "ModelClass", "Theta", "as_theta", "lengths_of", "rows_of"]
+
+
+@runtime_checkable
+class Member(Protocol):
+    """A distribution of a known number of records: a joint distribution, cliques, a network."""
+
+    kind: ClassVar[str]
+    """Word for several such models."""
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of the k states."""
+        ...
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Numbers of records that may depend on each other."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelClass(ReadOnly):
+    """A finite class Θ of models other than chains; chains have :class:`ChainClass`.
+
+    Parameters
+    ----------
+    members : tuple of models
+        The members θ, all of one kind, over the same records and states; a guarantee holds under every one of them.
+        Networks may have different edges; their nodes and states are taken in the order of the first one.
+    origin : str
+        Where Θ came from, printed with every release.
+    """
+
+    members: tuple[Member, ...]
+    origin: str = STATED
+
+    def __post_init__(self) -> None:
+        members = tuple(self.members)
+        if not members:
+            raise ModelError("theta is empty: give at least one model")
+        for i, member in enumerate(members):
+            if type(member) is not type(members[0]):
+                raise ModelError(
+                    f"theta[{i}] is {type(member).__name__} and theta[0] {type(members[0]).__name__}: one kind"
+                )
+        networks = [member for member in members if isinstance(member, BayesianNetwork)]
+        if networks:
+            members = same_records(networks, "theta")
+        else:
+            _check_alike(members)
+        object.__setattr__(self, "members", members)
+
+    @property
+    def in_words(self) -> str:
+        """What belonging to it means, as releases say it."""
+        return "the one of Θ" if len(self.members) == 1 else f"one of the {len(self.members)} of Θ"
+
+    @property
+    def kind(self) -> str:
+        """Word for its members."""
+        return self.members[0].kind
+
+    @property
+    def of_chains(self) -> bool:
+        """Whether records are steps of chains: no."""
+        return False
+
+    @property
+    def chains(self) -> tuple[MarkovChain, ...]:
+        """The members that are Markov chains: none."""
+        return ()
+
+    @property
+    def networks(self) -> tuple[BayesianNetwork, ...]:
+        """The members, where they are Bayesian networks."""
+        return tuple(member for member in self.members if isinstance(member, BayesianNetwork))
+
+    @property
+    def variables(self) -> Mapping[Any, tuple[str, ...]] | None:
+        """Names of the records with the states of each, where records have names."""
+        first = self.members[0]
+        if isinstance(first, BayesianNetwork):
+            return first.node_states
+        return {v: first.states for v in first.variables} if isinstance(first, JointDistribution) else None
+
+    @property
+    def only_counts(self) -> bool:
+        """Whether all records have the same states, and only how many have which matters."""
+        return isinstance(self.members[0], Cliques)
+
+    @property
+    def stands_for_more(self) -> bool:
+        """Whether members only stand for a class described otherwise: never."""
+        return False
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of the k states."""
+        return self.members[0].states
+
+    @property
+    def k(self) -> int:
+        """Number of states."""
+        return len(self.states)
+
+    @property
+    def lengths(self) -> tuple[ChainLength, ...]:
+        """Sizes of the groups of records that may depend on each other under some θ."""
+        networks = self.networks
+        if not networks:
+            return as_lengths(self.members[0].groups)
+        edges = (edge for network in networks for edge in network.edges)
+        return as_lengths(len(part) for part in connected(networks[0].nodes, edges))
+
+
+def _check_alike(members: Sequence[Any]) -> None:
+    """Refuse members that are about other states or records than the first."""
+    first = members[0]
+    for i, member in enumerate(members):
+        if member.states != first.states:
+            raise ModelError(
+                f"theta[{i}] has states {', '.join(member.states)} and theta[0] has {', '.join(first.states)}: "
+                "all members of a class share their states, in the same order"
+            )
+        if _names(member) != _names(first):
+            raise ModelError(
+                f"theta[{i}] is about the records {', '.join(_names(member)[:8])} and theta[0] about "
+                f"{', '.join(_names(first)[:8])}: all members of a class share their records, in the same order"
+            )
+        if member.groups != first.groups:
+            sizes = [", ".join(str(n) for n in each.groups[:8]) for each in (member, first)]
+            raise ModelError(
+                f"theta[{i}] is about groups of {sizes[0]} records and theta[0] of {sizes[1]}: all members of a class "
+                "are about the same records"
+            )
+
+
+def _names(member: Any) -> list[str]:
+    """Return the names of a model's records, where they have some."""
+    names: Any = getattr(member, "variables", None) or ()
+    return [repr(name) for name in names]
+
+
+Theta = ChainClass | BinaryChainInterval | IntervalChain | ModelClass
+
+
+def as_theta(theta: Any) -> Theta:
+    """Θ from a model, an iterable of models of one kind, or a class.
+
+    Raises
+    ------
+    ModelError
+        If a member is no model, the list is empty, or members differ in their states or records.
+    """
+    if isinstance(theta, Theta):
+        return theta
+    if isinstance(theta, Member):
+        return ModelClass((theta,))
+    if isinstance(theta, Iterable) and not isinstance(theta, str | bytes):
+        members: list[Any] = list(theta)  # pyright: ignore[reportUnknownArgumentType]
+        if members and not isinstance(members[0], MarkovChain):
+            for i, member in enumerate(members):
+                if not isinstance(member, Member):
+                    raise ModelError(
+                        f"theta[{i}] is {type(member).__name__}, expected a model such as MarkovChain, "
+                        "BayesianNetwork, Cliques or JointDistribution; a class such as IntervalChain is passed alone"
+                    )
+            return ModelClass(tuple(members))
+        return as_chain_class(members)
+    return as_chain_class(theta)
+
+
+def rows_of(theta: Theta, length: Any) -> int:
+    """Return how many independent rows the table of a network has, one where nothing is said; 1 for other models.
+
+    Raises
+    ------
+    ParameterError
+        If that is no whole number of at least 1.
+    """
+    if not theta.networks or length is None:
+        return 1
+    if isinstance(length, bool) or not isinstance(length, Integral) or length < 1:
+        raise ParameterError(
+            f"length is {length!r}, expected the number of rows of the networks' table, such as rows.length"
+        )
+    return int(length)
+
+
+def lengths_of(theta: Theta, length: Any) -> tuple[ChainLength, ...]:
+    """Return how many records depend on each other: as given for chains, known for other models.
+
+    Raises
+    ------
+    ParameterError
+        If chains come without lengths, or another model with other ones than its own.
+    """
+    if not isinstance(theta, ModelClass):
+        if length is None:
+            raise ParameterError("length is missing: give T, or one length per independent chain")
+        return as_lengths(length)
+    if theta.networks:
+        rows_of(theta, length)
+        return theta.lengths
+    if length is not None and as_lengths(length) != theta.lengths:
+        raise ParameterError(
+            f"length does not fit: these {theta.kind} are about "
+            f"{', '.join(str(c.records) for c in theta.lengths[:10])} records, so leave length out"
+        )
+    return theta.lengths

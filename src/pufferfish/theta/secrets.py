@@ -1,0 +1,234 @@
+"""Secrets: facts about the data that shall not be told apart (Section 2.1, the sets S and Q).
+
+A secret is a condition on the records: one record has a value, or one of several; so many records have a value; any
+fact at all, where the model lists its databases. Conditions are joined by ``&``. What is promised is said by *pairs* of
+secrets: whatever is released is almost equally likely under both. Where nothing is said, the pairs are any two values
+of any record.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish.errors import ParameterError
+from pufferfish.hints import did_you_mean
+from pufferfish.theta.states import state_label
+
+__all__ = ["CountIs", "Fact", "RecordIs", "Secret", "SecretPair", "as_secret_pairs", "check_states"]
+
+SecretPair = tuple["Secret", "Secret"]
+
+
+class Secret(ABC):
+    """A fact about the data; facts are joined by ``&``."""
+
+    @property
+    @abstractmethod
+    def conditions(self) -> "tuple[RecordIs | CountIs | Fact, ...]":
+        """The conditions that hold together."""
+
+    def __and__(self, other: "Secret") -> "Secret":
+        return _Joined((*self.conditions, *other.conditions))
+
+    def __bool__(self) -> bool:
+        raise ParameterError("a secret is neither true nor false: join secrets by &, not by 'and'")
+
+    def holds(self, row: Mapping[Any, str]) -> bool:
+        """Whether it holds in a database, given as the state of every record by its name."""
+        return all(condition.holds(row) for condition in self.conditions)
+
+
+def _labels(states: Any) -> tuple[str, ...]:
+    given: list[Any] = [states] if isinstance(states, str) or not isinstance(states, Iterable) else list(states)  # pyright: ignore[reportUnknownArgumentType]
+    labels = tuple(dict.fromkeys(state_label(s) for s in given))
+    if not labels:
+        raise ParameterError("a secret names no state: give at least one")
+    return labels
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class RecordIs(ReadOnly, Secret):
+    """One record has a value, or one of several.
+
+    Parameters
+    ----------
+    record : int, str or tuple
+        Which record: its step in a chain (0-based), (chain, step) where there are several; (clique, member); the name
+        of a variable of a network or joint distribution.
+    states : state or iterable of states
+        The value, or the values.
+
+    Examples
+    --------
+    >>> print(RecordIs(3, "flu"), "/", RecordIs("Alice", ["flu", "cold"]))
+    record 3 is flu / record Alice is flu or cold
+    """
+
+    record: Any
+    states: tuple[str, ...]
+
+    def __init__(self, record: Any, states: Any) -> None:
+        object.__setattr__(self, "record", tuple(record) if isinstance(record, list) else record)  # pyright: ignore[reportUnknownArgumentType]
+        object.__setattr__(self, "states", _labels(states))
+
+    @property
+    def conditions(self) -> "tuple[RecordIs, ...]":
+        """The one condition."""
+        return (self,)
+
+    def holds(self, row: Mapping[Any, str]) -> bool:
+        """Whether it holds in a database."""
+        return row[self.record] in self.states
+
+    def __str__(self) -> str:
+        return f"record {self.record} is {' or '.join(self.states)}"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class CountIs(ReadOnly, Secret):
+    """The number of records in some states lies in a range.
+
+    Parameters
+    ----------
+    states : state or iterable of states
+        What is counted.
+    at_least, at_most : int, optional
+        The range, both ends included.
+
+    Examples
+    --------
+    >>> print(CountIs("flu", at_least=4))
+    at least 4 records are flu
+    """
+
+    states: tuple[str, ...]
+    at_least: int | None
+    at_most: int | None
+
+    def __init__(self, states: Any, at_least: int | None = None, at_most: int | None = None) -> None:
+        if at_least is None and at_most is None:
+            raise ParameterError("CountIs gives no range: say at_least, at_most, or both")
+        for name, bound in (("at_least", at_least), ("at_most", at_most)):
+            if bound is not None and (isinstance(bound, bool) or not isinstance(bound, Integral)):
+                raise ParameterError(f"{name} is {bound!r}, expected a whole number of records")
+        object.__setattr__(self, "states", _labels(states))
+        object.__setattr__(self, "at_least", None if at_least is None else int(at_least))
+        object.__setattr__(self, "at_most", None if at_most is None else int(at_most))
+
+    @property
+    def conditions(self) -> "tuple[CountIs, ...]":
+        """The one condition."""
+        return (self,)
+
+    def allows(self, count: int) -> bool:
+        """Whether a number of records lies in the range."""
+        return (self.at_least is None or count >= self.at_least) and (self.at_most is None or count <= self.at_most)
+
+    def holds(self, row: Mapping[Any, str]) -> bool:
+        """Whether it holds in a database."""
+        return self.allows(sum(state in self.states for state in row.values()))
+
+    def __str__(self) -> str:
+        if self.at_most is None:
+            some = f"at least {self.at_least}"
+        elif self.at_least is None:
+            some = f"at most {self.at_most}"
+        else:
+            some = f"{self.at_least}" if self.at_least == self.at_most else f"{self.at_least} to {self.at_most}"
+        return f"{some} records are {' or '.join(self.states)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact(ReadOnly, Secret):
+    """Any fact, as a function of a database; for models that list their databases.
+
+    Parameters
+    ----------
+    description : str
+        The fact in words.
+    function : callable
+        Takes a dict from the records' names to their states, returns whether the fact holds.
+
+    Examples
+    --------
+    >>> print(Fact("Alice and Bob have the same", lambda row: row["Alice"] == row["Bob"]))
+    Alice and Bob have the same
+    """
+
+    description: str
+    function: Callable[[Mapping[Any, str]], Any]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.description, str) or not callable(self.function):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ParameterError(
+                "Fact takes the fact in words, and a function from a dict of states to whether it holds"
+            )
+
+    @property
+    def conditions(self) -> "tuple[Fact, ...]":
+        """The one condition."""
+        return (self,)
+
+    def holds(self, row: Mapping[Any, str]) -> bool:
+        """Whether it holds in a database."""
+        return bool(self.function(dict(row)))
+
+    def __str__(self) -> str:
+        return self.description
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined(ReadOnly, Secret):
+    parts: tuple[RecordIs | CountIs | Fact, ...]
+
+    @property
+    def conditions(self) -> tuple[RecordIs | CountIs | Fact, ...]:
+        """All conditions."""
+        return self.parts
+
+    def __str__(self) -> str:
+        return " and ".join(str(part) for part in self.parts)
+
+
+def check_states(secret: Secret, states: Sequence[str]) -> None:
+    """Refuse a secret that names a state which no record can have.
+
+    Raises
+    ------
+    ParameterError
+        If it names one.
+    """
+    for condition in secret.conditions:
+        for state in () if isinstance(condition, Fact) else condition.states:
+            if state not in states:
+                known, hint = ", ".join(states[:20]), did_you_mean(state, states)
+                raise ParameterError(f"secret {str(secret)!r}: there is no state {state!r}.{hint} States: {known}")
+
+
+def as_secret_pairs(secrets: Any) -> tuple[SecretPair, ...] | None:
+    """Return pairs of secrets, checked; None (any two values of any record) stays None.
+
+    Raises
+    ------
+    ParameterError
+        If it is not a list of pairs of secrets.
+    """
+    if secrets is None:
+        return None
+    pairs: list[Any] = list(secrets) if isinstance(secrets, Iterable) else [secrets]  # pyright: ignore[reportUnknownArgumentType]
+    if len(pairs) == 2 and all(isinstance(secret, Secret) for secret in pairs):
+        pairs = [pairs]
+    for i, pair in enumerate(pairs):
+        if not (isinstance(pair, Sequence) and len(pair) == 2 and all(isinstance(s, Secret) for s in pair)):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            raise ParameterError(
+                f"secrets[{i}] is no pair of secrets: expected pairs that shall not be told apart, such as "
+                '(RecordIs(0, "flu"), RecordIs(0, "healthy"))'
+            )
+    if not pairs:
+        raise ParameterError(
+            "secrets is empty: give at least one pair, or leave it out for any two values of any record"
+        )
+    return tuple((pair[0], pair[1]) for pair in pairs)
