@@ -18,10 +18,11 @@ from pufferfish.errors import ModelError, NotApplicableError, ParameterError, Re
 from pufferfish.files import read_record, record_kind, write_whole
 from pufferfish.files.reading import check_path
 from pufferfish.frozen_record import FrozenRecord
-from pufferfish.theta.bayesian_network import CPT, BayesianNetwork
+from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import STATED, ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.cpt import CPT
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain

@@ -18,8 +18,8 @@ from itertools import product
 import numpy as np
 
 from pufferfish.hints import did_you_mean
-from pufferfish.theta.bayesian_network import CPT, TOLERANCE
 from pufferfish.theta.bif_syntax import Block, Syntax, Token
+from pufferfish.theta.cpt import CPT, TOLERANCE
 
 __all__ = ["parse_bif"]
 

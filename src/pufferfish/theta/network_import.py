@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from pufferfish.errors import ModelError, PufferfishError, RecordError
 from pufferfish.files.reading import LARGEST, read_file
-from pufferfish.theta.bayesian_network import CPT, TOLERANCE
 from pufferfish.theta.bif import parse_bif
+from pufferfish.theta.cpt import CPT, TOLERANCE
 from pufferfish.theta.states import state_label
 
 __all__ = ["bif_cpts", "pgmpy_cpts", "pyagrum_cpts"]

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from pufferfish.errors import ModelError
-from pufferfish.theta.bayesian_network import CPT, BayesianNetwork
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.cpt import CPT
 from pufferfish.theta.states import state_label
 
 __all__ = ["same_records"]

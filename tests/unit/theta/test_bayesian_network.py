@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from pufferfish.errors import ModelError
-from pufferfish.theta.bayesian_network import CPT, BayesianNetwork
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.cpt import CPT
 from pufferfish.theta.model_class import Member, as_theta
 
 COIN = CPT(["no", "yes"], [0.5, 0.5])

@@ -106,11 +106,6 @@ class Configurations:
         """Return the pattern of a bucket, and where the nodes of a scope stand in it."""
         return self._patterns[bucket], tuple(map(self._laws.scopes[bucket].index, scope))
 
-    def shape(self, bucket: int, scopes: Sequence[Scope]) -> tuple[Any, ...]:
-        """Return the pattern of a bucket, and where the nodes of every scope stand in it."""
-        index = self._laws.scopes[bucket].index
-        return self._patterns[bucket], *[tuple([index(node) for node in scope]) for scope in scopes]
-
     def count(self, bucket: int, scope: Scope) -> int:
         """Return how many configurations a scope can have, or how many there are where they are too many to list."""
         found = self._counts.get(scope)

@@ -1,11 +1,7 @@
 """Steps that make the messages of a cluster tree: which bounds each sums, and how it takes Φ of them.
 
-See :mod:`pufferfish.core.propagation.clusters` for the theory. What a step does depends on its **shape** alone: which
-configurations of its bucket can occur, and where the nodes of the message and of its terms stand in the bucket. So a
-way is found for each shape once; a step is a way, where its terms lie in memory, and a law of its bucket.
-
-Steps are planned once for a network and for the nodes that have a loss; the sweep of
-:mod:`pufferfish.core.propagation.cluster_loops` then takes them for any losses.
+See :mod:`pufferfish.core.propagation.clusters` for the theory. A step is planned once for a network and for the nodes
+that have a loss; the sweep of :mod:`pufferfish.core.propagation.cluster_loops` then takes the steps for any losses.
 """
 
 from collections.abc import Sequence
@@ -93,59 +89,6 @@ class Large(NamedTuple):
     cap: Matrix
 
 
-class _Through(NamedTuple):
-    """How Φ is taken of terms.
-
-    Parameters
-    ----------
-    over : tuple of int
-        The nodes over whose configurations it is taken.
-    columns : int
-        How many these are.
-    law : (list of int, list of int), optional
-        Buckets of the steps that need a law of this kind, and the numbers of those steps; None for one variable at a
-        time.
-    all_pairs : bool
-        One variable at a time: whether all pairs of configurations are searched.
-    seconds, work : float
-        How long it takes about, compiled; and pairs times squared columns.
-    """
-
-    over: Scope
-    columns: int
-    law: tuple[list[int], list[int]] | None
-    all_pairs: bool
-    seconds: float
-    work: float
-
-
-class _Way(NamedTuple):
-    """How steps of one shape make their messages.
-
-    Parameters
-    ----------
-    place : int
-        Its place among all ways.
-    rows : int
-        Number of configurations of what the messages are about.
-    order : tuple of int
-        The terms of a step, by their places, in the order in which they are taken.
-    through : _Through, optional
-        How Φ is taken of the inner terms, the first of the order; None where there are none.
-    inner : int
-        How many these are.
-    is_sum : bool
-        Whether a message is the sum of its terms, and nothing else.
-    """
-
-    place: int
-    rows: int
-    order: tuple[int, ...]
-    through: _Through | None
-    inner: int
-    is_sum: bool
-
-
 class Layout:
     """Room in memory, and the steps that fill it.
 
@@ -163,19 +106,14 @@ class Layout:
         self._seconds = 0.0
         self._room = 0
         self._work = 0.0
-        # ways by shape, and what steps of each do with their terms: kind, size and map of every term
-        self._ways: dict[Any, _Way] = {}
-        self._taken_as: list[list[tuple[int, int, int]]] = []
-        self._numbers: list[tuple[int, int]] = []  # rows and columns of every way
-        self._laws: dict[tuple[Pattern, Places, Places], tuple[list[int], list[int]]] = {}
+        self._steps: list[int] = []  # five numbers for each, see `_end`
+        self._terms: list[int] = []  # four numbers for each: kind, source, size, map
         self._maps: dict[int, int] = {}
         self._same: dict[int, int] = {}
         self._places: list[Indices] = []
         self._mapped = 0
-        # steps: the way of each, where its message is written, and where its terms lie
-        self._steps: list[int] = []
-        self._outs: list[int] = []
-        self._sources: list[int] = []
+        self._laws: dict[tuple[Pattern, Places, Places], tuple[list[int], list[int]]] = {}
+        self._entries: list[int] = [0]
         self._large: list[Large] = []
 
     @property
@@ -199,25 +137,18 @@ class Layout:
         return self._large
 
     def steps(self) -> Steps:
-        """Return all steps, each with the numbers of its way."""
-        ways = np.array(self._steps, dtype=np.int64)
-        rows, columns = np.array(self._numbers, dtype=np.int64).reshape(-1, 2)[ways].T.copy()
-        counts = np.array([len(way) for way in self._taken_as], dtype=np.int64)
-        firsts = np.append(0, np.cumsum(counts[ways]))
-        shifts: Indices = (np.cumsum(counts) - counts)[ways] - firsts[:-1]  # from a step's terms to its way's
-        terms: Indices = np.repeat(shifts, counts[ways]) + np.arange(int(firsts[-1]), dtype=np.int64)
-        taken_as = np.array([term for way in self._taken_as for term in way], dtype=np.int64).reshape(-1, 3)
-        kinds, sizes, maps = taken_as[terms].T.copy()
-        entries = np.append(0, np.cumsum(rows * columns))
-        upper, lower = self._bounds(entries, columns > 0)
+        """Return all steps."""
+        kinds, sources, sizes, maps = np.array(self._terms, dtype=np.int64).reshape(-1, 4).T.copy()
+        upper, lower = self._bounds()
+        outs, rows, columns, kernels, ends = np.array(self._steps, dtype=np.int64).reshape(-1, 5).T.copy()
         return Steps(
-            outs=np.array(self._outs, dtype=np.int64),
+            outs=outs,
             rows=rows,
             columns=columns,
-            kernels=entries[:-1],
-            firsts=firsts,
+            kernels=kernels,
+            firsts=np.insert(ends, 0, 0),
             kinds=kinds,
-            sources=np.array(self._sources, dtype=np.int64),
+            sources=sources,
             sizes=sizes,
             maps=maps,
             places=np.concatenate([np.zeros(0, dtype=np.int64), *self._places]),
@@ -225,14 +156,15 @@ class Layout:
             lower=lower,
         )
 
-    def _bounds(self, starts: Indices, lawful: NDArray[np.bool_]) -> tuple[Vector, Vector]:
+    def _bounds(self) -> tuple[Vector, Vector]:
         """Return bounds on all laws, those of one kind made together."""
-        logs, errors = np.empty(starts[-1]), np.empty(lawful.size)
-        for (_, rows, columns), (buckets, steps) in self._laws.items():
-            found, errors[steps] = self._states.law(buckets, rows, columns)
+        starts = np.array(self._entries, dtype=np.int64)
+        logs, errors = np.empty(starts[-1]), np.empty(starts.size - 1)
+        for (_, rows, columns), (buckets, laws) in self._laws.items():
+            found, errors[laws] = self._states.law(buckets, rows, columns)
             r, m, n = found.shape
-            logs[starts[steps][:, None] + np.arange(r * n)] = np.moveaxis(found, 1, 0).reshape(m, r * n)
-        return bounds_of(logs, errors[lawful], starts[:-1][lawful])
+            logs[starts[laws][:, None] + np.arange(r * n)] = np.moveaxis(found, 1, 0).reshape(m, r * n)
+        return bounds_of(logs, errors, starts[:-1])
 
     def loss(self, node: int, size: int) -> Term:
         """Make room for the loss of a node that can have so many states."""
@@ -250,94 +182,86 @@ class Layout:
         terms : sequence of Term
             Bounds at home in the cluster, and from neighbours.
         """
-        if not terms:
-            return None
-        if len(terms) == 1 and terms[0].scope == about and terms[0].size <= MOST_ROWS:
-            return terms[0]
-        # what else there is to know is the same for all steps of one shape
-        scopes = [about, *[term.scope for term in terms]]
-        shape = self._states.shape(bucket, scopes)
-        way = self._ways.get(shape)
-        if way is None:
-            way = self._ways[shape] = self._way(bucket, about, [term.scope for term in terms])
-        if way.place < 0:
-            return None
-        step = len(self._steps)
-        self._steps.append(way.place)
-        self._sources.extend([terms[at].source for at in way.order])
-        if way.through is not None:
-            self._take(way.through, step, bucket, about, [terms[at].scope for at in way.order[: way.inner]])
-        told = about if way.rows > 1 else ()
-        self._outs.append(out := self._taken(way.rows))
-        return Term(told, out, way.rows, cluster, tuple(terms) if way.is_sum else ())
-
-    def _way(self, bucket: int, about: Scope, terms: Sequence[Scope]) -> _Way:
-        """Find a way to make messages of one shape, from a step that has it."""
         rows = self._states.count(bucket, about)
-        if rows == 1:  # nothing can be told about a constant
-            return _Way(-1, 1, (), None, 0, False)
-        direct: list[int] = []
-        inner: list[int] = []
-        constants: list[int] = []
-        for at, on in enumerate(terms):
+        if not terms or rows == 1:
+            return None
+        if rows > MOST_ROWS:
+            return self._constant(cluster, terms)
+        if len(terms) == 1 and terms[0].scope == about:
+            return terms[0]
+        direct: list[Term] = []
+        inner: list[Term] = []
+        constants: list[Term] = []
+        for term in terms:
+            on = term.scope
             kind = direct if on == about else constants if not on else direct if set(on) <= set(about) else inner
-            kind.append(at)
-        if rows > MOST_ROWS:  # one number: the sum of the terms' largest entries
-            rows, direct, inner, constants = 1, [], [], list(range(len(terms)))
-        inner.sort(key=lambda at: (self._states.count(bucket, terms[at]), terms[at]))
+            kind.append(term)
+        if len(inner) > 1:
+            inner.sort(key=lambda term: (self._states.count(bucket, term.scope), term.scope))
         # leave the largest out until what is left can be afforded
-        through: _Through | None = None
+        columns, kernel = 0, 0
         while inner:
-            through = self._through(bucket, about, rows, [terms[at] for at in inner])
-            if through is not None:
+            columns, kernel = self._planned(bucket, about, rows, inner)
+            if columns >= 0:
                 break
             constants.append(inner.pop())
-        over, columns = ((), 0) if through is None else (through.over, through.columns)
-        taken_as = [(INNER, *self._mapped_to(bucket, over, terms[at], columns)) for at in inner]
-        taken_as += [(DIRECT, *self._mapped_to(bucket, about, terms[at], rows)) for at in direct]
-        taken_as += [(CEILING, self._states.count(bucket, terms[at]), 0) for at in constants]
-        self._taken_as.append(taken_as)
-        at_once = through is not None and through.law is not None
-        self._numbers.append((rows, columns if at_once else 0))
-        order = (*inner, *direct, *constants)
-        return _Way(len(self._numbers) - 1, rows, order, through, len(inner), len(direct) == len(terms))
+            columns = 0
+        for term in direct:
+            self._terms += (DIRECT, term.source, term.size, self._map(bucket, about, term.scope, rows))
+        for term in constants:
+            self._terms += (CEILING, term.source, term.size, 0)
+        only = len(direct) == len(terms)
+        return Term(about, self._end(rows, columns, kernel), rows, cluster, tuple(direct) if only else ())
 
-    def _through(self, bucket: int, about: Scope, rows: int, terms: Sequence[Scope]) -> _Through | None:
-        """Find a way to take Φ of terms, None where none can be afforded."""
-        scope = _united(terms)
+    def _constant(self, cluster: Scope, terms: Sequence[Term]) -> Term:
+        """Plan a message that is one number: the sum of the terms' largest entries."""
+        for term in terms:
+            self._terms += (CEILING, term.source, term.size, 0)
+        return Term((), self._end(1), 1, cluster)
+
+    def _planned(self, bucket: int, about: Scope, rows: int, inner: Sequence[Term]) -> tuple[int, int]:
+        """Plan Φ of the inner terms in one of its ways.
+
+        Returns
+        -------
+        columns, kernel : int
+            The numbers of columns of a step that takes Φ at once, and where its law begins; 0 for one variable at a
+            time, −1 where neither can be afforded.
+        """
+        scope = inner[0].scope if len(inner) == 1 else tuple(sorted({node for term in inner for node in term.scope}))
         columns = self._states.count(bucket, scope)
         whole = _whole(rows, columns)
         if rows**2 * columns <= MOST_WHOLE and whole <= self._most:
+            self._seconds += whole
             (pattern, given), (_, places) = self._states.within(bucket, about), self._states.within(bucket, scope)
-            law = self._laws.setdefault((pattern, given, places), ([], []))
-            return _Through(scope, columns, law, True, whole, float(rows) ** 2 * columns**2)
-        scope = _united([scope, about])
+            buckets, laws = self._laws.setdefault((pattern, given, places), ([], []))
+            buckets.append(bucket)
+            laws.append(len(self._entries) - 1)
+            kernel = self._entries[-1]
+            self._entries.append(kernel + rows * columns)
+            self._work += float(rows) ** 2 * columns**2
+            for term in inner:
+                self._terms += (INNER, term.source, term.size, self._map(bucket, scope, term.scope, columns))
+            return columns, kernel
+        alone, scope = scope, tuple(sorted({*scope, *about}))
         columns = self._states.count(bucket, scope)
         if columns > MOST_COLUMNS:
-            return None
-        counts = [self._states.count(bucket, left) for left in self._order(bucket, scope, about)]
+            return -1, 0
+        order = self._order(bucket, scope, about)
+        counts = [self._states.count(bucket, left) for left in order]
         all_pairs = sum(_single(before, after) for before, after in pairwise(counts)) <= self._most
         seconds = sum(
             _single(before, after) if all_pairs else _near(before, after) for before, after in pairwise(counts)
         )
         if not all_pairs and seconds > self._most:
-            return None
-        return _Through(scope, columns, None, all_pairs, seconds, 1e9)
-
-    def _take(self, through: _Through, step: int, bucket: int, about: Scope, inner: Sequence[Scope]) -> None:
-        """Note what Φ of a step needs: a law of its bucket, or the laws of one variable after the other."""
-        self._seconds += through.seconds
-        self._work += through.work
-        if through.law is not None:
-            buckets, steps = through.law
-            buckets.append(bucket)
-            steps.append(step)
-            return
-        alone = _united(inner)
-        order = self._order(bucket, _united([alone, about]), about)
-        kernels = [self._one_out(bucket, before, after, through.all_pairs) for before, after in pairwise(order)]
-        cap = self._cap(bucket, about, alone, self._states.count(bucket, about))
-        self._large.append(Large(step, through.columns, kernels, cap))
+            return -1, 0
+        self._seconds += seconds
+        self._work += 1e9
+        for term in inner:
+            self._terms += (INNER, term.source, term.size, self._map(bucket, scope, term.scope, columns))
+        kernels = [self._one_out(bucket, before, after, all_pairs) for before, after in pairwise(order)]
+        self._large.append(Large(len(self._steps) // 5, columns, kernels, self._cap(bucket, about, alone, rows)))
+        return 0, 0
 
     def _order(self, bucket: int, scope: Scope, about: Scope) -> list[Scope]:
         """Return the scopes that are left as one variable after the other is taken out, those of most states first."""
@@ -371,10 +295,6 @@ class Layout:
         upper, lower = bounds_of(logs.ravel(), errors, np.zeros(1, dtype=np.int64))
         return without_flows(Kernel(upper.reshape(rows, -1), lower.reshape(rows, -1), np.ones(rows, dtype=np.bool_)))
 
-    def _mapped_to(self, bucket: int, scope: Scope, part: Scope, count: int) -> tuple[int, int]:
-        """Return the size of a part of a scope, and where the map from the scope's configurations to its begins."""
-        return self._states.count(bucket, part), self._map(bucket, scope, part, count)
-
     def _map(self, bucket: int, scope: Scope, part: Scope, count: int) -> int:
         """Return where the map from the configurations of a scope, so many, to those of a part begins."""
         if scope == part:
@@ -398,10 +318,11 @@ class Layout:
         self._room += size * size
         return at
 
-
-def _united(scopes: Sequence[Scope]) -> Scope:
-    """Return the nodes of all scopes."""
-    return scopes[0] if len(scopes) == 1 else tuple(sorted({node for scope in scopes for node in scope}))
+    def _end(self, rows: int, columns: int = 0, kernel: int = 0) -> int:
+        """End a step, whose terms are the last that were added, and return where its message is written."""
+        out = self._taken(rows)
+        self._steps += (out, rows, columns, kernel, len(self._terms) // 4)
+        return out
 
 
 def _whole(rows: int, columns: int) -> float:
