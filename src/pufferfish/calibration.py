@@ -173,7 +173,7 @@ class Calibration(ReadOnly):
         """
         if not self.theta.networks or not isinstance(self.linear, LinearQuery):
             raise QueryError("node_loss is of networks and queries that are linear in their nodes' states")
-        distances = {state_label(v): self.linear.distance_of(j) for j, v in enumerate(self.theta.networks[0].nodes)}
+        distances = dict(zip(map(state_label, self.theta.networks[0].nodes), self.linear.distances, strict=True))
         return {v: np.where(d > 0, np.nextafter(d / self.unit_scale, np.inf), 0.0) for v, d in distances.items()}
 
     @cached_property

@@ -114,7 +114,7 @@ class NodeCharging(Charging):
                 f"the noise was calibrated for a table of {what.bound.rows} rows, and that of the ledger has "
                 f"{self._bound.rows}: other records need a ledger of their own"
             )
-        return {node: whole(linear.distance_of(j)) for j, node in enumerate(found)}
+        return {node: whole(distance) for node, distance in zip(found, linear.distances, strict=True)}
 
     def _check_data(self, data: Rows, base: RowsBase | None, read: Mapping[str, Distance]) -> None:
         """Refuse data that are no part of the base, or that take a node that is charged from another column."""

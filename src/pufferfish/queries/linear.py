@@ -98,11 +98,24 @@ class LinearQuery(ReadOnly):
         """
         if self.domains is not None:
             largest = np.zeros((self.weights.shape[1],) * 2)
-            for place, domain in enumerate(self.domains):
+            alike = {(d.tobytes(), id(far)): (d, far) for d, far in zip(self.domains, self.distances, strict=True)}
+            for domain, distance in alike.values():
                 at = np.ix_(domain, domain)
-                largest[at] = np.maximum(largest[at], self.distance_of(place))
+                largest[at] = np.maximum(largest[at], distance)
             return largest
         return _l1_distances(self.weights).astype(np.float64) * self.largest_factor
+
+    @property
+    def distances(self) -> tuple[NDArray[np.float64], ...]:
+        """:meth:`distance_of` for every node of a network; nodes of the same states that count alike share theirs."""
+        known: dict[tuple[bytes, bytes], NDArray[np.float64]] = {}
+        found: list[NDArray[np.float64]] = []
+        for place, domain in enumerate(self.domains or ()):
+            key = domain.tobytes(), b"" if self.factors is None else self.factors[place].tobytes()
+            if key not in known:
+                known[key] = self.distance_of(place)
+            found.append(known[key])
+        return tuple(found)
 
     def distance_of(self, place: int) -> NDArray[np.float64]:
         """Return the L1 change, in units, when one node of a network changes its state; shape (k_node, k_node)."""

@@ -122,9 +122,13 @@ class Marginals(ReadOnly, Query):
         names = list(variables)
         at = list(range(places)) if self.records is None else [_place(record, names) for record in self.records]
         outputs = [(place, state) for place in at for state in variables[names[place]]]
-        weights = np.array([[state == other for other in states] for _, state in outputs], dtype=np.int64)
-        factors = np.array([[place == other for other, _ in outputs] for place in range(places)], dtype=np.int64)
-        blocks = [(tuple(o for o, (other, _) in enumerate(outputs) if other == place), place) for place in at]
+        columns, every = {state: x for x, state in enumerate(states)}, np.arange(len(outputs))
+        weights = np.zeros((len(outputs), len(states)), dtype=np.int64)
+        weights[every, [columns[state] for _, state in outputs]] = 1
+        factors = np.zeros((places, len(outputs)), dtype=np.int64)
+        factors[[place for place, _ in outputs], every] = 1
+        ends = np.cumsum([len(variables[names[place]]) for place in at]).tolist()
+        blocks = [(tuple(range(start, end)), place) for place, start, end in zip(at, [0, *ends], ends, strict=False)]
         shown = ", ".join(state_label(names[place]) for place in at[:8]) + (", …" if len(at) > 8 else "")
         return LinearQuery(
             weights,

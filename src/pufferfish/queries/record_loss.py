@@ -187,7 +187,7 @@ def decisive(losses: RecordLoss) -> Iterator[BlockLoss]:
 def loss_of_query(query: LinearQuery, theta: Theta, length: Sequence[ChainLength]) -> RecordLoss:
     """Return the record losses of a query with noise of scale 1, on the records of Θ."""
     if theta.networks:
-        return _of_nodes(tuple(query.distance_of(j) for j in range(len(theta.networks[0].nodes))))
+        return _of_nodes(query.distances)
     if query.factors is None:
         return as_record_loss(query.unit_distance, theta, length)
     each = query.unit_distance / query.largest_factor

@@ -90,7 +90,7 @@ def marked(network: BayesianNetwork, calibration: Calibration | None, node: Any,
     roles = _roles(network, subject)
     read = [True for _ in roles]
     if calibration is not None and isinstance(calibration.linear, LinearQuery):
-        read = [bool(calibration.linear.distance_of(place).any()) for place in range(len(roles))]
+        read = [bool(distance.any()) for distance in calibration.linear.distances]
     above = [tuple(network.place(parent) for parent in network.cpts[name].parents) for name in network.nodes]
     drawn = _drawn(above, roles, subject)
     at = {place: i for i, place in enumerate(drawn)}
