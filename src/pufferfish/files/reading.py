@@ -66,7 +66,8 @@ def check_path(path: Any) -> None:
     if not isinstance(path, str | os.PathLike):
         given = path.__name__ if isinstance(path, type) else type(path).__name__
         raise RecordError(f"the path of a file is {given}, expected its name as text, or a pathlib.Path")
-    if str(os.fspath(path)).endswith(("/", os.sep)) and not os.path.isdir(path):
+    name = os.fsdecode(os.fspath(cast("str | os.PathLike[str]", path)))
+    if name.endswith(("/", os.sep)) and not os.path.isdir(name):
         raise RecordError(f"{shown(path)} ends in {os.sep}, as only the name of a folder does: name a file")
 
 

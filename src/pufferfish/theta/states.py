@@ -8,7 +8,7 @@ as floats or decimals. Models, queries and releases name states by one canonical
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, cast
 
 from pufferfish.errors import ModelError, shortened
 
@@ -62,7 +62,8 @@ def listed_names(given: Any, what: str, example: str = '["rest", "walk"]') -> tu
         If it is text or a set, which have no names in an order, or a name is missing or repeated.
     """
     if isinstance(given, str | bytes | set | frozenset | Mapping) or not isinstance(given, Iterable):
-        raise ModelError(f"{what} is {shortened(repr(given))}, expected a list of names such as {example}")  # pyright: ignore[reportUnknownArgumentType]
+        shown = shortened(repr(cast("object", given)))
+        raise ModelError(f"{what} is {shown}, expected a list of names such as {example}")
     names: tuple[Any, ...] = tuple(given)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     seen: set[str] = set()
     for i, name in enumerate(names):
