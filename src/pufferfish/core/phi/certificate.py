@@ -74,7 +74,7 @@ def prove(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows
         proved[i] = max(log + 8 * UNIT * (1 + abs(log)), 0.0) if log < np.inf else np.inf
 
 
-def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:
+def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:  # noqa: C901 - one compiled loop, its phases named
     """Write an upper bound on Φ_K(A), tight where the search found the optimum; exactly 0 where A is.
 
     Parameters
@@ -89,6 +89,7 @@ def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:
         The bound; +∞ for pairs of states of which one is not defined, 0 on the diagonal.
     """
     r, k = upper.shape
+    # 1. the largest bound between states that are reached: where it is 0, so is the answer
     reached = np.zeros(k, dtype=np.bool_)
     for x in range(r):
         for y in range(k):
@@ -110,6 +111,7 @@ def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:
                     bounds[x, x_] = 0.0
     if most == 0.0 or pairs == 0:
         return
+    # 2. what holds without a search: no more than the largest bound, and what the laws' ratios prove
     top = (most + UNIT * (k + 4)) * (1 + 4 * UNIT)  # rows sum to 1 up to rounding
     one, other, proved = np.empty(pairs, dtype=np.int64), np.empty(pairs, dtype=np.int64), np.empty(pairs)
     n = 0
@@ -125,6 +127,7 @@ def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:
         bounds[one[n], other[n]] = min(proved[n], top)
     if most > SEARCHED:
         return
+    # 3. stars, the vertices around one state: best for most pairs
     grown = np.zeros((k, k))
     for y in range(k):
         for z in range(k):
@@ -135,6 +138,7 @@ def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:
     flows, ratios = np.zeros((pairs, arcs)), np.zeros(pairs)
     stars(upper, lower, grown, one, other, ratios, tails, heads, flows)
     prove(upper, lower, a, one, other, tails, heads, flows, proved)
+    # 4. a climb from the best star for the pairs that are not settled
     left = 0
     for n in range(pairs):
         x, x_ = one[n], other[n]

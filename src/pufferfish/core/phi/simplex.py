@@ -32,7 +32,7 @@ ROOM = 1e-11
 """A state whose q is large keeps this share more than it should, rather than push its rounding into a tiny one."""
 
 
-def climb(
+def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a dozen arrays and are named below
     p: Any, q: Any, a: Any, x: Any, x_: Any, follows: Any, tails: Any, heads: Any, flows: Any, shares: Any
 ) -> None:
     """Find the best vertex of the cone for many pairs of laws, starting from given trees.
@@ -65,6 +65,7 @@ def climb(
     loose = np.empty(k, dtype=np.bool_)
     for i in range(x.shape[0]):
         row, other, tail, head, flow, share = p[x[i]], q[x_[i]], tails[i], heads[i], flows[i], shares[i]
+        # 1. the states of this pair, and its first tree
         s = 0
         for y in range(k):
             if row[y] > 0 or other[y] > 0:
@@ -83,7 +84,7 @@ def climb(
                 head[e] = heads[i - 1, e]
         ratio, total, top, idle = 0.0, 0.0, 0.0, 0
         for pivot in range(60 * s + 100):
-            # strip leaves: an order in which each state comes before its parent in the tree
+            # 2. strip leaves: an order in which each state comes before its parent in the tree
             for j in range(s):
                 degree[states[j]] = 0
                 link[states[j]] = 0
@@ -107,7 +108,7 @@ def climb(
                 if degree[z] == 1 and z != root:
                     order[n] = z
                     n += 1
-            if pivot == 0:
+            if pivot == 0:  # 3. the vertex of the first tree: potentials u from the root outwards
                 u[root] = 0.0
                 for n in range(s - 2, -1, -1):
                     y, z = order[n], parent[n]
@@ -124,6 +125,7 @@ def climb(
                     u[states[j]] = sums[states[j]]
                 for e in range(s - 1):
                     loose[e] = u[tail[e]] - u[head[e]] < a[tail[e], head[e]] - TIGHT
+            # 4. the ratio at this vertex, and what each arc carries: a wrong sign says which arc leaves
             top = u[states[0]]
             for j in range(s):
                 top = max(top, u[states[j]])
@@ -153,7 +155,7 @@ def climb(
                         worst = wrong
             if leaving < 0:
                 break
-            # the side that rises: the head's if the arc pushes the wrong way, else (it is loose) the tail's
+            # 5. the side that rises: the head's if the arc pushes the wrong way, else (it is loose) the tail's
             n_leaving = 0
             for n in range(s - 1):
                 if arc_up[n] == leaving:
@@ -167,6 +169,7 @@ def climb(
             for n in range(n_leaving - 1, -1, -1):
                 if rises[parent[n]] == below_rises and arc_up[n] != leaving:
                     rises[order[n]] = rises[parent[n]]
+            # 6. how far it rises until a new arc is tight: that one comes in
             step = np.inf
             new_tail, new_head = -1, -1
             for j in range(s):
@@ -185,7 +188,7 @@ def climb(
             tail[leaving], head[leaving], loose[leaving] = new_tail, new_head, False
         if total <= 0.0:
             continue
-        # flows in their own unit, sources first: every state that can pass on what is too much for it does
+        # 7. flows in their own unit, sources first: every state that can pass on what is too much for it does
         for j in range(s):
             y = states[j]
             degree[y] = 0

@@ -119,7 +119,7 @@ def weight_of(first: int, last: int, each: float, records: int, sums: Any) -> fl
     return sums[last] - sums[first - 1] + each
 
 
-def search(
+def search(  # noqa: C901 - one compiled loop over boxes, nodes and quilts
     kind: int,
     chains: Any,
     nodes: Any,
