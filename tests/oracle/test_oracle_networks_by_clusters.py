@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from network_oracle import SHAPES, Network, joint_law, random_network, shaped
 from pufferfish.core.networks import configurations
 from pufferfish.core.networks.configurations import Configurations
-from pufferfish.core.propagation import cluster_plan
-from pufferfish.core.propagation import clusters as cluster_propagation
+from pufferfish.core.propagation import cluster_plan, cluster_sweep, clusters
 from pufferfish.core.propagation.clusters import ClusterPropagation
 from tree_oracle import density_loss, lipschitz, product, shortest_paths, supremum
 
@@ -180,13 +179,13 @@ class TestMutants:
 
     def test_losses_that_are_forgotten_at_home(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
-            cluster_propagation._Plan, "_terms", lambda plan, at, instead, _: _told(plan, at, instead, [])
+            cluster_sweep.ClusterSweep, "_terms", lambda plan, at, instead, _: _told(plan, at, instead, [])
         )
         assert violations(NETWORKS[:30]) > 5
 
     def test_a_loss_that_is_counted_twice(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
-            cluster_propagation._Plan,
+            cluster_sweep.ClusterSweep,
             "_terms",
             lambda plan, at, instead, _: _told(plan, at, instead, plan._at_home[at]),
         )
@@ -194,9 +193,9 @@ class TestMutants:
             test_it_is_near_the_supremum_over_all_densities()
 
     def test_a_neighbour_that_is_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        right = cluster_propagation._Plan._terms
+        right = cluster_sweep.ClusterSweep._terms
         monkeypatch.setattr(
-            cluster_propagation._Plan, "_terms", lambda plan, at, instead, own: right(plan, at, instead, own)[:1]
+            cluster_sweep.ClusterSweep, "_terms", lambda plan, at, instead, own: right(plan, at, instead, own)[:1]
         )
         assert violations(NETWORKS[:30]) > 5
 
@@ -215,7 +214,7 @@ class TestMutants:
     def test_zero_where_no_path_leads(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in WAYS["paths over neighbours"][0]:
             monkeypatch.setattr(cluster_plan, name, lambda *_: math.inf)
-        monkeypatch.setattr(cluster_propagation, "up", lambda _: 0.0)
+        monkeypatch.setattr(cluster_sweep, "up", lambda _: 0.0)
         assert violations(NETWORKS) > 0
 
 
@@ -246,7 +245,7 @@ class TestWork:
         assert len(listed) < 20
 
     def test_calibration_takes_few_sweeps(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        sweeps = self.counted(monkeypatch, cluster_propagation._Plan, "_swept")
+        sweeps = self.counted(monkeypatch, cluster_sweep.ClusterSweep, "_swept")
         for seed, network in enumerate(NETWORKS[::6]):
             found, losses = propagation(network), [0.5 * (1 - np.eye(k)) for k in network.sizes]
             if not found.leakage(losses).total:  # all is certain
@@ -263,10 +262,10 @@ class TestWork:
         losses = [1 - np.eye(k) for k in network.sizes]
         monkeypatch.setattr(cluster_plan.Layout, "seconds", 2.0)
         with monkeypatch.context() as near:
-            near.setattr(cluster_propagation, "_LOOSE", 0.0)
+            near.setattr(clusters, "_LOOSE", 0.0)
             exact = propagation(network).least_divisor(losses, 1.0, 1.0)
         found = propagation(network)
-        sweeps = self.counted(monkeypatch, cluster_propagation._Plan, "_swept")
+        sweeps = self.counted(monkeypatch, cluster_sweep.ClusterSweep, "_swept")
         divisor = found.least_divisor(losses, 1.0, 1.0)
         assert len(sweeps) <= 4
         assert exact * (1 - 1e-6) <= divisor <= exact * (1 + 3e-4)

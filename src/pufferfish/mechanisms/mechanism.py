@@ -21,6 +21,7 @@ from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta, as_theta, lengths_of, rows_of
 from pufferfish.theta.secrets import SecretPair
 from pufferfish.witness import AnyWitness, Nearest
+from pufferfish.witness import Witness as Witness
 
 __all__ = ["LEAST_EPSILON", "ROUNDING", "Mechanism", "as_epsilon"]
 
@@ -61,6 +62,9 @@ class Mechanism(ABC):
 
     composes: ClassVar[bool] = True
     """Whether losses of several releases may be added before leakage is asked."""
+
+    witnesses: ClassVar[tuple[type[Witness], ...]]
+    """Kinds of witnesses that its proofs have."""
 
     kinds: ClassVar[tuple[type, ...]] = (ChainClass,)
     """Kinds of Θ that it knows; :meth:`supports` says which of them it covers."""

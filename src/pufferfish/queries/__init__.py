@@ -1,12 +1,15 @@
-"""What is asked of the data."""
+"""What is asked of the data; to add a query, write its file and name it here."""
 
-from pufferfish.queries.linear import BoundQuery, FunctionQuery, Line, LinearQuery, Query, Variables, measure_of
+from collections.abc import Mapping
+
+from pufferfish.queries.linear import BoundQuery, FunctionQuery, Line, LinearQuery, Query, QueryKind, Variables
 from pufferfish.queries.of_records import Function, Weighted, Window
 from pufferfish.queries.of_states import Count, Frequency, Histogram, Mean, Sum
 from pufferfish.queries.of_variables import Marginals, Subset, refuse_pooling
 from pufferfish.queries.record_loss import Profile
 
 __all__ = [
+    "KINDS",
     "BoundQuery",
     "Count",
     "Frequency",
@@ -19,6 +22,7 @@ __all__ = [
     "Mean",
     "Profile",
     "Query",
+    "QueryKind",
     "Subset",
     "Sum",
     "Variables",
@@ -27,3 +31,22 @@ __all__ = [
     "measure_of",
     "refuse_pooling",
 ]
+
+KINDS: Mapping[str, QueryKind] = {
+    **Histogram.kinds,
+    **Frequency.kinds,
+    **Mean.kinds,
+    **Marginals.kinds,
+}
+"""Words for queries that are linear in the states of the records, with what is known of each."""
+
+
+def measure_of(kind: str) -> str:
+    """Return what the answers of a kind of query are numbers of.
+
+    Examples
+    --------
+    >>> measure_of("histogram"), measure_of("marginal-counts"), measure_of("mean")
+    ('share of records', 'rows', 'mean')
+    """
+    return KINDS[kind].measure if kind in KINDS else kind

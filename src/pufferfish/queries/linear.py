@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 
-__all__ = ["BoundQuery", "FunctionQuery", "Line", "LinearQuery", "Query", "Variables", "measure_of"]
+__all__ = ["BoundQuery", "FunctionQuery", "Line", "LinearQuery", "Query", "QueryKind", "Variables"]
 
 Variables = Mapping[Any, tuple[str, ...]]
 """Names of records, with the states of each."""
@@ -244,26 +244,30 @@ def _l1_distances(weights: NDArray[np.int64]) -> NDArray[np.int64]:
     return distances
 
 
-def measure_of(kind: str) -> str:
-    """Return what the answers of a kind of query are numbers of.
+@dataclass(frozen=True, slots=True)
+class QueryKind:
+    """What is known of every query of a kind, on any model and data.
 
-    Examples
-    --------
-    >>> measure_of("histogram"), measure_of("marginal-counts"), measure_of("mean")
-    ('share of records', 'rows', 'mean')
+    Parameters
+    ----------
+    measure : str
+        What the answers are numbers of.
+    moves : int or None
+        How many units one record moves the outputs; None where that is a matter of the query's values.
+    relative : bool, default False
+        Whether the answers are divided by the public number of records.
     """
-    return {
-        "histogram": "share of records",
-        "frequency": "share of records",
-        "histogram-counts": "records",
-        "count": "records",
-        "marginals": "share of rows",
-        "marginal-counts": "rows",
-    }.get(kind, kind)
+
+    measure: str
+    moves: int | None
+    relative: bool = False
 
 
 class Query(ABC):
     """A statistic of the states in a table; bind it to a model's states to know its noise."""
+
+    kinds: ClassVar[Mapping[str, QueryKind]] = {}
+    """The words that :attr:`kind` can be, with what is known of each."""
 
     of_some_records: ClassVar[bool] = False
     """Whether it says which records it reads, or how much each counts."""

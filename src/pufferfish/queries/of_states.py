@@ -14,7 +14,7 @@ from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.hints import did_you_mean
-from pufferfish.queries.linear import LinearQuery, Query, Variables
+from pufferfish.queries.linear import LinearQuery, Query, QueryKind, Variables
 from pufferfish.theta.states import state_label
 
 __all__ = ["Count", "Frequency", "Histogram", "Mean", "Sum"]
@@ -36,6 +36,11 @@ class _OfStates(ReadOnly, Query):
         if not labels:
             raise QueryError(f"{type(self).__name__} names no state: give at least one state to count")
         object.__setattr__(self, "states", labels)
+
+    kinds: ClassVar[Mapping[str, QueryKind]] = {
+        "frequency": QueryKind("share of records", 1, relative=True),
+        "count": QueryKind("records", 1),
+    }
 
     @property
     def kind(self) -> str:
@@ -116,6 +121,11 @@ class Histogram(ReadOnly, Query):
 
     relative: bool = True
 
+    kinds: ClassVar[Mapping[str, QueryKind]] = {
+        "histogram": QueryKind("share of records", 2, relative=True),
+        "histogram-counts": QueryKind("records", 2),
+    }
+
     @property
     def kind(self) -> str:
         """Word for the query."""
@@ -153,6 +163,11 @@ class _OfValues(ReadOnly, Query):
         else:
             chosen = tuple(_number(v, self.kind, i) for i, v in enumerate(values))
         object.__setattr__(self, "values", chosen)
+
+    kinds: ClassVar[Mapping[str, QueryKind]] = {
+        "mean": QueryKind("mean", None, relative=True),
+        "sum": QueryKind("sum", None),
+    }
 
     @property
     def kind(self) -> str:

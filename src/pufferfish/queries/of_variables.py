@@ -1,6 +1,6 @@
 """Statistics of records that have names: some nodes of a network, or each of them by itself."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from pufferfish.calls import called_as
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.hints import did_you_mean
-from pufferfish.queries.linear import LinearQuery, Query, Variables
+from pufferfish.queries.linear import LinearQuery, Query, QueryKind, Variables
 from pufferfish.queries.of_records import Function, Restricted, Weighted, Window, inner_query, rows_of
 from pufferfish.theta.states import state_label
 
@@ -96,6 +96,10 @@ class Marginals(ReadOnly, Query):
     ('lung=yes', 'lung=no')
     """
 
+    kinds: ClassVar[Mapping[str, QueryKind]] = {
+        "marginals": QueryKind("share of rows", 2, relative=True),
+        "marginal-counts": QueryKind("rows", 2),
+    }
     of_some_records: ClassVar[bool] = True
     records: tuple[Any, ...] | None
     relative: bool

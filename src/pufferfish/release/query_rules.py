@@ -6,11 +6,12 @@ Each rule is a condition and, in words, what is expected.
 import math
 from typing import Any
 
+from pufferfish.queries import KINDS
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.postprocessing import Projected
 from pufferfish.theta.bayesian_network import BayesianNetwork
 
-__all__ = ["KINDS", "Rules", "near", "postprocessing_rules", "query_rules"]
+__all__ = ["Rules", "near", "postprocessing_rules", "query_rules"]
 
 Rules = list[tuple[bool, str]]
 """Conditions, with what is expected."""
@@ -18,11 +19,8 @@ Rules = list[tuple[bool, str]]
 _SAME = 1e-9
 _WEIGHTED = "weighted "
 
-_RELATIVE = {"histogram": 2, "frequency": 1, "mean": None, "marginals": 2}
-_ABSOLUTE = {"histogram-counts": 2, "count": 1, "sum": None, "marginal-counts": 2}
-"""How many units one record moves the outputs; None where that is a matter of the query's values."""
-
-KINDS = {*_RELATIVE, *_ABSOLUTE, *(_WEIGHTED + kind for kind in (*_RELATIVE, *_ABSOLUTE)), "function"}
+_WORDS = {*KINDS, *(_WEIGHTED + kind for kind in KINDS), "function"}
+"""What the kind of a query can be in a record."""
 
 
 def near(one: float, other: float) -> bool:
@@ -35,16 +33,16 @@ def query_rules(found: ReleaseFields) -> Rules:
     query, unit = found.query, found.noise.unit
     kind = query.kind.removeprefix(_WEIGHTED)
     weighted = query.kind.startswith(_WEIGHTED)
-    if query.kind not in KINDS:
-        return [(False, f"the query's kind is one of {', '.join(sorted(KINDS))}")]
+    if query.kind not in _WORDS:
+        return [(False, f"the query's kind is one of {', '.join(sorted(_WORDS))}")]
     if kind == "function":
         return [(query.lipschitz is None and query.divided_by is None, "of a function no Lipschitz constant is known")]
-    moves = (_RELATIVE | _ABSOLUTE)[kind]
+    moves = KINDS[kind].moves
     lipschitz, by = query.lipschitz or 0.0, query.divided_by or 1
     own_unit = 1 / by
     rules = [
         (query.lipschitz is not None, "the query has a Lipschitz constant"),
-        ((query.divided_by is not None) == (kind in _RELATIVE), "shares and means, and they alone, are divided"),
+        ((query.divided_by is not None) == KINDS[kind].relative, "shares and means, and they alone, are divided"),
         (query.divided_by is None or query.divided_by >= 1, "what is divided by is at least 1 record"),
         (
             query.divided_by is None or f" {by} r" in query.description,
@@ -94,6 +92,8 @@ def _labels_fit(found: ReleaseFields, kind: str) -> bool:
     nodes = nodes_of(found)
     if kind in ("marginals", "marginal-counts"):
         return blocks_of(labels, nodes) is not None
+    if not kind.startswith("histogram"):  # a kind of query whose labels nothing else tells
+        return len(set(labels)) == len(labels) > 0
     if nodes and found.data.rows is not None:
         return any(labels == own for own in nodes.values())
     if nodes:

@@ -9,16 +9,12 @@ from typing import Any
 
 from pufferfish.mechanisms import (
     BOUNDS,
-    GK16,
     MECHANISMS,
     ApproximateWasserstein,
-    EntryDP,
-    ExactLaplace,
     GroupDP,
     LeakagePropagation,
     MQMExact,
     ParticipantDP,
-    Wasserstein,
 )
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.query_rules import Rules, nodes_of
@@ -28,10 +24,8 @@ from pufferfish.witness import (
     ClusterWitness,
     CouplingWitness,
     LawWitness,
-    MatrixWitness,
     PropagationWitness,
     QuiltWitness,
-    Witness,
 )
 
 __all__ = ["BOUND_NAMES", "TITLES", "witness_rules"]
@@ -42,15 +36,7 @@ BOUND_NAMES = {m.name for m in (*BOUNDS, ParticipantDP)}
 _OF_ALL_RECORDS = {GroupDP.name, ParticipantDP.name}
 _INTERVALS = (BinaryChainInterval.kind, IntervalChain.kind)
 
-_KINDS: dict[str, tuple[type[Witness], ...]] = {
-    **dict.fromkeys(BOUND_NAMES, (QuiltWitness,)),
-    EntryDP.name: (AloneWitness,),
-    GK16.name: (MatrixWitness,),
-    LeakagePropagation.name: (PropagationWitness, ClusterWitness, QuiltWitness, AloneWitness),
-    Wasserstein.name: (CouplingWitness,),
-    ApproximateWasserstein.name: (CouplingWitness,),
-    ExactLaplace.name: (LawWitness,),
-}
+_KINDS = {m.name: m.witnesses for m in (*MECHANISMS, ParticipantDP, ApproximateWasserstein)}
 """What decides, mechanism by mechanism."""
 
 _SEARCHED = {LeakagePropagation.name, MQMExact.name}

@@ -190,7 +190,7 @@ def test_refusals(where, words):
         read_sequences(frame, "state", where=where)
     message = str(caught.value)
     assert words in message
-    assert message.startswith(f"where {where!r}")
+    assert message.startswith(f"where {where!r}"[:90])  # long ones are cut
     assert "\n" not in message
 
 

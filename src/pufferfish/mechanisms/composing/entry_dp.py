@@ -18,7 +18,7 @@ from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
-from pufferfish.witness import AloneWitness
+from pufferfish.witness import AloneWitness, Witness
 
 __all__ = ["EntryDP", "IndependentRecords"]
 
@@ -48,6 +48,7 @@ class EntryDP(InfluenceBound):
 
     name: ClassVar[str] = "entry-dp"
     title: ClassVar[str] = "EntryDP"
+    witnesses: ClassVar[tuple[type[Witness], ...]] = (AloneWitness,)
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
     @classmethod

@@ -26,7 +26,7 @@ from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
-from pufferfish.witness import MatrixWitness
+from pufferfish.witness import MatrixWitness, Witness
 
 __all__ = ["GK16"]
 
@@ -85,6 +85,7 @@ class GK16(InfluenceBound):
 
     name: ClassVar[str] = "gk16"
     title: ClassVar[str] = "GK16"
+    witnesses: ClassVar[tuple[type[Witness], ...]] = (MatrixWitness,)
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
     @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")

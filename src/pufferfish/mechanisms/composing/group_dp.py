@@ -21,7 +21,7 @@ from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import ModelClass, Theta
-from pufferfish.witness import QuiltWitness
+from pufferfish.witness import QuiltWitness, Witness
 
 __all__ = ["GroupDP", "ParticipantDP"]
 
@@ -56,6 +56,7 @@ class GroupDP(InfluenceBound):
 
     name: ClassVar[str] = "group-dp"
     title: ClassVar[str] = "GroupDP"
+    witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
 
     @classmethod

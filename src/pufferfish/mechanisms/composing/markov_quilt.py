@@ -34,6 +34,7 @@ from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.quilt import Quilt
 from pufferfish.theta.secrets import SecretPair
 from pufferfish.theta.states import state_label
+from pufferfish.witness import QuiltWitness, Witness
 
 __all__ = ["MarkovQuilt"]
 
@@ -79,6 +80,7 @@ class MarkovQuilt(InfluenceBound):
 
     name: ClassVar[str] = "markov-quilt"
     title: ClassVar[str] = "MarkovQuilt"
+    witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
 
     @called_as("{}(network, length=rows.length).calibrate(query, epsilon=1.0)")

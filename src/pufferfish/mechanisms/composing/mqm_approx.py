@@ -26,6 +26,7 @@ from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
+from pufferfish.witness import QuiltWitness, Witness
 
 __all__ = ["MQMApprox"]
 
@@ -64,6 +65,7 @@ class MQMApprox(ChainQuiltBound):
 
     name: ClassVar[str] = "mqm-approx"
     title: ClassVar[str] = "MQMApprox"
+    witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
     @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")

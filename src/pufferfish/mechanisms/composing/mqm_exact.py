@@ -18,6 +18,7 @@ from pufferfish.queries.record_loss import BlockLoss
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.model_class import Theta
+from pufferfish.witness import QuiltWitness, Witness
 
 __all__ = ["ExactQuilts", "MQMExact"]
 
@@ -53,6 +54,7 @@ class MQMExact(ChainQuiltBound):
 
     name: ClassVar[str] = "mqm-exact"
     title: ClassVar[str] = "MQMExact"
+    witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
     @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")

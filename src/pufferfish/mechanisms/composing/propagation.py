@@ -16,6 +16,7 @@ from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.secrets import SecretPair
+from pufferfish.witness import AloneWitness, ClusterWitness, PropagationWitness, QuiltWitness, Witness
 
 __all__ = ["LeakagePropagation"]
 
@@ -64,6 +65,12 @@ class LeakagePropagation(InfluenceBound):
 
     name: ClassVar[str] = "propagation"
     title: ClassVar[str] = "LeakagePropagation"
+    witnesses: ClassVar[tuple[type[Witness], ...]] = (
+        PropagationWitness,
+        ClusterWitness,
+        QuiltWitness,
+        AloneWitness,
+    )
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
 
     @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from pufferfish.core.numbers.inversion import bracket
 from pufferfish.core.numbers.progress import report_progress
-from pufferfish.core.propagation.clusters import Attained, ClusterPropagation
+from pufferfish.core.propagation.cluster_sweep import Attained
+from pufferfish.core.propagation.clusters import ClusterPropagation
 from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish.mechanisms.composing.engine import Engine, Found, least, no_noise, worst
 from pufferfish.mechanisms.composing.network_quilts import LOOKS, ROUNDING, NetworkQuilts

@@ -30,6 +30,7 @@ from pufferfish.laws import LawPair
 from pufferfish.mechanisms.one_query.law_mechanism import Decisive, LawMechanism
 from pufferfish.mechanisms.one_query.wasserstein import shift_of
 from pufferfish.queries import LinearQuery, Query
+from pufferfish.witness import LawWitness, Witness
 
 __all__ = ["ExactLaplace"]
 
@@ -75,6 +76,7 @@ class ExactLaplace(LawMechanism):
 
     name: ClassVar[str] = "exact-laplace"
     title: ClassVar[str] = "ExactLaplace"
+    witnesses: ClassVar[tuple[type[Witness], ...]] = (LawWitness,)
 
     @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:

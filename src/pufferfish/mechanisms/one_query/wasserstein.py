@@ -26,6 +26,7 @@ from pufferfish.mechanisms.one_query.law_mechanism import Decisive, LawMechanism
 from pufferfish.queries import Query
 from pufferfish.theta.chain_intervals import BinaryChainInterval
 from pufferfish.theta.model_class import Theta
+from pufferfish.witness import CouplingWitness, Witness
 
 __all__ = ["ApproximateWasserstein", "Wasserstein"]
 
@@ -59,6 +60,7 @@ class Wasserstein(LawMechanism):
 
     name: ClassVar[str] = "wasserstein"
     title: ClassVar[str] = "Wasserstein"
+    witnesses: ClassVar[tuple[type[Witness], ...]] = (CouplingWitness,)
 
     @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:

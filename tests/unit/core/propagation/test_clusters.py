@@ -12,8 +12,9 @@ from pufferfish.core.numbers import compiled as loop
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.core.phi.certificate import phi, prove
 from pufferfish.core.phi.phi import Kernel, LogRatios, close
-from pufferfish.core.propagation import clusters
-from pufferfish.core.propagation.clusters import Attained, ClusterPropagation
+from pufferfish.core.propagation import cluster_sweep
+from pufferfish.core.propagation.cluster_sweep import Attained
+from pufferfish.core.propagation.clusters import ClusterPropagation
 from pufferfish.errors import ModelError
 
 FLIP = np.array([[0.875, 0.125], [0.25, 0.75]])
@@ -194,16 +195,16 @@ class TestLayout:
 class TestCompiled:
     @pytest.mark.parametrize("states", [(2,), (2, 3), (1, 2, 3, 4), (5, 6)], ids=str)
     def test_it_finds_what_is_found_interpreted(self, monkeypatch: pytest.MonkeyPatch, states: tuple[int, ...]) -> None:
-        rng, compiled = np.random.default_rng(8), clusters._compiled()
+        rng, compiled = np.random.default_rng(8), cluster_sweep._compiled()
         for n in (1, 6, 12):
             parents = random_parents(rng, n)
             forest, sizes = random_forest(rng, parents, states)
             losses = losses_for(rng, sizes, 1.5)
             secrets = [rng.random(loss.shape) < 0.8 for loss in losses]
             found = []
-            for loops in (clusters._PLAIN, compiled):
-                monkeypatch.setattr(clusters, "_compiled", cache(lambda loops=loops: loops))
-                monkeypatch.setattr(clusters, "_INTERPRETED", -1)
+            for loops in (cluster_sweep._PLAIN, compiled):
+                monkeypatch.setattr(cluster_sweep, "_compiled", cache(lambda loops=loops: loops))
+                monkeypatch.setattr(cluster_sweep, "_INTERPRETED", -1)
                 found.append(forest.leakage(losses, secrets))
             assert found[0].total == pytest.approx(found[1].total, rel=1e-12)
             assert (found[0].node, found[0].pair) == (found[1].node, found[1].pair)
@@ -216,14 +217,14 @@ class TestCompiled:
 
         def compiled() -> object:
             asked.append(True)
-            return clusters._PLAIN
+            return cluster_sweep._PLAIN
 
         compiled.cache_info = lambda: NeverLoaded  # pyright: ignore[reportFunctionMemberAccess]
-        monkeypatch.setattr(clusters, "_compiled", compiled)
+        monkeypatch.setattr(cluster_sweep, "_compiled", compiled)
         forest = forest_of([-1, 0, 0], [ROOT, FLIP, FLIP])
         forest.leakage([even(2, 1.0)] * 3)
         assert not asked
-        monkeypatch.setattr(clusters, "_INTERPRETED", 0)
+        monkeypatch.setattr(cluster_sweep, "_INTERPRETED", 0)
         forest.leakage([even(2, 0.5)] * 3)
         assert asked
 
@@ -237,11 +238,11 @@ class TestCompiled:
         assert loop.version(sources[::-1]) == before
         other.write_text("3")
         assert loop.version(sources) != before
-        renamed = loop.renamed(clusters._PLAIN.sweep, before)
+        renamed = loop.renamed(cluster_sweep._PLAIN.sweep, before)
         assert before in renamed.__qualname__
 
     def test_all_that_sound_numbers_rest_on_is_among_those_files(self) -> None:
-        files = {Path(name).name for name in loop.sources([*clusters._CALLED, *clusters._PLAIN])}
+        files = {Path(name).name for name in loop.sources([*cluster_sweep._CALLED, *cluster_sweep._PLAIN])}
         assert files == {"certificate.py", "first_guess.py", "simplex.py", "cluster_loops.py", "rounding.py"}
 
 
