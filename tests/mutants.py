@@ -72,7 +72,7 @@ MUTANTS = [
     ),
     Mutant(
         "propagation on networks: a cluster forgets the losses that are at home in it",
-        "core/propagation/clusters.py",
+        "core/propagation/cluster_sweep.py",
         "every = (*self._at_home[cluster], *told.values())",
         "every = (*told.values(),)",
         "oracle/test_oracle_networks_by_clusters.py oracle/test_oracle_cluster_propagation.py",
