@@ -191,11 +191,18 @@ MUTANTS = [
         "unit/data contract/test_engines.py",
     ),
     Mutant(
-        "data: a cell that is exactly a state is read as a number",
+        "data: a number that is written otherwise is another state",
         "data/labels.py",
         "labels[cell] = cell if cell in exact else named.get(canonical, canonical)",
-        "labels[cell] = named.get(canonical, canonical)",
+        "labels[cell] = cell if cell in exact else named.get(cell, canonical)",
         "unit/data",
+    ),
+    Mutant(
+        "data: rows that are just near enough are cut apart",
+        "data/chains.py",
+        "linked = ~apart.is_null() & (apart <= (1 if self.max_gap is None else self.max_gap))",
+        "linked = ~apart.is_null() & (apart < (2 if self.max_gap is None else self.max_gap))",
+        "unit/data contract/test_engines.py",
     ),
     Mutant(
         "release: noise is proved for twice its epsilon",
