@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "pufferfish"
 
 LAYERS = [
     {"errors", "hints"},
-    {"calls"},
+    {"calls", "given"},
     {"files"},
     {"core"},
     {"frozen_record"},

@@ -14,6 +14,7 @@ from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.core.propagation.lower_bound import TiltedChain, scale_too_small
 from pufferfish.core.propagation.lower_bound_of_networks import TiltedNetwork
 from pufferfish.errors import ParameterError, QueryError
+from pufferfish.given import truth
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.lengths import ChainLength
@@ -257,5 +258,5 @@ class Calibration(ReadOnly):
         ParameterError
             If alpha is out of range.
         """
-        together = len(self.linear.labels) if joint else 1
+        together = len(self.linear.labels) if truth(joint, "joint") else 1
         return discrete_laplace.accuracy(self.unit_scale, alpha, together=together) * float(self.linear.unit)

@@ -13,6 +13,7 @@ from pufferfish.calls import called_as
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError
+from pufferfish.given import one_of
 from pufferfish.ledger import Ledger
 from pufferfish.ledger.ties import check_start
 from pufferfish.ledger.windows import as_windows
@@ -133,7 +134,7 @@ def prepare(
         raise ParameterError(f"ledger is {given!r}, expected a Ledger, such as Ledger.open(path)")
     if ledger is None and not (window is None and coarsening is None):
         raise ParameterError("window and coarsening say which part of a ledger's base the data are: give ledger too")
-    if postprocess not in (None, "valid"):
+    if not one_of(postprocess, (None, "valid")):
         raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
     records = data if isinstance(data, Sequences | Rows) else database_of(data, calibration)
     if ledger is not None and isinstance(records, Database):

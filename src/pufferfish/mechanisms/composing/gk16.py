@@ -18,6 +18,7 @@ from pufferfish.core.gk16.influence_matrix import Alphabets, Influences, chain_i
 from pufferfish.core.gk16.influence_matrix_interval import interval_influences
 from pufferfish.core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.given import one_of
 from pufferfish.mechanisms.composing.engine import Engine, Found, Proportional, worst
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.composing.possible_losses import member_places, possible_losses
@@ -91,7 +92,7 @@ class GK16(InfluenceBound):
     @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any, *, ends: Literal["definition", "paper"] | None = None) -> None:
         super().__init__(theta, length)
-        if ends not in (None, "definition", "paper"):
+        if not one_of(ends, (None, "definition", "paper")):
             raise ParameterError(f'ends is {ends!r}, expected "definition" or "paper", or None for the better of both')
         self._ends: Literal["definition", "paper"] | None = ends
         longest = max(chain.steps for chain in self.length)

@@ -11,6 +11,7 @@ from pufferfish.calls import called_as
 from pufferfish.core.quilts.influence import ChainInfluence, NodeGroup
 from pufferfish.core.quilts.influence_interval import IntervalGroup, IntervalInfluence
 from pufferfish.errors import ParameterError
+from pufferfish.given import one_of
 from pufferfish.mechanisms.composing.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.composing.chain_quilts import ChainQuiltBound, ChainQuilts, NodesAlike
 from pufferfish.mechanisms.composing.engine import Engine
@@ -67,7 +68,7 @@ class MQMExact(ChainQuiltBound):
         support: Literal["definition", "paper"] = "definition",
     ) -> None:
         super().__init__(theta, length, max_quilt_length=max_quilt_length)
-        if support not in ("definition", "paper"):
+        if not one_of(support, ("definition", "paper")):
             raise ParameterError(f'support is {support!r}, expected "definition" or "paper"')
         self._support: Literal["definition", "paper"] = support
 
