@@ -4,13 +4,22 @@
 PY := .venv/bin/python
 DATA ?= ../shared/data
 
-.PHONY: demo test check bench reproduce clean
+.PHONY: demo test test-slow fast mutants check bench reproduce clean
 
 demo: .venv/ready  ## the main job on real data: a private histogram and its picture, in demo/
 	bash scripts/demo.sh
 
-test: .venv/ready  ## every test, doctests included, on all cores
+test: .venv/ready  ## every test function with some of its cases, doctests included, on all cores: a few minutes
 	$(PY) -m pytest -n auto --dist worksteal
+
+test-slow: .venv/ready  ## every case of every test, and the real data in DATA's place: a quarter of an hour
+	$(PY) -m pytest -n auto --dist worksteal --slow
+
+fast: .venv/ready  ## while editing: what takes under a minute
+	$(PY) -m pytest -n auto --dist worksteal --quick tests/unit tests/contract tests/golden
+
+mutants: .venv/ready  ## do the tests notice faults that are put into the source on purpose?
+	$(PY) tests/mutants.py
 
 check: .venv/ready  ## style and types
 	$(PY) -m ruff check .

@@ -1,6 +1,6 @@
 """Print the oldest version of every dependency that pyproject.toml allows, one requirement a line.
 
-    python scripts/oldest.py > constraints.txt
+python scripts/oldest.py > constraints.txt
 """
 
 import re

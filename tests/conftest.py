@@ -1,5 +1,12 @@
-"""Shared fixtures."""
+"""Shared fixtures, and which tests are run.
 
+Without options every test function is run, but for those marked ``slow``; of a parametrised one only some cases, chosen
+so that every mechanism, model, start ... occurs (:mod:`grids`), or as many as ``@pytest.mark.grid(keep=12)`` says.
+``--slow`` runs everything, ``--quick`` two cases of every function, and no other programs. A test that is named on the
+command line (``tests/unit/test_x.py::test_y``) is run with all its cases.
+"""
+
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,13 +15,57 @@ import pytest
 from hypothesis import settings
 
 import pufferfish as pf
+from grids import KEEP, chosen
 from pufferfish.data import Base
 
 pytest.register_assert_rewrite("query_checks")
-settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
-settings.load_profile("repeatable")
+for name, examples in {"slow": 100, "usual": 20, "quick": 5}.items():
+    settings.register_profile(name, derandomize=True, deadline=None, print_blob=True, max_examples=examples)
 
 REPOSITORY = Path(__file__).parent.parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run every test and every case")
+    parser.addoption("--quick", action="store_true", help="run two cases of every quick test")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: run only with --slow, or when named on the command line")
+    config.addinivalue_line("markers", "grid(keep): how many cases are run without --slow")
+    config.addinivalue_line("markers", "program: starts other programs, not run with --quick")
+    settings.load_profile(_tier(config))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    tier = _tier(config)
+    if tier == "slow" or any("::" in argument for argument in config.args):
+        return
+    functions: dict[tuple[pytest.Item | None, str], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        left_out = {"slow"} if tier == "usual" else {"slow", "program"}
+        if not any(item.get_closest_marker(name) for name in left_out):
+            functions[item.parent, getattr(item, "originalname", None) or item.name].append(item)
+    kept = {item for cases in functions.values() for item in _some(cases, tier)}
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
+
+
+def _tier(config: pytest.Config) -> str:
+    return "slow" if config.getoption("slow") else "quick" if config.getoption("quick") else "usual"
+
+
+def _some(cases: list[pytest.Item], tier: str) -> list[pytest.Item]:
+    asked = cases[0].get_closest_marker("grid")
+    keep = 2 if tier == "quick" else asked.kwargs["keep"] if asked else KEEP
+    axes = [dict(case.callspec.params) if hasattr(case, "callspec") else {} for case in cases]
+    return [cases[i] for i in chosen(axes, keep)]
+
+
+@pytest.fixture(scope="session")
+def slow(request: pytest.FixtureRequest) -> bool:
+    """Whether a test may take its time: for loops and sizes inside a test."""
+    return _tier(request.config) == "slow"
 
 
 @pytest.fixture

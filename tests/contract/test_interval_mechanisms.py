@@ -30,8 +30,8 @@ def data(length: int) -> pf.Sequences:
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_comparisons_have_every_mechanism_or_a_reason(name: str) -> None:
-    rows = pf.compare(CLASSES[name], pf.Count("b"), 1.0, length=12)
+def test_comparisons_have_every_mechanism_or_a_reason(name: str, slow: bool) -> None:
+    rows = pf.compare(CLASSES[name], pf.Count("b"), 1.0, length=12 if slow else 3)
     assert {row.mechanism for row in rows if row.reason is None} == COVERED[name]
     for row in rows:
         if row.reason is None:
@@ -43,7 +43,7 @@ def test_comparisons_have_every_mechanism_or_a_reason(name: str) -> None:
             assert "\n" not in row.reason
     scales = {row.mechanism: row.scale for row in rows if row.scale}
     assert scales["propagation"] <= scales["mqm-exact"] * (1 + 1e-9)
-    assert scales["mqm-exact"] <= scales["group-dp"] * (1 + 1e-9)
+    assert scales["mqm-exact"] <= scales["group-dp"] * (1 + 1e-6)  # a continuum is certified so near
 
 
 @pytest.mark.parametrize(("make", "name"), EVERYTHING)

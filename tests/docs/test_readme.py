@@ -15,15 +15,27 @@ REPOSITORY = Path(__file__).parent.parent.parent
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 
 
+def blocks_of(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL)
+
+
 def blocks(language: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for page in PAGES:
-        for i, text in enumerate(re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL)):
-            found.append((f"{page.name}-{i}", text))
-    return found
+    return [(f"{page.name}-{i}", text) for page in PAGES for i, text in enumerate(blocks_of(page, language))]
 
 
-def test_python_of_every_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+LONG = {"guarantee.md"}
+"""Compares mechanisms over a day, among them the slowest."""
+WITH_PYTHON = [
+    pytest.param(page, marks=[pytest.mark.slow] * (page.name in LONG), id=page.name)
+    for page in PAGES
+    if "```python\n" in page.read_text()
+]
+
+
+@pytest.mark.grid(keep=len(WITH_PYTHON))
+@pytest.mark.parametrize("page", WITH_PYTHON)
+def test_python_of_every_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page by itself, as a reader starts who opens only this one."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(3)
     rows = [f"S{s},2024-05-01 08:{m:02d},{rng.choice(['rest', 'active'])}" for s in range(3) for m in range(60)]
@@ -31,12 +43,11 @@ def test_python_of_every_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
     pf.write_model(pf.Model(theta=pf.ChainClass((chain,))), "model.json")
     namespace: dict[str, object] = {}
-    found = blocks("python")
-    assert len(found) >= 2
-    for name, text in found:
-        exec(compile(text, name, "exec"), namespace)
-    assert (tmp_path / "release.json").exists()
-    assert (tmp_path / "release.png").exists()
+    for i, text in enumerate(blocks_of(page, "python")):
+        exec(compile(text, f"{page.name}-{i}", "exec"), namespace)
+    if page.name == "README.md":
+        assert (tmp_path / "release.json").exists()
+        assert (tmp_path / "release.png").exists()
 
 
 def command_lines() -> list[tuple[str, str]]:
@@ -52,6 +63,7 @@ def command_lines() -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.grid(keep=500)
 @pytest.mark.parametrize(("name", "line"), command_lines())
 def test_every_command_line_shown_is_accepted(name: str, line: str) -> None:
     words = [w for w in shlex.split(line, comments=True) if w != "\\"]
@@ -67,6 +79,7 @@ def test_make_targets_named_in_the_readme_exist() -> None:
     assert {"demo", "test"} <= named <= targets
 
 
+@pytest.mark.grid(keep=len(PAGES))
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):

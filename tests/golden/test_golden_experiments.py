@@ -44,6 +44,7 @@ def number(row: Row, column: str) -> float:
     return value
 
 
+@pytest.mark.slow
 def test_synthetic_chains_at_epsilon_1() -> None:
     """The middle panel of the upper figure, at α = 0.36: T = 100, L = 1/100, so group DP errs by 1."""
     found = index(rows_of("figure-synthetic", "α = 0.36, ε = 1"), "mechanism")
@@ -129,6 +130,7 @@ def in_order(rows: list[Row]) -> None:
 UCI, AMPDS = "electricity_uci_2y_2006-12-17_1051200min.csv.gz", "electricity_ampds2_sample_9days.csv.gz"
 
 
+@pytest.mark.slow
 def test_power_of_the_uci_household() -> None:
     rows = real_rows("table-power", UCI, "UCI, 2 years, ε = 1")
     in_order(rows)
@@ -148,6 +150,7 @@ def test_group_privacy_of_a_household(epsilon: float, group: float) -> None:
     assert POWER["group-dp"][epsilon] == pytest.approx(group, rel=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
 def test_the_papers_own_household(epsilon: float) -> None:
     """Table 3: the chain fitted to nine days of AMPds2 needs, at the paper's length, what the paper printed."""
@@ -158,6 +161,7 @@ def test_the_papers_own_household(epsilon: float) -> None:
         assert number(found[name], "expected_at_paper_size") == pytest.approx(POWER[name][epsilon], rel=0.12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "key"),
     [

@@ -7,12 +7,12 @@ import pytest
 import pufferfish as pf
 
 TABLE = [
-    ("stationary", 0.1, 10, 1.0, 8.64511),
-    ("stationary", 0.2, 5, 0.2, 19.97881),
+    pytest.param("stationary", 0.1, 10, 1.0, 8.64511, marks=pytest.mark.slow),
+    pytest.param("stationary", 0.2, 5, 0.2, 19.97881, marks=pytest.mark.slow),
     ("stationary", 0.3, 3, 5.0, 0.29761),
     ("stationary", 0.4, 2, 1.0, 1.46806),
-    ("any", 0.2, 5, 5.0, 0.47150),
-    ("any", 0.4, 2, 1.0, 1.46912),
+    pytest.param("any", 0.2, 5, 5.0, 0.47150, marks=pytest.mark.slow),
+    pytest.param("any", 0.4, 2, 1.0, 1.46912, marks=pytest.mark.slow),
 ]
 
 

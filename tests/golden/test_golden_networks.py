@@ -53,10 +53,10 @@ CHAINS = {1: pf.MarkovChain(THETA1[1], THETA1[0]), 2: pf.MarkovChain(THETA2[1], 
 @pytest.mark.parametrize(
     ("theta", "epsilon", "sigma", "node", "quilt"),
     [
-        (1, 0.2, 93.7836, None, None),
+        pytest.param(1, 0.2, 93.7836, None, None, marks=pytest.mark.slow),
         (1, 1.0, 12.9341, "7", ("12",)),
-        (1, 5.0, 0.798608, None, None),
-        (2, 0.2, 83.0996, None, None),
+        pytest.param(1, 5.0, 0.798608, None, None, marks=pytest.mark.slow),
+        pytest.param(2, 0.2, 83.0996, None, None, marks=pytest.mark.slow),
         (2, 1.0, 10.6402, "5", ("9",)),
         (2, 5.0, 0.533727, None, None),
     ],

@@ -9,6 +9,7 @@ import pytest
 
 import pufferfish as pf
 
+pytestmark = pytest.mark.slow
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 HISTOGRAM = pf.Histogram(relative=False)
 

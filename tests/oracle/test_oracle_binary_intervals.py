@@ -35,7 +35,7 @@ def members(theta: pf.BinaryChainInterval, per_side: int) -> list[pf.MarkovChain
 
 @pytest.mark.parametrize("start", ["any", "stationary"])
 @pytest.mark.parametrize(("low", "high"), [(0.3, 0.7), (0.1, 0.4), (0.55, 0.95), (0.2, 0.75)])
-@pytest.mark.parametrize("length", [2, 7])
+@pytest.mark.parametrize("length", [2, pytest.param(7, marks=pytest.mark.slow)])
 def test_certified_noise_is_the_largest_that_a_member_needs(low: float, high: float, start: str, length: int) -> None:
     """Never below the largest on a grid, and hardly above it."""
     theta = interval(low, high, start)
@@ -49,11 +49,11 @@ def test_certified_noise_is_the_largest_that_a_member_needs(low: float, high: fl
 
 
 @pytest.mark.parametrize("bound", BOUNDS[:3])
-def test_certified_noise_on_long_chains(bound: Any) -> None:
+def test_certified_noise_on_long_chains(bound: Any, slow: bool) -> None:
     theta = interval(0.3, 0.7)
     found = bound(theta, 100).calibrate(pf.Count(1), 1.0).scale
     spread = [0.3, 0.302, 0.7]
-    laws = [*LAWS, 0.84375, 0.25]
+    laws = [*LAWS, 0.84375, 0.25] if slow else LAWS[:2]
     grid = [chain(*at) for at in itertools.product(spread, spread, laws)]
     largest = max(bound(one, 100).calibrate(pf.Count(1), 1.0).scale for one in grid)
     assert largest * (1 - 2e-6) <= found <= largest * 1.005
@@ -196,15 +196,16 @@ def test_a_calibration_fits_a_budget_of_its_epsilon_and_repeats() -> None:
 @pytest.mark.parametrize(
     ("theta", "length"),
     [
-        (pf.MarkovChain([[0.997, 0.003], [0.005, 0.995]], "any"), 1000),
-        (pf.MarkovChain([[0.97, 0.03], [0.04, 0.96]], "any"), pf.ChainLength(30, 7)),
-        (pf.MarkovChain([[0.97, 0.03], [0.04, 0.96]], "any"), pf.ChainLength(100_000, 1)),
-        (pf.MarkovChain([[0.5, 0.5], [1e-17, 1.0]], "any"), 20),
-        (pf.MarkovChain([[0.5, 0.5], [1e-13, 1.0 - 1e-13]], "any"), 20),
-        (interval(0.05, 0.97), pf.ChainLength(300, 3)),
-        (interval(0.0001, 0.5), 10),
+        pytest.param(pf.MarkovChain([[0.997, 0.003], [0.005, 0.995]], "any"), 1000, marks=pytest.mark.slow, id="slow"),
+        pytest.param(pf.MarkovChain([[0.97, 0.03], [0.04, 0.96]], "any"), pf.ChainLength(30, 7), id="seven observed"),
+        pytest.param(
+            pf.MarkovChain([[0.97, 0.03], [0.04, 0.96]], "any"), pf.ChainLength(100_000, 1), id="one observed"
+        ),
+        pytest.param(pf.MarkovChain([[0.5, 0.5], [1e-17, 1.0]], "any"), 20, id="hardly possible"),
+        pytest.param(pf.MarkovChain([[0.5, 0.5], [1e-13, 1.0 - 1e-13]], "any"), 20, id="unlikely"),
+        pytest.param(interval(0.05, 0.97), pf.ChainLength(300, 3), marks=pytest.mark.slow, id="three observed"),
+        pytest.param(interval(0.0001, 0.5), 10, id="wide"),
     ],
-    ids=["slow", "seven observed", "one observed", "hardly possible", "unlikely", "three observed", "wide"],
 )
 def test_never_more_noise_than_quilts(theta: Any, length: Any) -> None:
     """Slow chains, hardly any observed records, transitions that hardly ever happen."""

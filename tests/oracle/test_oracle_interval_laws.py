@@ -53,9 +53,9 @@ def test_no_member_leaks_more(low: float, high: float, start: Any) -> None:
 
 @pytest.mark.parametrize("start", ["any", "stationary"])
 @pytest.mark.parametrize(("low", "high"), INTERVALS)
-def test_some_member_leaks_nearly_as_much(low: float, high: float, start: Any) -> None:
+def test_some_member_leaks_nearly_as_much(low: float, high: float, start: Any, slow: bool) -> None:
     """Within half a percent of the worst member that is found, whose loss is known exactly; distances are attained."""
-    for length in (2, 6, 20):
+    for length in (2, 6, 20) if slow else (2, 5):
         theta = pf.BinaryChainInterval(low, high, initial_distribution=start)
         chains = [pf.MarkovChain(matrix, start) for matrix in matrices(low, high, 12)]
         some = pf.ExactLaplace(chains, length)
@@ -75,9 +75,9 @@ def test_members_outside_leak_more() -> None:
 
 
 @pytest.mark.parametrize("start", ["any", "stationary"])
-def test_members_between_the_corners_are_covered(start: Any) -> None:
+def test_members_between_the_corners_are_covered(start: Any, slow: bool) -> None:
     """Long chains, members on a grid that is finer near the worst, and initial laws inside: none above, one near."""
-    theta, length, scale = pf.BinaryChainInterval(0.2, 0.6, initial_distribution=start), 40, 3.0
+    theta, length, scale = pf.BinaryChainInterval(0.2, 0.6, initial_distribution=start), 40 if slow else 8, 3.0
     stays = [0.2, 0.35, 0.5, 0.59, 0.598, 0.6]
     laws: list[Any] = ["stationary"] if start == "stationary" else ["any", [0.5, 0.5], [0.8, 0.2], [1e-9, 1 - 1e-9]]
     members = [pf.MarkovChain([[a, 1 - a], [1 - b, b]], law) for a in stays for b in stays for law in laws]

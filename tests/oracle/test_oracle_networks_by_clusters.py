@@ -68,8 +68,8 @@ def violations(networks: list[Network]) -> int:
     return found
 
 
-def test_no_density_leaks_more() -> None:
-    assert violations(NETWORKS) == 0
+def test_no_density_leaks_more(slow: bool) -> None:
+    assert violations(NETWORKS if slow else NETWORKS[::2]) == 0
 
 
 def test_with_secrets_no_density_leaks_more_of_them() -> None:
@@ -110,15 +110,18 @@ WAYS: dict[str, tuple[list[str], int, int]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_cheaper_ways_through_large_clusters_are_never_below(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    slow, columns, rows = WAYS[way]
-    exact = [propagation(network).leakage(losses_of(network, seed)).total for seed, network in enumerate(NETWORKS)]
-    for name in slow:
+def test_cheaper_ways_through_large_clusters_are_never_below(
+    way: str, slow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    too_slow, columns, rows = WAYS[way]
+    networks = NETWORKS if slow else NETWORKS[1::3]
+    exact = [propagation(network).leakage(losses_of(network, seed)).total for seed, network in enumerate(networks)]
+    for name in too_slow:
         monkeypatch.setattr(cluster_plan, name, lambda *_: math.inf)
     monkeypatch.setattr(cluster_plan, "MOST_COLUMNS", columns)
     monkeypatch.setattr(cluster_plan, "MOST_ROWS", rows)
     excess = []
-    for seed, network in enumerate(NETWORKS):
+    for seed, network in enumerate(networks):
         losses = losses_of(network, seed)
         found = propagation(network).leakage(losses).total
         assert found >= attacked(network, losses, tries=12) - SLACK, str(network)
@@ -141,10 +144,10 @@ def test_rows_are_independent_and_latent_nodes_count() -> None:
     assert found.leakage([none, one, none], [none > 0, one > 0, none > 0]).total == pytest.approx(1, rel=1e-12)
 
 
-def test_tiny_numbers_in_exact_arithmetic() -> None:
+def test_tiny_numbers_in_exact_arithmetic(slow: bool) -> None:
     """Two parents, an exclusive or that nearly never fails, and products that no double holds."""
     tiny = [1e-170, 1e-300, 1e-310]
-    for a, b in zip(tiny, [1e-300, 1e-310, 1e-170], strict=True):
+    for a, b in list(zip(tiny, [1e-300, 1e-310, 1e-170], strict=True))[: 3 if slow else 1]:
         noisy = [[[1 - a, a], [b, 1 - b]], [[b, 1 - b], [1 - a, a]]]
         given = [[1 - a, a], [0.5, 0.5], noisy, [[1 - b, b], [a, 1 - a]]]
         parents = [[], [], [0, 1], [2]]
@@ -178,7 +181,7 @@ class TestMutants:
         monkeypatch.setattr(
             cluster_sweep.ClusterSweep, "_terms", lambda plan, at, instead, _: _told(plan, at, instead, [])
         )
-        assert violations(NETWORKS) > 10
+        assert violations(NETWORKS[:30]) > 5
 
     def test_a_loss_that_is_counted_twice(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
@@ -194,7 +197,7 @@ class TestMutants:
         monkeypatch.setattr(
             cluster_sweep.ClusterSweep, "_terms", lambda plan, at, instead, own: right(plan, at, instead, own)[:1]
         )
-        assert violations(NETWORKS) > 10
+        assert violations(NETWORKS[:30]) > 5
 
     def test_the_wrong_side_of_a_separator(self, monkeypatch: pytest.MonkeyPatch) -> None:
         right = Configurations.law
@@ -206,7 +209,7 @@ class TestMutants:
             return np.ascontiguousarray(logs.T), error
 
         monkeypatch.setattr(Configurations, "law", wrong)
-        assert violations(NETWORKS) > 10
+        assert violations(NETWORKS[:30]) > 5
 
     def test_zero_where_no_path_leads(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in WAYS["paths over neighbours"][0]:

@@ -460,7 +460,10 @@ def test_profiles_of_runs_and_windows(p: object, start: object, profile: str) ->
 LONG = profiles(9000)
 
 
-@pytest.mark.parametrize("profile", ["long-window", "window-far-from-the-start", "window-at-the-start", "two-windows"])
+FAR = pytest.param("window-far-from-the-start", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("profile", ["long-window", FAR, "window-at-the-start", "two-windows"])
 def test_windows_of_long_chains(profile: str) -> None:
     """Beyond the records that are looked at one by one."""
     p, q, losses = [[0.9, 0.1], [0.4, 0.6]], [1.0, 0.0], LONG[profile]
@@ -469,13 +472,13 @@ def test_windows_of_long_chains(profile: str) -> None:
     assert found <= propagated(q, p, 9000, float(losses.max())) * (1 + 1e-5)
 
 
-@pytest.mark.parametrize("profile", ["many-runs", "steps", "steps-down"])
+@pytest.mark.parametrize("profile", [pytest.param("many-runs", marks=pytest.mark.slow), "steps", "steps-down"])
 def test_long_profiles_that_change_are_covered(profile: str) -> None:
     p, q, losses = [[0.9, 0.1], [0.4, 0.6]], [1.0, 0.0], LONG[profile]
     assert propagated(q, p, 9000, losses) >= two_state_leakage(q, p, losses) - 1e-12
 
 
-@pytest.mark.parametrize("profile", ["many-runs", "steps", "steps-down"])
+@pytest.mark.parametrize("profile", [pytest.param("many-runs", marks=pytest.mark.slow), "steps", "steps-down"])
 def test_less_loss_does_not_leak_more_on_long_chains(profile: str) -> None:
     p, q, losses = [[0.9, 0.1], [0.4, 0.6]], [1.0, 0.0], LONG[profile]
     assert propagated(q, p, 9000, losses) <= propagated(q, p, 9000, float(losses.max())) * (1 + 1e-5)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import settings as examples
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import pufferfish as pf
@@ -18,7 +17,7 @@ from query_laws import Ask, Databases, Pair, carried, count, excess, farthest, h
 ROUNDING = 1 + 1e-8
 EPSILON = st.sampled_from([0.1, 0.5, 1.0, 2.0])
 DELTA = st.sampled_from([1e-6, 1e-3, 0.02, 0.1, 0.3])
-FEW = examples(max_examples=25)
+FEW = settings(max_examples=settings().max_examples * 25 // 100)
 COUNT = pf.Count(1)
 
 
@@ -204,7 +203,7 @@ def total_variation(mu: dict[Any, Fraction], nu: dict[Any, Fraction]) -> float:
     )
 
 
-@examples(max_examples=40)
+@settings(max_examples=settings().max_examples * 40 // 100)
 @given(chains(), st.integers(1, 4), EPSILON, DELTA)
 def test_the_promise_on_chains(chain: Any, length: int, epsilon: float, delta: float) -> None:
     start, matrix = chain
@@ -220,7 +219,7 @@ def test_the_promise_on_chains(chain: Any, length: int, epsilon: float, delta: f
         keeps_its_promise(lambda kind, **more: kind(theta, length, **more), query, databases.pairs(ask), epsilon, delta)
 
 
-@examples(max_examples=40)
+@settings(max_examples=settings().max_examples * 40 // 100)
 @given(cliques(), EPSILON, DELTA)
 def test_the_promise_on_cliques(people: list[list[float]], epsilon: float, delta: float) -> None:
     databases = Databases({(): Fraction(1)})
@@ -232,7 +231,7 @@ def test_the_promise_on_cliques(people: list[list[float]], epsilon: float, delta
         )
 
 
-@examples(max_examples=30)
+@settings(max_examples=settings().max_examples * 30 // 100)
 @given(networks(), EPSILON, DELTA)
 def test_the_promise_on_networks(network: Any, epsilon: float, delta: float) -> None:
     databases = Databases.of_network(*network)

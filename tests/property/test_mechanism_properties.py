@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given
-from hypothesis import settings as examples
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import pufferfish as pf
@@ -13,7 +12,7 @@ from pufferfish.mechanisms import InfluenceBound
 ROUNDING = 1 + 1e-9
 EPSILON = st.floats(0.05, 8.0)
 LENGTH = st.integers(1, 60)
-SLOWER = examples(max_examples=40)
+SLOWER = settings(max_examples=settings().max_examples * 40 // 100)
 COUNT = pf.Count(0)
 ALL = "stationary any law"
 

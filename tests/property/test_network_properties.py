@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import settings as examples
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import pufferfish as pf
@@ -14,7 +13,7 @@ from pufferfish.mechanisms import InfluenceBound
 ROUNDING = 1 + 1e-9
 BISECTION = 1 + 1e-5
 EPSILON = st.floats(0.1, 8.0)
-SOME = examples(max_examples=25)
+SOME = settings(max_examples=settings().max_examples * 25 // 100)
 
 
 @st.composite
@@ -147,7 +146,7 @@ def test_rows_share_the_noise_of_relative_queries(network: Network, rows: int, e
         assert shares[1] == pytest.approx(shares[0] / rows, rel=1e-12)
 
 
-@examples(max_examples=15)
+@settings(max_examples=settings().max_examples * 15 // 100)
 @given(networks(parents=1), EPSILON)
 def test_propagation_needs_no_more_than_quilts(network: Network, epsilon: float) -> None:
     query = numbers_of(network)

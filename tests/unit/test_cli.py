@@ -268,6 +268,7 @@ def test_every_command_has_help_with_an_example(name: str) -> None:
             assert parameter.help, f"{name} --{parameter.name} has no help"
 
 
+@pytest.mark.program
 def test_the_installed_program_runs_without_the_plot_extra(tmp_path: Path, private: Path, model: Path) -> None:
     """matplotlib is an extra: everything but --plot works without it, and --plot says what to install."""
     blocked = tmp_path / "blocked" / "matplotlib"
@@ -627,6 +628,7 @@ def test_odd_parts_of_a_query_are_refused(model: Path, query: str, says: str) ->
     refused("compare", model, "--length", 5, "--epsilon", 1, "--query", query, says=[says])
 
 
+@pytest.mark.program
 @pytest.mark.skipif(sys.platform == "win32", reason="streams closed by a shell of Unix")
 def test_a_closed_standard_output_is_no_traceback(tmp_path: Path, private: Path, model: Path) -> None:
     """As a closed pipe: what was made is written, and exit code 1 says that nobody could read what was printed."""

@@ -405,6 +405,7 @@ def test_two_programs_with_one_output_lose_no_release(folder: Path, monkeypatch:
     assert '"pufferfish-release"' in result.stdout
 
 
+@pytest.mark.program
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_standard_output_that_is_full_is_one_line(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
@@ -419,6 +420,7 @@ def test_standard_output_that_is_full_is_one_line(folder: Path) -> None:
     assert pf.Release.from_json("new.json").epsilon == 1
 
 
+@pytest.mark.program
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may mount")
 def test_on_a_disk_that_is_full(folder: Path) -> None:
     """A real one, with room for less and less: a release is whole, or nothing is spent, or it is printed."""
@@ -485,6 +487,7 @@ def test_hidden_files_of_another_user_stay(folder: Path) -> None:
     assert Path(HIDDEN).exists()
 
 
+@pytest.mark.program
 def test_a_hidden_file_in_use_by_another_program_stays(folder: Path) -> None:
     code = (
         "from pufferfish.files import Output\nwith Output('x', None, overwrite=True):\n  print(flush=True)\n  input()\n"
@@ -502,6 +505,7 @@ def test_a_hidden_file_in_use_by_another_program_stays(folder: Path) -> None:
     assert not hidden.exists()
 
 
+@pytest.mark.program
 def test_programs_killed_at_any_moment(folder: Path) -> None:
     """The book opens, says no less than what was released, and nothing stays lying about."""
     code = (

@@ -4,7 +4,8 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.comparison import Contest
-from pufferfish.mechanisms import MECHANISMS, exact_laplace, of_laws
+from pufferfish.mechanisms import MECHANISMS
+from pufferfish.mechanisms.one_query import exact_laplace, law_mechanism
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
 FACTORS = (0.1, 0.5, 2.0, 10.0)
@@ -22,8 +23,8 @@ def test_mechanisms_are_made_once_and_laws_computed_once(kept: int, monkeypatch:
 
         monkeypatch.setattr(kind, "of", counted)
     laws: list[int] = []
-    pairs = of_laws.pairs_of_laws
-    monkeypatch.setattr(of_laws, "pairs_of_laws", lambda *given: (laws.append(1), pairs(*given))[1])
+    pairs = law_mechanism.pairs_of_laws
+    monkeypatch.setattr(law_mechanism, "pairs_of_laws", lambda *given: (laws.append(1), pairs(*given))[1])
     monkeypatch.setattr(exact_laplace, "_KEPT", kept)
     contest = Contest(CHAIN, pf.Histogram(), 60)
     contest.at(1.0)

@@ -18,7 +18,7 @@ from pufferfish.data import Base
 from pufferfish.errors import BudgetExceeded
 from pufferfish.ledger import Ledger
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+pytestmark = [pytest.mark.program, pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")]
 
 COIN = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=["rest", "active"])
 COUNT = pf.Count("active")

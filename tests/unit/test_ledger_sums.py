@@ -1,7 +1,9 @@
 """What releases leak together, exactly: sums, windows, and noise chosen as one goes."""
 
 import math
+import random
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pufferfish as pf
 from ledgers import CHAIN, COIN, COUNT, FINE, JUMP, TENTHS, THETA1, in_file, ledger_of, read, spends_nothing
 from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, ReleaseRefused
 from pufferfish.ledger import Ledger
+from pufferfish.ledger.charges import sum_up
 
 # Exact sums
 
@@ -84,6 +87,18 @@ def test_thirds_add_exactly() -> None:
     for spent in (math.nextafter(1 / 3, 1), math.nextafter(2 / 3, 1), 1.0):
         assert ledger.spend(calibration).spent == pytest.approx(spent, abs=1e-15)
     assert ledger.spent == 1.0
+
+
+def test_sums_are_rounded_up_once() -> None:
+    rng = random.Random(4)
+    for _ in range(50):
+        scales = [Fraction(rng.randrange(1, 1000), rng.randrange(1, 1000)) for _ in range(rng.randrange(1, 6))]
+        distances = [((0, rng.randrange(9)), (rng.randrange(1, 9), 0)) for _ in scales]
+        found = sum_up(zip(distances, scales, strict=True), 2)
+        for x, y in ((0, 1), (1, 0)):
+            exact = sum((distance[x][y] / scale for distance, scale in zip(distances, scales, strict=True)), Fraction())
+            assert Fraction(math.nextafter(found[x, y], -math.inf)) < exact <= Fraction(found[x, y])
+        assert found[0, 0] == found[1, 1] == 0
 
 
 def test_the_same_losses_in_any_order_leak_the_same() -> None:

@@ -284,6 +284,7 @@ def test_refusals(arguments: list[Any], options: dict[str, Any], error: type[Exc
         pf.draw_network(*arguments, **options)
 
 
+@pytest.mark.program
 def test_matplotlib_is_not_imported_with_the_package() -> None:
     code = "import sys, pufferfish; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

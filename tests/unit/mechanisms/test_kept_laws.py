@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import pufferfish as pf
-from pufferfish.mechanisms import of_laws
+from pufferfish.mechanisms.one_query import law_mechanism
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
 
@@ -15,13 +15,13 @@ CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[pf.queries.Query]:
     """The queries whose laws were computed."""
     found: list[pf.queries.Query] = []
-    real = of_laws.pairs_of_laws
+    real = law_mechanism.pairs_of_laws
 
     def counted(theta: Any, length: Any, query: pf.queries.Query, *others: Any) -> Any:
         found.append(query)
         return real(theta, length, query, *others)
 
-    monkeypatch.setattr(of_laws, "pairs_of_laws", counted)
+    monkeypatch.setattr(law_mechanism, "pairs_of_laws", counted)
     return found
 
 

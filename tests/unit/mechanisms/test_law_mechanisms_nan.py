@@ -15,7 +15,7 @@ from pufferfish.core.laws.law import Law
 from pufferfish.core.laws.transport import Shift
 from pufferfish.errors import NotApplicableError
 from pufferfish.laws import LawPair
-from pufferfish.mechanisms import exact_laplace, wasserstein
+from pufferfish.mechanisms.one_query import exact_laplace, wasserstein
 
 LAW = Law.exact(0, [Fraction(1, 4), Fraction(3, 4)])
 OTHER = Law.exact(0, [Fraction(1, 2), Fraction(1, 2)])

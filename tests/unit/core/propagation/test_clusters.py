@@ -159,9 +159,9 @@ class TestLayout:
             assert found.total == pytest.approx(expected.total, rel=1e-13)
             assert (called[found.node or 0], found.pair) == (expected.node, expected.pair)
 
-    def test_one_large_node_among_many_small_ones(self) -> None:
+    def test_one_large_node_among_many_small_ones(self, slow: bool) -> None:
         rng = np.random.default_rng(7)
-        n = 300
+        n = 300 if slow else 50
         tables = [rng.dirichlet(np.ones(67)), *(rng.dirichlet(np.ones(2), size=67) for _ in range(n))]
         forest = forest_of([-1] + [0] * n, tables)
         losses = [0 * even(67, 1.0)] + [even(2, 0.5 if i < 3 else 0.0) for i in range(n)]
@@ -171,8 +171,8 @@ class TestLayout:
         assert found.total == pytest.approx(small.leakage(losses[:4], secrets[:4]).total, rel=1e-12)
         assert 0.5 < found.total < 1.5
 
-    def test_a_path_of_ten_thousand_nodes(self) -> None:
-        n = 10_000
+    def test_a_path_of_ten_thousand_nodes(self, slow: bool) -> None:
+        n = 10_000 if slow else 1_500
         forest = forest_of(list(range(-1, n - 1)), [ROOT] + [FLIP] * (n - 1))
         found = forest.leakage([even(2, 0.3)] * n)
         short = forest_of(list(range(-1, 199)), [ROOT] + [FLIP] * 199).leakage([even(2, 0.3)] * 200)

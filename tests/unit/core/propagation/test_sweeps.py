@@ -26,7 +26,7 @@ def places_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
-@pytest.mark.parametrize("loss", [0.002, 0.02])
+@pytest.mark.parametrize("loss", [pytest.param(0.002, marks=pytest.mark.slow), 0.02])
 def test_a_sweep_ends_at_the_fixed_point_and_hardly_proves_more(monkeypatch: pytest.MonkeyPatch, loss: float) -> None:
     chain, run = ChainPropagation(STICKY, "stationary"), [Run(4000, loss * (1 - np.eye(3)))]
     monkeypatch.setattr(propagation, "_NEAR", -1.0)  # step by step, until nothing moves

@@ -1,0 +1,258 @@
+"""Faults put into the source on purpose: does `make test` notice each of them?
+
+Run it by ``make mutants``, or for some of them ``python tests/mutants.py stale quilt``. Each fault is one changed line
+in a copy of this folder; the tests named beside it are run there as `make test` runs them. A fault that survives means
+that a test is missing. This is for those who thin out tests, and no part of what continuous integration runs.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+class Mutant(NamedTuple):
+    """One line that is changed, and the tests that are to notice."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+MUTANTS = [
+    Mutant(
+        "rounding: a sum of fractions is rounded to nearest, not up",
+        "core/numbers/rounding.py",
+        "return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)",
+        "return nearest",
+        "unit/core/numbers unit/test_ledger_sums.py",
+    ),
+    Mutant(
+        "rounding: the next noise is taken on the wrong side of the level",
+        "core/numbers/inversion.py",
+        "return Bracket(too_small, enough)",
+        "return Bracket(enough, too_small)",
+        "unit/core/numbers unit/mechanisms",
+    ),
+    Mutant(
+        "phi: what flows in is rounded down in the certificate",
+        "core/phi/certificate.py",
+        "excess = (row[y] + into[y]) * (1 + rounding) - out[y] * (1 - rounding)",
+        "excess = (row[y] + into[y]) * (1 - rounding) - out[y] * (1 + rounding)",
+        "unit/core/propagation oracle/test_oracle_propagation.py",
+    ),
+    Mutant(
+        "phi: the bound of an arc is read the wrong way round",
+        "core/phi/certificate.py",
+        "grows = math.exp(a[tail, head]) if a[tail, head] <= _EXPONENT else np.inf",
+        "grows = math.exp(a[head, tail]) if a[head, tail] <= _EXPONENT else np.inf",
+        "unit/core/propagation oracle/test_oracle_propagation.py",
+    ),
+    Mutant(
+        "propagation: the past of a given start is dropped",
+        "core/propagation/chain.py",
+        "total = np.where(secrets, own + before + after, -np.inf)",
+        "total = np.where(secrets, own + after, -np.inf)",
+        "oracle/test_oracle_propagation.py",
+    ),
+    Mutant(
+        "propagation: the kernel of the past is not turned round",
+        "core/propagation/past_and_future.py",
+        "logs = before[None, :] + self._log_p.T - here[:, None]",
+        "logs = before[None, :] + self._log_p - here[:, None]",
+        "oracle/test_oracle_propagation.py",
+    ),
+    Mutant(
+        "propagation on networks: a cluster forgets the losses that are at home in it",
+        "core/propagation/cluster_sweep.py",
+        "every = (*self._at_home[cluster], *told.values())",
+        "every = (*told.values(),)",
+        "oracle/test_oracle_networks_by_clusters.py oracle/test_oracle_cluster_propagation.py",
+    ),
+    Mutant(
+        "networks: a node with several parents never opens a path",
+        "core/networks/d_separation.py",
+        "return bool(self.below[node] & given)",
+        "return False",
+        "unit/core/networks oracle/test_oracle_network_quilts.py",
+    ),
+    Mutant(
+        "quilts: the secret pair is swapped on the left",
+        "core/quilts/influence.py",
+        "self._backward(a, support)[group.pairs[0], group.pairs[1]]",
+        "self._backward(a, support)[group.pairs[1], group.pairs[0]]",
+        "unit/core/quilts oracle/test_oracle_quilts.py golden/test_golden_chains.py",
+    ),
+    Mutant(
+        "quilts: one end node of the nearby records is dropped",
+        "core/quilts/chain_search.py",
+        "weight = problem.weight(node - a + 1, node + b - 1)",
+        "weight = problem.weight(node - a + 2, node + b - 1)",
+        "unit/core/quilts oracle/test_oracle_quilts.py golden/test_golden_chains.py",
+    ),
+    Mutant(
+        "laws: noise is computed for a scale above the given one",
+        "core/laws/laplace_loss.py",
+        "b = scale * (1 - 8 * UNIT * (1 + 1 / scale + scale))",
+        "b = scale * (1 + 8 * UNIT * (1 + 1 / scale + scale))",
+        "unit/core/laws unit/mechanisms/test_exact_loss.py oracle/test_oracle_wasserstein_inf.py",
+    ),
+    Mutant(
+        "laws: the noise at the value itself is counted twice",
+        "core/laws/laplace_loss.py",
+        "beyond = Wide(np.append(above.values[1:], 0.0), np.append(above.levels[1:], -(2**40)))",
+        "beyond = Wide(above.values, above.levels)",
+        "unit/core/laws contract/test_law_mechanisms.py golden/test_golden_general_framework.py",
+    ),
+    Mutant(
+        "laws: a shift that is needed is taken for one that is enough",
+        "core/laws/transport.py",
+        "return max(0, int(np.max(needed - ends)) + offset), max(0, int(np.max(enough - ends)) + offset)",
+        "return max(0, int(np.max(needed - ends))), max(0, int(np.max(enough - ends)))",
+        "unit/core/laws oracle/test_oracle_wasserstein_inf.py",
+    ),
+    Mutant(
+        "GK16: the factor 2 is forgotten",
+        "mechanisms/composing/gk16.py",
+        "return up(2 * factor * largest)",
+        "return up(factor * largest)",
+        "unit/mechanisms/test_gk16.py golden/test_golden_gk16.py",
+    ),
+    Mutant(
+        "GK16: the last record has the influence of an inner one",
+        "core/gk16/influence_matrix.py",
+        "left[-1] = self.last[t if t < n else self.cycle + (t - self.cycle) % (n - self.cycle)]",
+        "left[-1] = self.left[t if t < n else self.cycle + (t - self.cycle) % (n - self.cycle)]",
+        "oracle/test_oracle_gk16.py unit/core",
+    ),
+    Mutant(
+        "GroupDP: one record too few",
+        "mechanisms/composing/group_dp.py",
+        "each, left = losses.largest[heaviest], losses.length.records",
+        "each, left = losses.largest[heaviest], losses.length.records - 1",
+        "contract/test_mechanisms.py oracle/test_oracle_markov_quilt.py",
+    ),
+    Mutant(
+        "record losses: a stale key, which does not say how long the stretches are",
+        "queries/record_loss.py",
+        "return self.length, self.of_observed, self.steps.tobytes(), content",
+        "return self.length, self.of_observed, content",
+        "unit/mechanisms unit/test_queries.py unit/test_query_records.py",
+    ),
+    Mutant(
+        "record losses: divided by the noise they are rounded down",
+        "queries/record_loss.py",
+        "return np.where(value > 0, np.nextafter(value / divisor, np.inf), 0.0)",
+        "return np.where(value > 0, np.nextafter(value / divisor, 0.0), 0.0)",
+        "unit/mechanisms unit/test_queries.py contract/test_mechanisms.py",
+    ),
+    Mutant(
+        "ExactLaplace: stale laws, of another query",
+        "mechanisms/one_query/exact_laplace.py",
+        "if asked == key and key is not None), None)",
+        "if key is not None), None)",
+        "unit/mechanisms contract/test_law_mechanisms.py",
+    ),
+    Mutant(
+        "ledger: a stretch at the end of a window is not charged",
+        "ledger/chain_charges.py",
+        "w[0] <= start and stop <= w[1]",
+        "w[0] <= start and stop < w[1]",
+        "unit/test_ledger_sums.py unit/test_ledger_base.py",
+    ),
+    Mutant(
+        "ledger: the sum of charges is rounded to nearest",
+        "ledger/charges.py",
+        "known[distances] = float_up(",
+        "known[distances] = float(",
+        "unit/test_ledger_sums.py",
+    ),
+    Mutant(
+        "noise: OpenDP need not confirm the loss",
+        "noise.py",
+        "if not measurement.map(lipschitz) <= lipschitz / scale:",
+        "if False:",
+        "statistical unit/test_release.py",
+    ),
+    Mutant(
+        "data: a gap is rounded down",
+        "data/chains.py",
+        "return max(2, ceil(Fraction(gap) / Fraction(step)))",
+        "return max(2, int(Fraction(gap) / Fraction(step)))",
+        "unit/data contract/test_engines.py",
+    ),
+    Mutant(
+        "data: a cell that is exactly a state is read as a number",
+        "data/labels.py",
+        "labels[cell] = cell if cell in exact else named.get(canonical, canonical)",
+        "labels[cell] = named.get(canonical, canonical)",
+        "unit/data",
+    ),
+    Mutant(
+        "release: noise is proved for twice its epsilon",
+        "release/checks.py",
+        "if witness is None or not 0 <= leakage <= calibration.epsilon < math.inf:",
+        "if witness is None or not 0 <= leakage <= 2 * calibration.epsilon < math.inf:",
+        "unit/test_release.py unit/test_ledger_refusals.py",
+    ),
+    Mutant(
+        "release: a longer chain than the noise is for is let through",
+        "release/checks.py",
+        "chain.steps <= c.steps and chain.records <= c.records for c",
+        "chain.steps <= c.steps or chain.records <= c.records for c",
+        "unit/test_release.py unit/test_release_rows.py unit/test_ledger_refusals.py",
+    ),
+]
+
+
+def caught(mutant: Mutant, repository: Path) -> tuple[bool, str]:
+    """Put a fault into a copy, and return whether tests fail, with the first that does; the copy is mended again."""
+    path = repository / "src" / "pufferfish" / mutant.file
+    source = path.read_text()
+    if source.count(mutant.old) != 1:
+        raise SystemExit(f"{mutant.file} has the line of {mutant.name!r} {source.count(mutant.old)} times, expected 1")
+    path.write_text(source.replace(mutant.old, mutant.new))
+    try:
+        tests = [f"tests/{name}" for name in mutant.tests.split()]
+        found = subprocess.run(
+            [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *tests],
+            cwd=repository,
+            env=os.environ | {"PYTHONPATH": str(repository / "src")},
+            capture_output=True,
+            text=True,
+        )
+    finally:
+        path.write_text(source)
+    if found.returncode not in (0, 1):
+        raise SystemExit(f"{mutant.name}: the tests did not run\n{found.stdout}{found.stderr}")
+    failed = [line.split()[1] for line in found.stdout.splitlines() if line.startswith("FAILED")]
+    return found.returncode == 1, failed[0] if failed else ""
+
+
+def main(*words: str) -> int:
+    """Try all faults, or those whose names have one of some words; return how many survive."""
+    survived = 0
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        shutil.copytree(REPOSITORY, copy, ignore=shutil.ignore_patterns(".venv", ".git", "__pycache__", "demo"))
+        for mutant in MUTANTS:
+            if words and not any(word in mutant.name for word in words):
+                continue
+            start = time.monotonic()
+            noticed, by = caught(mutant, copy)
+            survived += not noticed
+            seconds = time.monotonic() - start
+            print(f"{'caught  ' if noticed else 'SURVIVED'} {seconds:5.0f} s  {mutant.name}  {by}", flush=True)
+    return survived
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(*sys.argv[1:]), 1))
