@@ -181,7 +181,7 @@ class Calibration(ReadOnly):
     def lower_bound(self) -> float:
         """A scale that is too small: independent Laplace noise of less on every output is not ε-Pufferfish here.
 
-        Found by sign tilts (docs/propagation.md, "How near the least possible"); ``scale / lower_bound`` says how much
+        Found by sign tilts (docs/proofs/propagation.md, "The lower bound"); ``scale / lower_bound`` says how much
         noise any other calibration of Laplace noise could save at most. 0 where no such scale was found, and where
         secrets are given: it is for any two values of any record; and for
         histograms of more than 200 states. With unobserved records it holds for a chain whose observed records follow

@@ -5,7 +5,7 @@ spectral norm of Γ is below 1, record-level losses d_j leak at most
 
 .. math:: 2 \max_i \sum_j \big[(I - \Gamma)^{-1}\big]_{ij} d_j .
 
-docs/mechanisms.md, "GK16", has the proof for profiles, and what is made of zeros and of ends.
+docs/proofs/gk16.md has the proof for profiles, and what is made of zeros and of ends.
 """
 
 from collections.abc import Iterable, Sequence
@@ -238,7 +238,7 @@ def _members(theta: Theta) -> Sequence[MarkovChain | IntervalChain]:
 
 
 def _worst_of(theta: BinaryChainInterval) -> list[MarkovChain]:
-    """Return two members one of which has all influences at their largest (docs/mechanisms.md has the proof)."""
+    """Return two members one of which has all influences at their largest (docs/proofs/gk16.md has the proof)."""
     return [
         MarkovChain([[stay, 1 - stay], [1 - stay, stay]], theta.initial_distribution)
         for stay in sorted({theta.low, theta.high})

@@ -31,7 +31,7 @@ class MQMExact(ChainQuiltBound):
     ----------
     theta : MarkovChain, sequence of MarkovChain, ChainClass, BinaryChainInterval or IntervalChain
         The class Θ. ``initial_distribution="any"`` is the class of all initial laws (Appendix C.4). For an
-        :class:`IntervalChain` max-influence is bounded, not exact: docs/intervals.md.
+        :class:`IntervalChain` max-influence is bounded, not exact: docs/proofs/intervals.md.
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains. For a stationary chain the cost does not depend
         on them.
