@@ -161,8 +161,12 @@ _NOT_LITERAL = object()
 def _literal(node: ast.expr) -> Any:
     """Value of a literal, or ``_NOT_LITERAL``."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str | None):
-        large = isinstance(node.value, int) and abs(node.value) >= 2**63
-        return float(node.value) if large and isinstance(node.value, int) else node.value
+        if not isinstance(node.value, int) or abs(node.value) < 2**63:
+            return node.value
+        try:
+            return float(node.value)
+        except OverflowError:
+            raise DataError("where has a whole number of more than 308 digits, which no column holds") from None
     if isinstance(node, ast.Name) and node.id in _CONSTANTS:
         return _CONSTANTS[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):

@@ -237,6 +237,6 @@ def _scale_of(entry: Entry) -> Fraction:
     ParameterError
         If it is no positive fraction.
     """
-    if re.fullmatch(r"[0-9]+(/[1-9][0-9]*)?", entry.scale) is None or not Fraction(entry.scale) > 0:
+    if re.fullmatch(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", entry.scale) is None or not Fraction(entry.scale) > 0:
         raise ParameterError(f"entry {entry.number} has the scale {entry.scale!r}, expected a positive fraction")
     return Fraction(entry.scale)
