@@ -12,7 +12,7 @@ from pufferfish.core.numbers.given import whole_number
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.given import listed
-from pufferfish.queries.linear import FunctionQuery, LinearQuery, Query, Variables
+from pufferfish.queries.linear import FunctionQuery, LinearQuery, Query, QueryKind, Variables
 from pufferfish.theta.masses import exact_number
 
 __all__ = ["Function", "Restricted", "Weighted", "Window", "inner_query", "rows_of"]
@@ -58,6 +58,11 @@ class Restricted(ReadOnly, Query):
     def kind(self) -> str:
         """Word for the query."""
         return self.query.kind
+
+    @property
+    def known(self) -> QueryKind | None:
+        """What is known of the query on all records."""
+        return self.query.known
 
     @property
     def is_histogram(self) -> bool:

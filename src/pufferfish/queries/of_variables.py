@@ -173,7 +173,7 @@ def refuse_pooling(query: Query, variables: Variables) -> None:
     sets = {frozenset(variables[name]) for name in names}
     if len(names) < 2 or (query.of_some_records and len(sets) == 1):
         return
-    counts = query.kind.endswith(("counts", "count", "sum"))
+    counts = query.known is not None and not query.known.relative
     columns = ",".join(map(state_label, names)) if query.of_some_records else ""
     instead = f"--query {'marginal-counts' if counts else 'marginals'}{' --columns ' if columns else ''}{columns}"
     python = f"Marginals({list(names) if columns else ''}{', ' if columns and counts else ''}"
