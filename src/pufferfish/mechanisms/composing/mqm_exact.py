@@ -55,6 +55,7 @@ class MQMExact(ChainQuiltBound):
 
     name: ClassVar[str] = "mqm-exact"
     title: ClassVar[str] = "MQMExact"
+    searches_continuum: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 

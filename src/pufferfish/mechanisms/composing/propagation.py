@@ -65,6 +65,7 @@ class LeakagePropagation(InfluenceBound):
 
     name: ClassVar[str] = "propagation"
     title: ClassVar[str] = "LeakagePropagation"
+    searches_continuum: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (
         PropagationWitness,
         ClusterWitness,
