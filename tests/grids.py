@@ -12,7 +12,9 @@ The choice depends on nothing but the cases, so it is the same in every run and 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["KEEP", "chosen"]
+from hypothesis import settings
+
+__all__ = ["KEEP", "chosen", "share_of_examples"]
 
 KEEP = 4
 """So many cases are run of a test, or as many as cover every value of its axes."""
@@ -22,6 +24,11 @@ _FEW = 12
 
 _DRAWN = {"seed", "trial"}
 """Axes whose values are as good as each other."""
+
+
+def share_of_examples(percent: int) -> int:
+    """Return how many examples hypothesis shall try where each takes longer than usual."""
+    return max(1, settings().max_examples * percent // 100)
 
 
 def chosen(cases: Sequence[Mapping[str, Any]], keep: int = KEEP) -> list[int]:

@@ -1,8 +1,9 @@
 """Faults put into the source on purpose: does `make test` notice each of them?
 
 Run it by ``make mutants``, or for some of them ``python tests/mutants.py stale quilt``. Each fault is one changed line
-in a copy of this folder; the tests named beside it are run there as `make test` runs them. A fault that survives means
-that a test is missing. This is for those who thin out tests, and no part of what continuous integration runs.
+in a copy of this folder; its doctests and the tests named beside it are run there as `make test` runs them. A fault
+that survives means that a test is missing. This is for those who thin out tests, and no part of what continuous
+integration runs.
 """
 
 import os
@@ -99,10 +100,10 @@ MUTANTS = [
         "unit/core/quilts oracle/test_oracle_quilts.py golden/test_golden_chains.py",
     ),
     Mutant(
-        "laws: noise is computed for a scale above the given one",
+        "laws: what rounding may cost is taken off a loss",
         "core/laws/laplace_loss.py",
-        "b = scale * (1 - 8 * UNIT * (1 + 1 / scale + scale))",
-        "b = scale * (1 + 8 * UNIT * (1 + 1 / scale + scale))",
+        "return or_infinite(float(np.max(np.abs(first - second))) + error + other)",
+        "return or_infinite(float(np.max(np.abs(first - second))) - error - other)",
         "unit/core/laws unit/mechanisms/test_exact_loss.py oracle/test_oracle_wasserstein_inf.py",
     ),
     Mutant(
@@ -113,11 +114,11 @@ MUTANTS = [
         "unit/core/laws contract/test_law_mechanisms.py golden/test_golden_general_framework.py",
     ),
     Mutant(
-        "laws: a shift that is needed is taken for one that is enough",
+        "laws: where two laws begin is forgotten in the distance between them",
         "core/laws/transport.py",
         "return max(0, int(np.max(needed - ends)) + offset), max(0, int(np.max(enough - ends)) + offset)",
         "return max(0, int(np.max(needed - ends))), max(0, int(np.max(enough - ends)))",
-        "unit/core/laws oracle/test_oracle_wasserstein_inf.py",
+        "unit/core/laws contract/test_law_mechanisms.py oracle/test_oracle_query_chains.py",
     ),
     Mutant(
         "GK16: the factor 2 is forgotten",
@@ -138,7 +139,7 @@ MUTANTS = [
         "mechanisms/composing/group_dp.py",
         "each, left = losses.largest[heaviest], losses.length.records",
         "each, left = losses.largest[heaviest], losses.length.records - 1",
-        "contract/test_mechanisms.py oracle/test_oracle_markov_quilt.py",
+        "unit/mechanisms",
     ),
     Mutant(
         "record losses: a stale key, which does not say how long the stretches are",
@@ -190,11 +191,18 @@ MUTANTS = [
         "unit/data contract/test_engines.py",
     ),
     Mutant(
-        "data: a cell that is exactly a state is read as a number",
+        "data: a number that is written otherwise is another state",
         "data/labels.py",
         "labels[cell] = cell if cell in exact else named.get(canonical, canonical)",
-        "labels[cell] = named.get(canonical, canonical)",
+        "labels[cell] = cell if cell in exact else named.get(cell, canonical)",
         "unit/data",
+    ),
+    Mutant(
+        "data: rows that are just near enough are cut apart",
+        "data/chains.py",
+        "linked = ~apart.is_null() & (apart <= (1 if self.max_gap is None else self.max_gap))",
+        "linked = ~apart.is_null() & (apart < (2 if self.max_gap is None else self.max_gap))",
+        "unit/data contract/test_engines.py",
     ),
     Mutant(
         "release: noise is proved for twice its epsilon",
@@ -221,7 +229,7 @@ def caught(mutant: Mutant, repository: Path) -> tuple[bool, str]:
         raise SystemExit(f"{mutant.file} has the line of {mutant.name!r} {source.count(mutant.old)} times, expected 1")
     path.write_text(source.replace(mutant.old, mutant.new))
     try:
-        tests = [f"tests/{name}" for name in mutant.tests.split()]
+        tests = [f"src/pufferfish/{mutant.file}", *(f"tests/{name}" for name in mutant.tests.split())]
         found = subprocess.run(
             [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *tests],
             cwd=repository,

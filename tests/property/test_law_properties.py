@@ -11,13 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import pufferfish as pf
+from grids import share_of_examples
 from pufferfish.errors import ModelError
 from query_laws import Ask, Databases, Pair, carried, count, excess, farthest, histogram, permutations_of, total
 
 ROUNDING = 1 + 1e-8
 EPSILON = st.sampled_from([0.1, 0.5, 1.0, 2.0])
 DELTA = st.sampled_from([1e-6, 1e-3, 0.02, 0.1, 0.3])
-FEW = settings(max_examples=settings().max_examples * 25 // 100)
+FEW = settings(max_examples=share_of_examples(25))
 COUNT = pf.Count(1)
 
 
@@ -203,7 +204,7 @@ def total_variation(mu: dict[Any, Fraction], nu: dict[Any, Fraction]) -> float:
     )
 
 
-@settings(max_examples=settings().max_examples * 40 // 100)
+@settings(max_examples=share_of_examples(40))
 @given(chains(), st.integers(1, 4), EPSILON, DELTA)
 def test_the_promise_on_chains(chain: Any, length: int, epsilon: float, delta: float) -> None:
     start, matrix = chain
@@ -219,7 +220,7 @@ def test_the_promise_on_chains(chain: Any, length: int, epsilon: float, delta: f
         keeps_its_promise(lambda kind, **more: kind(theta, length, **more), query, databases.pairs(ask), epsilon, delta)
 
 
-@settings(max_examples=settings().max_examples * 40 // 100)
+@settings(max_examples=share_of_examples(40))
 @given(cliques(), EPSILON, DELTA)
 def test_the_promise_on_cliques(people: list[list[float]], epsilon: float, delta: float) -> None:
     databases = Databases({(): Fraction(1)})
@@ -231,7 +232,7 @@ def test_the_promise_on_cliques(people: list[list[float]], epsilon: float, delta
         )
 
 
-@settings(max_examples=settings().max_examples * 30 // 100)
+@settings(max_examples=share_of_examples(30))
 @given(networks(), EPSILON, DELTA)
 def test_the_promise_on_networks(network: Any, epsilon: float, delta: float) -> None:
     databases = Databases.of_network(*network)

@@ -6,13 +6,14 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import pufferfish as pf
+from grids import share_of_examples
 from pufferfish.core.numbers.discrete_laplace import accuracy
 from pufferfish.mechanisms import InfluenceBound
 
 ROUNDING = 1 + 1e-9
 EPSILON = st.floats(0.05, 8.0)
 LENGTH = st.integers(1, 60)
-SLOWER = settings(max_examples=settings().max_examples * 40 // 100)
+SLOWER = settings(max_examples=share_of_examples(40))
 COUNT = pf.Count(0)
 ALL = "stationary any law"
 

@@ -6,6 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import pufferfish as pf
+from grids import share_of_examples
 from network_oracle import Network, random_network, with_other_tables
 from networks import has_secrets, loss_matrices, model_of
 from pufferfish.mechanisms import InfluenceBound
@@ -13,7 +14,7 @@ from pufferfish.mechanisms import InfluenceBound
 ROUNDING = 1 + 1e-9
 BISECTION = 1 + 1e-5
 EPSILON = st.floats(0.1, 8.0)
-SOME = settings(max_examples=settings().max_examples * 25 // 100)
+SOME = settings(max_examples=share_of_examples(25))
 
 
 @st.composite
@@ -146,7 +147,7 @@ def test_rows_share_the_noise_of_relative_queries(network: Network, rows: int, e
         assert shares[1] == pytest.approx(shares[0] / rows, rel=1e-12)
 
 
-@settings(max_examples=settings().max_examples * 15 // 100)
+@settings(max_examples=share_of_examples(15))
 @given(networks(parents=1), EPSILON)
 def test_propagation_needs_no_more_than_quilts(network: Network, epsilon: float) -> None:
     query = numbers_of(network)

@@ -277,7 +277,7 @@ def test_the_installed_program_runs_without_the_plot_extra(tmp_path: Path, priva
     environment = os.environ | {"PYTHONPATH": str(blocked.parent)}
     output = tmp_path / "release.json"
     command = [sys.executable, "-m", "pufferfish", "release", str(private), *READING, "--model", str(model)]
-    command += ["--epsilon", "1", "--output", str(output)]
+    command += ["--mechanism", "group-dp", "--epsilon", "1", "--output", str(output)]
     plotted = subprocess.run(
         [*command, "--plot", str(tmp_path / "r.png")], env=environment, capture_output=True, text=True
     )
@@ -634,7 +634,7 @@ def test_a_closed_standard_output_is_no_traceback(tmp_path: Path, private: Path,
     """As a closed pipe: what was made is written, and exit code 1 says that nobody could read what was printed."""
     output = tmp_path / "release.json"
     command = [sys.executable, "-m", "pufferfish", "release", str(private), *READING, "--model", str(model)]
-    command += ["--epsilon", "1", "--output", str(output)]
+    command += ["--mechanism", "group-dp", "--epsilon", "1", "--output", str(output)]
     closed = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *command], capture_output=True, text=True)
     assert (closed.returncode, closed.stderr) == (1, "")
     assert pf.Release.from_json(output).epsilon == 1

@@ -176,3 +176,14 @@ def test_mixing_bound_covers_the_powers_of_the_matrix(k: int) -> None:
             power = np.linalg.matrix_power(p, t)
             truth = np.log(power[:, None, :] / power[None, :, :]).max()
             assert truth <= mixing_bound(bound.pi_min, bound.eigengap, t) * (1 + 1e-12) + 1e-13
+
+
+def test_stretches_of_other_lengths_are_other_losses() -> None:
+    """In one mechanism, whose answers are kept, and for chains that are compared by what tells their losses apart."""
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    short, long = pf.Profile([(5, 0.3), (35, 0.0)]), pf.Profile([(30, 0.3), (10, 0.0)])
+    for kind in (pf.GroupDP, pf.MQMExact, pf.LeakagePropagation):
+        asked = kind(chain, length=40)
+        assert asked.leakage(short) < asked.leakage(long) == kind(chain, length=40).leakage(long)
+        for pair in ([short, long], [long, short]):
+            assert kind(chain, length=[40, 40]).leakage(pair) == asked.leakage(long)
