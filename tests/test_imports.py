@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "pufferfish"
 
 LAYERS = [
     {"errors", "hints"},
-    {"calls", "given"},
+    {"calls", "given", "moments"},
     {"files"},
     {"core"},
     {"frozen_record"},

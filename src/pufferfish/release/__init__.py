@@ -5,7 +5,6 @@ promised and what is not) and never the exact value.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, Literal, Never
 
 from pufferfish.calibration import Calibration
@@ -18,6 +17,7 @@ from pufferfish.ledger import Ledger
 from pufferfish.ledger.ties import check_start
 from pufferfish.ledger.windows import as_windows
 from pufferfish.model_file import ThetaRecord
+from pufferfish.moments import now
 from pufferfish.noise import discrete_laplace_noise
 from pufferfish.queries import Query
 from pufferfish.release.checks import (
@@ -159,7 +159,7 @@ def prepare(
         drawn = draw()
         noisy = [float(v * unit) for v in drawn]
         return Release(
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            created=now(),
             query=QueryRecord(query.kind, bound.description, list(bound.labels), bound.lipschitz, bound.divided_by),
             values=noisy if valid is None else valid.of(noisy),
             noisy_values=noisy,
