@@ -8,7 +8,8 @@ is the product of the releases' densities, and its loss the sum of theirs. They 
 A ledger belongs to one **base**: the records, states, filter and bins of one table. What is read from a part of it (a
 window of time, rows that a filter keeps) or in coarser states is a loss on the base too, 0 where nothing is read.
 Anything else is refused. Records are those of Markov chains, or the cells of independent rows under Bayesian networks:
-:mod:`pufferfish.ledger.chain_charges` and :mod:`pufferfish.ledger.node_charges` say what is charged there.
+:mod:`pufferfish.ledger.chain_charges` and :mod:`pufferfish.ledger.node_charges` say what is charged there. All that
+reads or writes the book under its lock is one class, in this file.
 """
 
 import math
