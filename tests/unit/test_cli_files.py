@@ -541,3 +541,16 @@ def test_a_name_that_says_nothing_of_its_kind(folder: Path) -> None:
     )
     assert "holds a pufferfish-ledger" in refused(*release("release2.json", "--overwrite"))
     assert contents(folder) == before
+
+
+def test_a_table_whose_path_ends_in_a_slash_is_refused(folder: Path) -> None:
+    (folder / "steps.csv").write_text("activity\nrest\nactive\nrest\n")
+    output = folder / "fitted.json"
+    for table, words in (
+        (f"{folder / 'steps.csv'}/", "as only the name of a folder does"),
+        ("https://example.org/steps.csv", "only local files are read: download it first"),
+    ):
+        result = run("fit", table, "--state", "activity", "--output", output)
+        assert result.exit_code == 2
+        assert words in result.stderr
+        assert not output.exists()
