@@ -14,6 +14,7 @@ from typing import Any
 import click
 from click.exceptions import NoArgsIsHelpError
 
+from pufferfish import starting
 from pufferfish.cli.compare import compare_command
 from pufferfish.cli.fit import fit_command
 from pufferfish.cli.ledger import ledger_group
@@ -28,6 +29,11 @@ __all__ = ["main"]
 
 class _Group(click.Group):
     """Commands whose known errors become one line and exit code 2."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command; an interrupt is its own from now on."""
+        starting.started()
+        return super().main(*args, **kwargs)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Read the options before the command; what is wrong with them is one line too."""
