@@ -8,7 +8,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "pufferfish"
 
 LAYERS = [
-    {"errors", "hints"},
+    {"errors", "moments", "starting", "hints"},
     {"calls"},
     {"files"},
     {"core"},
