@@ -221,28 +221,37 @@ MUTANTS = [
 ]
 
 
-def caught(mutant: Mutant, repository: Path) -> tuple[bool, str]:
-    """Put a fault into a copy, and return whether tests fail, with the first that does; the copy is mended again."""
+def caught(mutant: Mutant, repository: Path) -> str:
+    """Put a fault into a copy, and return the first test that fails with it and passes without; none is no text."""
     path = repository / "src" / "pufferfish" / mutant.file
     source = path.read_text()
     if source.count(mutant.old) != 1:
         raise SystemExit(f"{mutant.file} has the line of {mutant.name!r} {source.count(mutant.old)} times, expected 1")
     path.write_text(source.replace(mutant.old, mutant.new))
     try:
-        tests = [f"src/pufferfish/{mutant.file}", *(f"tests/{name}" for name in mutant.tests.split())]
-        found = subprocess.run(
-            [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *tests],
-            cwd=repository,
-            env=os.environ | {"PYTHONPATH": str(repository / "src")},
-            capture_output=True,
-            text=True,
+        failed = failing(
+            [f"src/pufferfish/{mutant.file}", *(f"tests/{name}" for name in mutant.tests.split())], repository
         )
     finally:
         path.write_text(source)
+    if failed and failing([failed], repository):
+        raise SystemExit(f"{failed} fails without any fault: mend it first")
+    return failed
+
+
+def failing(tests: list[str], repository: Path) -> str:
+    """Return the first of some tests that fails, or no text."""
+    found = subprocess.run(
+        [sys.executable, "-m", "pytest", "-x", "-q", "-rf", "--no-header", "-p", "no:cacheprovider", *tests],
+        cwd=repository,
+        env=os.environ | {"PYTHONPATH": str(repository / "src")},
+        capture_output=True,
+        text=True,
+    )
     if found.returncode not in (0, 1):
-        raise SystemExit(f"{mutant.name}: the tests did not run\n{found.stdout}{found.stderr}")
-    failed = [line.split()[1] for line in found.stdout.splitlines() if line.startswith("FAILED")]
-    return found.returncode == 1, failed[0] if failed else ""
+        raise SystemExit(f"the tests did not run\n{found.stdout}{found.stderr}")
+    failed = [line for line in found.stdout.splitlines() if line.startswith("FAILED ")]
+    return failed[0].removeprefix("FAILED ").split(" - ")[0] if failed else ""
 
 
 def main(*words: str) -> int:
@@ -255,10 +264,10 @@ def main(*words: str) -> int:
             if words and not any(word in mutant.name for word in words):
                 continue
             start = time.monotonic()
-            noticed, by = caught(mutant, copy)
-            survived += not noticed
+            by = caught(mutant, copy)
+            survived += not by
             seconds = time.monotonic() - start
-            print(f"{'caught  ' if noticed else 'SURVIVED'} {seconds:5.0f} s  {mutant.name}  {by}", flush=True)
+            print(f"{'caught' if by else 'SURVIVED'} ({seconds:.0f} s): {mutant.name}{by and '; by ' + by}", flush=True)
     return survived
 
 

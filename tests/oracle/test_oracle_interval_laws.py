@@ -57,7 +57,7 @@ def test_some_member_leaks_nearly_as_much(low: float, high: float, start: Any, s
     """Within half a percent of the worst member that is found, whose loss is known exactly; distances are attained."""
     for length in (2, 6, 20) if slow else (2, 5):
         theta = pf.BinaryChainInterval(low, high, initial_distribution=start)
-        chains = [pf.MarkovChain(matrix, start) for matrix in matrices(low, high, 12)]
+        chains = [pf.MarkovChain(matrix, start) for matrix in matrices(low, high, 12 if slow else 4)]
         some = pf.ExactLaplace(chains, length)
         for scale in SCALES:
             assert pf.ExactLaplace(theta, length).loss(pf.Count(1), scale) <= some.loss(pf.Count(1), scale) * 1.005

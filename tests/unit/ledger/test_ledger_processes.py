@@ -97,6 +97,7 @@ def book(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.grid(keep=2)
 @pytest.mark.parametrize("moment", KILLED, ids=str)
 def test_killed_before_the_book_is_changed(book: Path, moment: str) -> None:
     opened, before = Ledger.open(book), book.read_bytes()
@@ -109,6 +110,7 @@ def test_killed_before_the_book_is_changed(book: Path, moment: str) -> None:
     assert [entry.number for entry in opened.entries] == [1, 2, 3]
 
 
+@pytest.mark.grid(keep=2)
 @pytest.mark.parametrize("moment", KILLED_LATER, ids=str)
 def test_killed_after_the_book_is_changed(book: Path, moment: str) -> None:
     opened = Ledger.open(book)
