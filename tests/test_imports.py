@@ -8,8 +8,8 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "pufferfish"
 
 LAYERS = [
-    {"errors", "hints"},
-    {"calls"},
+    {"errors", "moments", "starting", "hints"},
+    {"calls", "given"},
     {"files"},
     {"core"},
     {"frozen_record"},

@@ -8,6 +8,11 @@ The way through: describe what an adversary may believe (:class:`MarkovChain`, o
 mechanism and calibrate it to a query (public things only), read the table, release.
 """
 
+from pufferfish import starting
+
+starting.end_quietly()
+
+# ruff: noqa: E402
 import importlib.metadata
 
 from pufferfish import errors

@@ -14,6 +14,7 @@ from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.core.propagation.lower_bound import TiltedChain, scale_too_small
 from pufferfish.core.propagation.lower_bound_of_networks import TiltedNetwork
 from pufferfish.errors import ParameterError, QueryError
+from pufferfish.given import truth
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.lengths import ChainLength
@@ -180,7 +181,7 @@ class Calibration(ReadOnly):
     def lower_bound(self) -> float:
         """A scale that is too small: independent Laplace noise of less on every output is not ε-Pufferfish here.
 
-        Found by sign tilts (docs/propagation.md, "How near the least possible"); ``scale / lower_bound`` says how much
+        Found by sign tilts (docs/proofs/propagation.md, "The lower bound"); ``scale / lower_bound`` says how much
         noise any other calibration of Laplace noise could save at most. 0 where no such scale was found, and where
         secrets are given: it is for any two values of any record; and for
         histograms of more than 200 states. With unobserved records it holds for a chain whose observed records follow
@@ -257,5 +258,5 @@ class Calibration(ReadOnly):
         ParameterError
             If alpha is out of range.
         """
-        together = len(self.linear.labels) if joint else 1
+        together = len(self.linear.labels) if truth(joint, "joint") else 1
         return discrete_laplace.accuracy(self.unit_scale, alpha, together=together) * float(self.linear.unit)

@@ -57,15 +57,21 @@ def shortened(text: str, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[:half]}…{text[-half:]}"
 
 
+_LONGEST = 1_000
+"""Characters of a message."""
+
+
 def one_line(text: str) -> str:
-    """Return a message in one line, whatever names and values from files it quotes: very long words are cut.
+    """Return a message in one line, whatever names and values from files it quotes: what is very long is cut.
 
     Examples
     --------
     >>> one_line("two" + chr(10) + "lines").isprintable(), len(one_line("query " + "x" * 10_000))
     (True, 205)
+    >>> len(one_line("very " * 10_000 + "long"))
+    999
     """
-    return re.sub(r"\S{201,}", lambda word: shortened(word[0]), printable(text))
+    return shortened(re.sub(r"\S{201,}", lambda word: shortened(word[0]), printable(text)), _LONGEST)
 
 
 class PufferfishError(Exception):

@@ -101,7 +101,7 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
 
     References
     ----------
-    docs/intervals.md, "Bounds from data".
+    docs/proofs/intervals.md, "Bounds from data".
 
     Examples
     --------

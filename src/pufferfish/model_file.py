@@ -18,6 +18,7 @@ from pufferfish.errors import ModelError, NotApplicableError, ParameterError, Re
 from pufferfish.files import read_record, record_kind, write_whole
 from pufferfish.files.reading import check_path
 from pufferfish.frozen_record import FrozenRecord
+from pufferfish.given import listed
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import STATED, ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
@@ -70,7 +71,7 @@ class Model(ReadOnly):
     def __post_init__(self) -> None:
         theta = as_theta(self.theta)
         object.__setattr__(self, "theta", theta)
-        object.__setattr__(self, "bins", None if self.bins is None else tuple(self.bins))
+        object.__setattr__(self, "bins", None if self.bins is None else tuple(listed(self.bins, "bins", "edges")))
         if self.fitted_on is not None and re.fullmatch(r"[0-9a-f]{64}", str(self.fitted_on)) is None:
             raise ParameterError(f"fitted_on is {self.fitted_on!r}, expected a SHA-256: 64 digits from 0 to f")
         if theta.of_chains:

@@ -13,6 +13,7 @@ from pufferfish.core.laws import vector_transport
 from pufferfish.core.laws.transport import distance
 from pufferfish.core.numbers.rounding import float_up
 from pufferfish.errors import ModelError
+from pufferfish.given import is_list, listed
 from pufferfish.theta.masses import exact_law, exact_number
 
 __all__ = ["wasserstein_inf"]
@@ -65,9 +66,12 @@ def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[An
     >>> wasserstein_inf([[0, 3], [1, 2]], [0.5, 0.5], [[1, 2], [2, 1]], [0.5, 0.5])
     2.0
     """
-    vectors = np.ndim(x) == 2 or np.ndim(y) == 2
-    (a, mu), (b, nu) = (_atoms(places, masses, *names) for places, masses, names in ((x, p, "xp"), (y, q, "yq")))
-    exact = all(isinstance(mass, Rational) for mass in (*p, *q))
+    atoms = "numbers, or vectors of whole numbers"
+    rows_x, rows_y = (listed(given, name, atoms, ModelError) for given, name in ((x, "x"), (y, "y")))
+    masses_p, masses_q = (listed(given, name, "probabilities", ModelError) for given, name in ((p, "p"), (q, "q")))
+    (a, mu), (b, nu) = _atoms(rows_x, masses_p, *"xp"), _atoms(rows_y, masses_q, *"yq")
+    vectors = is_list(rows_x[0]) or is_list(rows_y[0])
+    exact = all(isinstance(mass, Rational) for mass in (*masses_p, *masses_q))
     s = Fraction(0) if exact else (len(a) + len(b) + 4) * _ULP
     if len(a[0]) != len(b[0]):
         raise ModelError(f"x has atoms of {len(a[0])} coordinates, y of {len(b[0])}: both laws live in the same space")
@@ -84,11 +88,11 @@ def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[An
 
 
 def _atoms(
-    places: ArrayLike, masses: Sequence[Any], name: str, of: str
+    places: Sequence[Any], masses: Sequence[Any], name: str, of: str
 ) -> tuple[list[tuple[Fraction, ...]], list[Fraction]]:
     """Return distinct atoms in increasing order with their positive masses, exactly."""
-    law = exact_law(list(masses), of)
-    rows: list[Any] = list(np.asarray(places, dtype=object))
+    law = exact_law(masses, of)
+    rows = [np.asarray(row, dtype=object) if is_list(row) else row for row in places]
     if len(rows) != len(law):
         raise ModelError(f"{name} has {len(rows)} atoms and {of} {len(law)} masses: one mass per atom")
     merged: dict[tuple[Fraction, ...], Fraction] = {}

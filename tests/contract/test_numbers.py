@@ -169,3 +169,51 @@ class TestMaxDivergence:
         for bad in ([0.5, 0.51], [0.01] * 200, [0.5, 0.5 + 2e-9]):
             with pytest.raises(PufferfishError, match="sums to"):
                 pf.max_divergence(bad, bad)
+
+
+NO_LISTS: list[Any] = [None, 3, "x", {1, 2}, np.array(5), np.ma.masked, 1.5]
+
+
+@pytest.mark.parametrize("given", NO_LISTS, ids=repr)
+def test_what_is_no_list_is_refused_in_one_line(given: Any) -> None:
+    network = pf.BayesianNetwork({"s": pf.CPT(["a", "b"], [0.5, 0.5])})
+    calls: list[Callable[[], Any]] = [
+        lambda: pf.ChainClass(given),
+        lambda: pf.ModelClass(given),
+        lambda: pf.Cliques(given),
+        lambda: pf.Cliques.of_sizes(given, lambda n: [1] * (n + 1)),
+        lambda: pf.Sum(given),
+        lambda: pf.Mean(given),
+        lambda: pf.Weighted(pf.Histogram(), given),
+        lambda: pf.JointDistribution(given, [1]),
+        lambda: pf.Quilt.of(network, "s", given),
+        lambda: pf.wasserstein_inf(given, [1], [0], [1]),
+        lambda: pf.wasserstein_inf([0], given, [0], [1]),
+        lambda: pf.GroupDP(given, 3),
+        lambda: pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=given) if given is not None else pf.ChainClass(given),
+    ]
+    for call in calls:
+        with pytest.raises(pf.errors.PufferfishError) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+
+
+def test_words_truth_values_and_sizes_are_what_they_are() -> None:
+    chain, array = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), np.array(["any", "definition"])
+    bad: list[Callable[[], Any]] = [
+        lambda: pf.BinaryChainInterval(0.3, 0.7, initial_distribution=array),  # type: ignore[arg-type]
+        lambda: pf.GK16(chain, 3, ends=array),  # type: ignore[arg-type]
+        lambda: pf.MQMExact(chain, 3, support=array),  # type: ignore[arg-type]
+        lambda: pf.Histogram("no"),  # type: ignore[arg-type]
+        lambda: pf.Marginals(relative=None),  # type: ignore[arg-type]
+        lambda: pf.MQMExact(chain, 3).calibrate(pf.Count("1"), 1.0).accuracy(joint="no"),  # type: ignore[arg-type]
+        lambda: pf.Cliques.of_sizes([2.7], lambda n: [1] * (n + 1)),  # type: ignore[list-item]
+        lambda: pf.Cliques.of_sizes([2], lambda n: None),  # type: ignore[arg-type, return-value]
+        lambda: pf.ChainClass((chain,), origin=5),  # type: ignore[arg-type]
+        lambda: pf.ModelClass([1]),  # type: ignore[arg-type, list-item]
+        lambda: pf.Function(len, None),
+        lambda: pf.wasserstein_inf(np.ma.masked_array([0, 100], mask=[0, 1]), [0.5, 0.5], [0, 1], [0.5, 0.5]),
+    ]
+    for call in bad:
+        with pytest.raises(pf.errors.PufferfishError):
+            call()

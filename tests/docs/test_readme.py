@@ -12,7 +12,20 @@ import pufferfish as pf
 from pufferfish.cli import main
 
 REPOSITORY = Path(__file__).parent.parent.parent
-PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+DOCS = REPOSITORY / "docs"
+HOW_TO = [REPOSITORY / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [*HOW_TO, *sorted((DOCS / "proofs").glob("*.md"))]
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(REPOSITORY).as_posix()
+
+
+def anchors(page: Path) -> set[str]:
+    """Return what a link can point at: headings as GitHub names them."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
 
 
 def blocks_of(page: Path, language: str) -> list[str]:
@@ -20,13 +33,13 @@ def blocks_of(page: Path, language: str) -> list[str]:
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
-    return [(f"{page.name}-{i}", text) for page in PAGES for i, text in enumerate(blocks_of(page, language))]
+    return [(f"{name_of(page)}-{i}", text) for page in PAGES for i, text in enumerate(blocks_of(page, language))]
 
 
 LONG = {"guarantee.md"}
 """Compares mechanisms over a day, among them the slowest."""
 WITH_PYTHON = [
-    pytest.param(page, marks=[pytest.mark.slow] * (page.name in LONG), id=page.name)
+    pytest.param(page, marks=[pytest.mark.slow] * (page.name in LONG), id=name_of(page))
     for page in PAGES
     if "```python\n" in page.read_text()
 ]
@@ -80,11 +93,33 @@ def test_make_targets_named_in_the_readme_exist() -> None:
 
 
 @pytest.mark.grid(keep=len(PAGES))
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
         if not target.startswith("http"):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+            path, _, anchor = target.partition("#")
+            there = (page.parent / path).resolve() if path else page
+            assert there.exists(), f"{name_of(page)} links to {target}"
+            assert not anchor or anchor in anchors(there), f"{name_of(page)} links to {target}"
+
+
+def test_docstrings_name_pages_and_sections_that_exist() -> None:
+    found = 0
+    for path in sorted((REPOSITORY / "src").rglob("*.py")):
+        for page, heading in re.findall(r"\b(docs/[\w/]+\.md)(?:, \"([^\"]+)\")?", path.read_text()):
+            found += 1
+            assert (REPOSITORY / page).exists(), f"{path.name} names {page}"
+            lines = (REPOSITORY / page).read_text().splitlines()
+            assert not heading or any(re.fullmatch(rf"#+ {re.escape(heading)}", x) for x in lines), (path.name, heading)
+    assert found > 10
+
+
+def test_proofs_are_on_pages_of_their_own() -> None:
+    for page in HOW_TO:
+        assert not re.search(r"∎|\*Proof", page.read_text()), f"{name_of(page)} has a proof; it belongs to docs/proofs"
+    index = (DOCS / "proofs" / "README.md").read_text()
+    for page in (DOCS / "proofs").glob("*.md"):
+        assert page.name == "README.md" or f"({page.name})" in index, f"docs/proofs/README.md lacks {page.name}"
 
 
 def test_continuous_integration_runs_the_readmes_test_command() -> None:

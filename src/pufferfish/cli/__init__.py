@@ -14,6 +14,7 @@ from typing import Any
 import click
 from click.exceptions import NoArgsIsHelpError
 
+from pufferfish import starting
 from pufferfish.cli.compare import compare_command
 from pufferfish.cli.fit import fit_command
 from pufferfish.cli.ledger import ledger_group
@@ -26,12 +27,13 @@ from pufferfish.hints import did_you_mean
 __all__ = ["main"]
 
 
-_LONGEST_MESSAGE = 1_000
-"""Characters of an error that are printed."""
-
-
 class _Group(click.Group):
     """Commands whose known errors become one line and exit code 2."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command; an interrupt is its own from now on."""
+        starting.started()
+        return super().main(*args, **kwargs)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Read the options before the command; what is wrong with them is one line too."""
@@ -57,7 +59,7 @@ class _Group(click.Group):
             _tell(error, f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip())
             ctx.exit(2)
         except PufferfishError as error:
-            click.echo(f"error: {_cut(str(error))}", err=True)
+            click.echo(f"error: {error}", err=True)
             ctx.exit(2)
         except OSError as error:
             if error.errno == errno.EPIPE:  # whoever read the output has gone, such as head
@@ -72,13 +74,7 @@ def _tell(error: click.UsageError, command: str) -> None:
     """Print in one line what is wrong with a command line, and where it is explained."""
     path = command if error.ctx is None else error.ctx.command_path
     said = " ".join(error.format_message().split()).rstrip(".")
-    click.echo(f"error: {_cut(one_line(said))}{_nearest_choice(error)}; see {path} --help", err=True)
-
-
-def _cut(text: str) -> str:
-    """Leave out the middle of a very long message, such as one that quotes a cell of many thousand letters."""
-    half = _LONGEST_MESSAGE // 2
-    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]} … {text[-half:]}"
+    click.echo(f"error: {one_line(said)}{_nearest_choice(error)}; see {path} --help", err=True)
 
 
 def _closed() -> bool:

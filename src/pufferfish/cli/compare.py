@@ -1,7 +1,6 @@
 """``pufferfish compare``: the noise of every mechanism, before anything is spent."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import click
@@ -37,7 +36,7 @@ _FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
     metavar="N",
     help="Records of one chain; repeat, or N1,N2,…. For a network the rows of its table [default: 1].",
 )
-@click.option("--table", type=Path, help="Take the (public) lengths from a table instead.")
+@click.option("--table", type=str, help="Take the (public) lengths from a table instead.")
 @table_options()
 @click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
 @click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
@@ -47,7 +46,7 @@ _FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
 def compare_command(
     model_path: str,
     lengths: tuple[str, ...],
-    table: Path | None,
+    table: str | None,
     query_text: str | None,
     secrets: str | None,
     epsilon: float,

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Literal
 
 import click
@@ -25,7 +24,7 @@ __all__ = ["fit_command"]
 
 
 @click.command("fit")
-@click.argument("table", type=Path)
+@click.argument("table", type=str)
 @table_options(networks=False)
 @click.option("--states", metavar="A,B,…", help="The states, in order [default: those in the table, sorted].")
 @click.option(
@@ -47,7 +46,7 @@ __all__ = ["fit_command"]
 @click.pass_context
 def fit_command(
     context: click.Context,
-    table: Path,
+    table: str,
     states: str | None,
     initial: Literal["stationary", "any"],
     smoothing: float,

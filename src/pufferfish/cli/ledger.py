@@ -1,6 +1,5 @@
 """``pufferfish ledger``: one budget for many releases of the same table."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -40,7 +39,7 @@ def ledger_group() -> None:
 @click.argument("ledger_path", metavar="FILE")
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
 @click.option("--budget", required=True, type=NUMBER, help="The most that all releases may leak together, above 0.")
-@click.option("--table", required=True, type=Path, help="The table whose releases are charged.")
+@click.option("--table", required=True, type=str, help="The table whose releases are charged.")
 @table_options()
 @click.option(
     "--mechanism",
@@ -53,7 +52,7 @@ def ledger_create_command(
     ledger_path: str,
     model_path: str,
     budget: float,
-    table: Path,
+    table: str,
     mechanism_name: str | None,
     secrets: str | None,
     **reading: Any,

@@ -1,6 +1,5 @@
 """``pufferfish release``: a statistic of a table, with noise."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -34,7 +33,7 @@ __all__ = ["release_command"]
 
 
 @click.command("release")
-@click.argument("table", type=Path)
+@click.argument("table", type=str)
 @table_options()
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
 @click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
@@ -53,7 +52,7 @@ __all__ = ["release_command"]
 @click.option("--overwrite", is_flag=True, help="Replace the record of an earlier release.")
 @click.option("--ledger", "ledger_path", metavar="FILE", help="Ledger that this release is charged to.")
 def release_command(
-    table: Path,
+    table: str,
     model_path: str,
     query_text: str | None,
     epsilon: float | None,
@@ -127,7 +126,7 @@ def release_command(
             click.echo(printable(f"written: {', '.join(written)}"))
 
 
-def _warnings(table: Path, model: Model) -> tuple[str, ...]:
+def _warnings(table: str, model: Model) -> tuple[str, ...]:
     if model.fitted_on is None or model.fitted_on != fingerprint(table):
         return ()
     return (

@@ -18,12 +18,12 @@ __all__ = ["fingerprint", "read_under", "step_length", "warnings_of_reading"]
 _OF_CHAINS = ("state", "time", "max_gap", "step", "bins")
 
 
-def read_under(table: Path, model: Model, reading: dict[str, Any]) -> Sequences | Rows:
+def read_under(table: str, model: Model, reading: dict[str, Any]) -> Sequences | Rows:
     """Read a table as a model says: as chains of states, or as independent rows of the nodes of a network."""
     return _rows(table, model, reading) if model.theta.networks else _sequences(table, model, reading)
 
 
-def _rows(table: Path, model: Model, reading: dict[str, Any]) -> Rows:
+def _rows(table: str, model: Model, reading: dict[str, Any]) -> Rows:
     given = [name for name in _OF_CHAINS if reading[name] is not None]
     if given or reading["gaps"] != "unobserved":
         option = (given[0] if given else "gaps").replace("_", "-")
@@ -39,7 +39,7 @@ def _rows(table: Path, model: Model, reading: dict[str, Any]) -> Rows:
         )
 
 
-def _sequences(table: Path, model: Model, reading: dict[str, Any]) -> Sequences:
+def _sequences(table: str, model: Model, reading: dict[str, Any]) -> Sequences:
     """Read a table by the model's states, and its bins unless others are given; refuse records of another step.
 
     What may be wrong with the reading is said before anything is calibrated or spent.
@@ -93,7 +93,7 @@ def step_length(step: str) -> float:
     return float(parse_duration(step, "step").value)
 
 
-def fingerprint(table: Path) -> str:
+def fingerprint(table: str) -> str:
     """Return a hash of the file, by which a model knows the table it was fitted to."""
-    with failing("cannot read", table), table.open("rb") as file:
+    with failing("cannot read", table), Path(table).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -106,7 +106,9 @@ def _as_float(value: Any, i: int) -> float:
         raise ParameterError(f"bins[{i}] is {value!r}, expected a number: {_REMEDY}")
     try:
         return float(value)
-    except (ValueError, OverflowError):
+    except OverflowError:  # may have too many digits to be shown
+        raise ParameterError(f"bins[{i}] is beyond all floats, expected a finite number: {_REMEDY}") from None
+    except ValueError:
         raise ParameterError(f"bins[{i}] is {value!r}, expected a finite number: {_REMEDY}") from None
 
 

@@ -28,6 +28,7 @@ _NAMES = {
     "d": "d", "day": "d", "days": "d",
 }  # fmt: skip
 _PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zµμ]+)")
+_LONGEST = 50  # characters, far more than any length of time needs
 _LARGEST = 10**17  # microseconds: about 3,000 years, so that no engine's 64-bit integers overflow
 
 
@@ -96,6 +97,8 @@ def parse_duration(value: Any, name: str) -> Duration:
     if isinstance(value, bool):
         raise _unreadable(value, name)
     if isinstance(value, Integral):
+        if abs(int(value)) > _LARGEST:  # may have too many digits to be shown
+            raise ParameterError(f"{name} is a whole number of more than 17 digits, expected a length of time")
         return _positive(Duration(int(value), has_unit=False), value, name)
     if isinstance(value, Real):
         return _positive(Duration(float(value), has_unit=False), value, name)
@@ -104,6 +107,10 @@ def parse_duration(value: Any, name: str) -> Duration:
 
 def _from_text(text: str, name: str) -> Duration:
     stripped = text.strip().lower()
+    if len(stripped) > _LONGEST:
+        raise ParameterError(
+            f"{name} has {len(stripped):,} characters, expected a length of time such as '10min' in at most {_LONGEST}"
+        )
     try:
         number = float(stripped)
     except ValueError:

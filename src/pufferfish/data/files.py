@@ -30,6 +30,7 @@ __all__ = ["ROW", "Needed", "Source", "engine_errors", "is_path", "open_source"]
 ROW = "__pf_row"
 _CSV = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 _HEAD = 2**16  # bytes by which the kind of text is told
+_LONGEST_LINE = 10**6  # bytes of the names of all columns
 _KINDS = ".csv, .csv.gz, .tsv, .tsv.gz or .parquet"
 
 Needed = Sequence[str] | Callable[[Sequence[str]], Sequence[str]]
@@ -149,15 +150,21 @@ def _not_utf8(path: Path, number: int, byte: int) -> str:
 
 def _wrong_line(path: Path) -> str | None:
     """Return which line of a CSV file has stray quotes or too many cells, in words; None if none is found."""
-    before = 0
+    before, inside, separator = 0, None, _separator(path.name) or ","
+    quoted = re.compile(rf'(?:^|(?<={separator}))"(?:[^"]|"")*"(?={separator}|[\r\n]*$)')
+    record: list[str] = []  # the lines of the row at hand
     try:
         with _opened(path) as file:
-            lines = (line.decode("latin-1") for line in file)
-            rows = csv.reader(lines, delimiter=_separator(path.name) or ",", strict=True)
+            lines = (record.append(line.decode("latin-1")) or record[-1] for line in file)
+            rows = csv.reader(lines, delimiter=separator, strict=True)
             try:
                 columns = len(next(rows))
                 before = rows.line_num
+                record.clear()
                 for row in rows:
+                    if inside is None and '"' in quoted.sub("", "".join(record)):
+                        inside = before + 1
+                    record.clear()
                     if len(row) > columns:
                         which = f"line {before + 1:,}"
                         return f"{which} has more cells than the first line has columns; quote cells that hold commas"
@@ -171,7 +178,12 @@ def _wrong_line(path: Path) -> str | None:
                 )
     except (OSError, EOFError, StopIteration, ValueError):
         pass  # the error at hand says enough
-    return None
+    if inside is None:
+        return None
+    return (
+        f"line {inside:,} has a stray quote inside a cell: put such a cell in quotes, and write a quote inside it "
+        'twice ("")'
+    )
 
 
 def _refuse_text(path: Path) -> None:
@@ -180,13 +192,18 @@ def _refuse_text(path: Path) -> None:
     Raises
     ------
     DataError
-        If it is UTF-16 or UTF-32, its lines end in CR alone, or its first line is no UTF-8.
+        If it is UTF-16 or UTF-32, its lines end in CR alone, or its first line is very long, empty or no UTF-8.
     """
     with _opened(path) as file:
         head = file.read(_HEAD)
+        ends = b"\n" in head or len(head) < _HEAD or b"\n" in file.read(_LONGEST_LINE - _HEAD)
     name = shown(path.name)
+    if not head.strip(b"\r\n") and len(head) < _HEAD:
+        raise DataError(f"{name} has no header line, all its lines are empty: the first line names the columns")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head.partition(b"\n")[0]:
         raise DataError(f"{name} is no UTF-8 text (it looks like UTF-16): save it as CSV in UTF-8")
+    if not ends:
+        raise DataError(f"the first line of {name} has more than {_LONGEST_LINE:,} characters: is it a CSV file?")
     unquoted = re.sub(rb'"[^"]*("|$)', b"", head)
     if b"\r" in unquoted.partition(b"\n")[0].removesuffix(b"\r"):
         raise DataError(f"the lines of {name} end in CR alone, as on old Macs: save it with line ends LF or CRLF")
@@ -232,11 +249,20 @@ def open_source(source: Any, columns: Needed, public: Collection[str] = ()) -> S
         If the file cannot be read, the object is not a table, or a column is not found.
     """
     if is_path(source):
+        _refuse_no_file(os.fsdecode(source))
         path = Path(os.fsdecode(source))
         with engine_errors(shown(path.name), path):
             return _from_file(path, columns)
     with engine_errors(f"{type(source).__module__.partition('.')[0]} {type(source).__name__}"):
         return _from_table(source, columns, public)
+
+
+def _refuse_no_file(name: str) -> None:
+    """Refuse what a path would be made of though it names no file of this machine."""
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", name):  # a drive of Windows has one letter; a path has lost one slash
+        raise DataError(f"{shown(name)} is an address, and only local files are read: download it first")
+    if name.endswith(("/", os.sep)) and not os.path.isdir(name):
+        raise DataError(f"{shown(name)} ends in {name[-1]}, as only the name of a folder does: name a file")
 
 
 def _from_file(path: Path, needed: Needed) -> Source:

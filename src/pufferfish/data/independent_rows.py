@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pufferfish.core.numbers.given import whole_array
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
+from pufferfish.data.where import check_filter
 from pufferfish.errors import ParameterError
 
 __all__ = ["Rows", "RowsBase"]
@@ -40,7 +41,7 @@ class RowsBase(ReadOnly):
     Raises
     ------
     ParameterError
-        If ``missing`` has no such choice.
+        If ``missing`` has no such choice, or the filter is empty.
 
     Examples
     --------
@@ -58,6 +59,7 @@ class RowsBase(ReadOnly):
         object.__setattr__(self, "columns", FrozenDict(self.columns))
         if self.missing not in ("refuse", "unobserved"):
             raise ParameterError(f"missing is {self.missing!r}, expected one of refuse, unobserved")
+        check_filter(self.where)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from pufferfish.core.numbers.given import whole_array
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.data.bins import parse_bins
 from pufferfish.data.durations import parse_duration
+from pufferfish.data.where import check_filter
 from pufferfish.errors import ParameterError
 from pufferfish.theta.lengths import ChainLength
 
@@ -53,7 +54,8 @@ class Base(ReadOnly):
     Raises
     ------
     ParameterError
-        If ``max_gap`` or ``step`` is no length of time, bins are none, or ``missing`` or ``gaps`` has no such choice.
+        If ``max_gap`` or ``step`` is no length of time, ``max_gap`` has no time, the filter is empty, bins are none, or
+        ``missing`` or ``gaps`` has no such choice.
 
     Examples
     --------
@@ -79,6 +81,9 @@ class Base(ReadOnly):
         for name in ("max_gap", "step"):
             if getattr(self, name) is not None:
                 parse_duration(getattr(self, name), name)
+        if self.max_gap is not None and self.time is None:
+            raise ParameterError(f"max_gap is {self.max_gap!r} but there is no time: gaps are between times")
+        check_filter(self.where)
         if self.bins is not None:
             object.__setattr__(self, "bins", parse_bins(self.bins))
 

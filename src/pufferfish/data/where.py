@@ -21,7 +21,7 @@ import narwhals as nw
 from pufferfish.data.columns import Column, parse_instant
 from pufferfish.errors import DataError, ParameterError
 
-__all__ = ["Where", "parse_where"]
+__all__ = ["Where", "check_filter", "parse_where"]
 
 _ORDER: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
@@ -71,6 +71,18 @@ class Where:
 
 
 _LONGEST = 2000
+
+
+def check_filter(where: str | None) -> None:
+    """Refuse a filter without a word, as a file may name one: None is what stands for all rows.
+
+    Raises
+    ------
+    ParameterError
+        If it is empty.
+    """
+    if where is not None and not where.strip():
+        raise ParameterError("where is empty, expected a filter such as 'awake and steps > 0', or None")
 
 
 def parse_where(text: Any, private: Collection[str], called: str) -> Where:
@@ -161,8 +173,12 @@ _NOT_LITERAL = object()
 def _literal(node: ast.expr) -> Any:
     """Value of a literal, or ``_NOT_LITERAL``."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str | None):
-        large = isinstance(node.value, int) and abs(node.value) >= 2**63
-        return float(node.value) if large and isinstance(node.value, int) else node.value
+        if not isinstance(node.value, int) or abs(node.value) < 2**63:
+            return node.value
+        try:
+            return float(node.value)
+        except OverflowError:
+            raise DataError("where has a whole number of more than 308 digits, which no column holds") from None
     if isinstance(node, ast.Name) and node.id in _CONSTANTS:
         return _CONSTANTS[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):

@@ -17,6 +17,7 @@ import polars as pl
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.files import engine_errors
 from pufferfish.errors import DataError
+from pufferfish.experiments.files import FILTERS, error_of, hash_of, load_table, minutes, need
 
 __all__ = [
     "POWER_BINS",
@@ -34,12 +35,6 @@ Gaps = Literal["independent", "unobserved"]
 
 POWER_BINS = "0,200,...,10200"
 """51 bins of 200 W, as in the paper; what is above counts in the last."""
-
-_FILTERS = ("awake", "worn", "wear")
-"""Columns of true and false: only rows where all that are there are true are records."""
-
-_NUMBERS = ("watts", "day", "minute", "age", "bmi")
-_KINDS = (".parquet", ".csv", ".csv.gz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +71,17 @@ class _Table:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the file as it was before it was first read."""
-        return _hash_of(self.path)
+        return hash_of(self.path)
 
     @property
     def has_changed(self) -> bool:
         """Whether the file is another one by now."""
-        return _hash_of(self.path) != self.fingerprint
+        return hash_of(self.path) != self.fingerprint
 
     def _rows(self) -> pl.DataFrame:
         """Read the file, its fingerprint taken first."""
         _ = self.fingerprint
-        return _load(self.path)
+        return load_table(self.path)
 
 
 @dataclass(frozen=True)
@@ -119,13 +114,13 @@ class ActivityTable(_Table):
     @cached_property
     def _frame(self) -> pl.DataFrame:
         frame = self._rows()
-        _need(frame, self.path, "subject", "state", *self._columns_of_groups())
+        need(frame, self.path, "subject", "state", *self._columns_of_groups())
         with engine_errors(self.path.name):
             if self.states:
                 frame = frame.with_columns(self._named(frame["state"]))
             if {"day", "minute"} <= set(frame.columns):
-                return frame.with_columns(_minutes(frame, self.path).alias("timestamp"))
-            _need(frame, self.path, "timestamp")
+                return frame.with_columns(minutes(frame, self.path).alias("timestamp"))
+            need(frame, self.path, "timestamp")
             return frame
 
     def _columns_of_groups(self) -> list[str]:
@@ -170,7 +165,7 @@ class ActivityTable(_Table):
         """Read a group's rows as sequences; more than ten minutes between records are a gap, as in the paper."""
         with engine_errors(self.path.name):
             rows = frame if group.rows is None else frame.filter(group.rows)
-        kept = [name for name in _FILTERS if name in rows.columns]
+        kept = [name for name in FILTERS if name in rows.columns]
         try:
             found = read_sequences(
                 rows,
@@ -183,7 +178,7 @@ class ActivityTable(_Table):
                 gaps=gaps,
             )
         except DataError as error:
-            raise _error_of(self.label(group), self.path, error) from error
+            raise error_of(self.label(group), self.path, error) from error
         return visited(replace(found, base=replace(found.base, source=self.path.name)))
 
 
@@ -194,7 +189,7 @@ class PowerTable(_Table):
     def read(self, gaps: Gaps = "unobserved") -> Sequences:
         """Read the table in the paper's bins; with a column ``timestamp``, ten minutes without a record are a gap."""
         frame = self._rows()
-        _need(frame, self.path, "watts")
+        need(frame, self.path, "watts")
         timed = "timestamp" in frame.columns
         try:
             found = read_sequences(
@@ -206,7 +201,7 @@ class PowerTable(_Table):
                 gaps=gaps if timed else "unobserved",
             )
         except DataError as error:
-            raise _error_of(self.title, self.path, error) from error
+            raise error_of(self.title, self.path, error) from error
         return visited(replace(found, base=replace(found.base, source=self.path.name)))
 
 
@@ -340,72 +335,11 @@ def find_data(path: Path | None) -> DataSets:
 
 
 def _own(path: Path) -> DataSets:
-    frame = _load(path)
+    frame = load_table(path)
     title = path.name
     if "watts" in frame.columns:
         return DataSets(electricity=(PowerTable(title, path),))
-    _need(frame, path, "subject", "state")
+    need(frame, path, "subject", "state")
     table = ActivityTable(title, path)
     table.groups_of(table.load())
     return DataSets(activity=(table,))
-
-
-def _load(path: Path) -> pl.DataFrame:
-    """Read a table; of a CSV file every column is text, for nobody knows what 01 or 01/02/2020 means."""
-    if not path.name.endswith(_KINDS):
-        raise DataError(f"{path} is no table: expected a name that ends in {', '.join(_KINDS)}")
-    with engine_errors(path.name):
-        frame = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema=False)
-    texts = {name for name, kind in frame.schema.items() if kind == pl.String}
-    numbers = [_as_number(frame[name], path) for name in _NUMBERS if name in texts]
-    truths = [_as_truth(frame[name], path) for name in _FILTERS if name in texts]
-    return frame.with_columns(numbers + truths)
-
-
-def _as_number(column: pl.Series, path: Path) -> pl.Series:
-    numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
-    _refuse_others(column, numbers, path, "a number")
-    return numbers
-
-
-def _as_truth(column: pl.Series, path: Path) -> pl.Series:
-    words = {"true": True, "false": False, "1": True, "0": False}
-    truths = column.str.strip_chars().str.to_lowercase().replace_strict(words, default=None, return_dtype=pl.Boolean)
-    _refuse_others(column, truths, path, "true or false")
-    return truths
-
-
-def _refuse_others(column: pl.Series, understood: pl.Series, path: Path, expected: str) -> None:
-    lost = column.filter(understood.is_null() & column.is_not_null())
-    if len(lost):
-        raise DataError(f"column {column.name!r} of {path} holds {lost[0]!r}, expected {expected} or nothing")
-
-
-_MOST_DAYS = 1_000_000
-
-
-def _minutes(frame: pl.DataFrame, path: Path) -> pl.Expr:
-    """Return the times that days and minutes of the day stand for, from some day on."""
-    if frame.filter(pl.col("day").cast(pl.Float64).abs() > _MOST_DAYS).height:
-        raise DataError(f"column 'day' of {path} goes beyond {_MOST_DAYS:,} days: number each subject's days from 1")
-    minutes = pl.col("day").cast(pl.Float64) * 1440 + pl.col("minute").cast(pl.Float64)
-    return pl.datetime(2000, 1, 1) + pl.duration(minutes=minutes)
-
-
-def _error_of(label: str, path: Path, error: DataError) -> DataError:
-    """Return an error of a frame as one of the file that it was read from."""
-    return DataError(f"{label}: {str(error).replace('polars frame', path.name)}")
-
-
-def _need(frame: pl.DataFrame, path: Path, *names: str) -> None:
-    for name in names:
-        if name not in frame.columns:
-            raise DataError(
-                f"{path} has no column {name!r}: an activity table has subject, state and timestamp (or day and "
-                'minute), a table of power has watts, one row a minute (docs/results.md, "Data")'
-            )
-
-
-def _hash_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,7 +1,7 @@
 r"""Laws of counts under every two-state chain of an interval: the largest loss and distance, certified.
 
 No law is listed: :mod:`pufferfish.core.laws.two_state.search` bounds the loss, and compares cumulative masses, for
-every member of the class and every initial law at once (docs/intervals.md).
+every member of the class and every initial law at once (docs/proofs/laws.md).
 """
 
 import math

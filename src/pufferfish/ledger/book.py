@@ -7,7 +7,7 @@ import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -74,6 +74,9 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     spent: float
 
 
+_Whole = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+
+
 class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All of a ledger: about chains of these lengths, or about a network's table of so many rows."""
 
@@ -85,8 +88,8 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     mechanism: str
     settings: dict[str, Any]
     theta: ThetaRecord
-    length: list[tuple[int, int]]
-    rows: int | None = None
+    length: list[tuple[_Whole, _Whole]]
+    rows: _Whole | None = None
     base: Base | None
     rows_base: RowsBase | None = None
     entries: list[Entry]

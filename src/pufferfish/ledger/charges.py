@@ -140,6 +140,11 @@ class Charging(ABC):
             if node not in sizes:
                 raise ParameterError(f"entry {number} names {node!r}, which is no node of Θ")
         distances = {node: _checked(distance, sizes[node], number) for node, distance in given.items()}
+        if entry.epsilon is not None:  # calibrated: the distances of a query
+            if not 0 < entry.epsilon < math.inf:
+                raise ParameterError(f"entry {number} has epsilon {entry.epsilon}, expected a positive finite number")
+            if any(d[x][y] != d[y][x] for d in distances.values() for x in range(len(d)) for y in range(x)):
+                raise ParameterError(f"entry {number} has another distance from x to x' than from x' to x")
         windows = None if entry.windows is None else as_windows(list(entry.windows), self._bound.length)
         return Charge(distances, _scale_of(entry), windows)
 
@@ -237,6 +242,6 @@ def _scale_of(entry: Entry) -> Fraction:
     ParameterError
         If it is no positive fraction.
     """
-    if re.fullmatch(r"[0-9]+(/[1-9][0-9]*)?", entry.scale) is None or not Fraction(entry.scale) > 0:
+    if re.fullmatch(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", entry.scale) is None or not Fraction(entry.scale) > 0:
         raise ParameterError(f"entry {entry.number} has the scale {entry.scale!r}, expected a positive fraction")
     return Fraction(entry.scale)

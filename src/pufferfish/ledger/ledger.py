@@ -8,7 +8,8 @@ is the product of the releases' densities, and its loss the sum of theirs. They 
 A ledger belongs to one **base**: the records, states, filter and bins of one table. What is read from a part of it (a
 window of time, rows that a filter keeps) or in coarser states is a loss on the base too, 0 where nothing is read.
 Anything else is refused. Records are those of Markov chains, or the cells of independent rows under Bayesian networks:
-:mod:`pufferfish.ledger.chain_charges` and :mod:`pufferfish.ledger.node_charges` say what is charged there.
+:mod:`pufferfish.ledger.chain_charges` and :mod:`pufferfish.ledger.node_charges` say what is charged there. All that
+reads or writes the book under its lock is one class, in this file.
 """
 
 import math
@@ -17,9 +18,10 @@ import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
@@ -35,12 +37,16 @@ from pufferfish.ledger.node_charges import NodeCharging
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.model_file import ThetaRecord, check_names
+from pufferfish.moments import is_moment, now
 from pufferfish.queries import Query
 
 __all__ = ["Ledger"]
 
 _SAME = 1e-6
 """Leakage computed twice may differ by this share: a search that starts elsewhere ends elsewhere, a little."""
+
+_MOST_CHECKED = 16
+"""Entries of a book whose leakage is computed again when it is opened: that of long books takes time."""
 
 
 class Ledger:
@@ -85,7 +91,7 @@ class Ledger:
         self._file: BookFile | None = None
         self._lock = threading.RLock()
         self._book = Book(
-            created=_now(),
+            created=now(),
             budget=budget,
             mechanism=bound.name,
             settings=bound.settings,
@@ -112,7 +118,7 @@ class Ledger:
             if any(getattr(ledger._book, name) != getattr(book, name) for name in ("length", "rows")):
                 raise ParameterError("it says the size of a table for another kind of models")
             ledger._check(book)
-        except (PufferfishError, ValueError, TypeError) as error:
+        except (PufferfishError, ValueError, TypeError, OverflowError) as error:
             raise RecordError(f"{path} holds no valid ledger: {error}") from error
         ledger._file, ledger._book = file, book
         return ledger
@@ -295,7 +301,7 @@ class Ledger:
                 )
             entry = Entry(
                 number=len(book.entries) + 1,
-                created=_now(),
+                created=now(),
                 what=note or _in_words(what),
                 epsilon=what.epsilon if isinstance(what, Calibration) else None,
                 **self._charging.written(charge),
@@ -330,16 +336,28 @@ class Ledger:
                 self._take(self._file.read())
                 yield
 
-    def _check(self, book: Book) -> None:
-        """Refuse a book whose entries no ledger wrote, or which do not say what they leak."""
+    def _check(self, book: Book, known: int = 0) -> None:
+        """Refuse a book whose entries no ledger wrote, or which do not say what they leak; the first ones are known."""
         entries, most = book.entries, float_up(Fraction(repr(book.budget)))
+        if not is_moment(book.created):
+            raise ParameterError(f"created is {book.created!r}, expected a time with its zone")
+        before = 0.0
         for place, entry in enumerate(entries, start=1):
             if entry.number != place:
                 raise ParameterError(f"entry {place} has the number {entry.number}")
+            if not is_moment(entry.created):
+                raise ParameterError(f"entry {place} was created at {entry.created!r}, expected a time with its zone")
             if not 0 <= entry.spent <= most:
                 raise ParameterError(f"entry {place} says that {entry.spent} are spent, of {book.budget:g}")
+            if entry.spent < before * (1 - _SAME):
+                raise ParameterError(
+                    f"entry {place} says {entry.spent:.6g} are spent, and the entry before it {before:.6g}: what is "
+                    "spent never falls"
+                )
+            before = entry.spent
         free = max((entry.number for entry in entries if entry.spent == 0), default=0)
-        for number in {free, len(entries)} - {0}:
+        numbers = {round(n) for n in np.linspace(known + 1, len(entries), min(_MOST_CHECKED, len(entries) - known))}
+        for number in sorted(numbers | ({free} if free > known else set())):
             spent, stated = self._leakage(entries[:number]), entries[number - 1].spent
             if abs(spent - stated) > _SAME * stated:
                 raise ParameterError(f"entry {number} says {stated:.6g} are spent, and up to it leak {spent:.6g}")
@@ -353,8 +371,8 @@ class Ledger:
             raise RecordError("the ledger's file was changed by hand or replaced by another: open it anew")
         try:
             if len(book.entries) > len(known.entries):
-                self._check(book)
-        except (PufferfishError, ValueError, TypeError) as error:
+                self._check(book, len(known.entries))
+        except (PufferfishError, ValueError, TypeError, OverflowError) as error:
             raise RecordError(f"the ledger's file was changed by hand: {error}") from error
         self._book = book
 
@@ -389,7 +407,3 @@ def _in_words(what: Any) -> str:
     if isinstance(what, Calibration):
         return f"{what.query.kind}: {what.linear.description}"
     return "a release of given record-level loss"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -36,6 +36,8 @@ def as_windows(window: Any, length: Sequence[ChainLength]) -> Windows | None:
         return None
     if len(length) == 1 and not isinstance(window, list):
         window = [window]
+    if isinstance(window, set | frozenset):
+        raise ParameterError(f"window is {window!r}, expected (first step, one past the last): a set has no order")
     try:
         pairs: list[tuple[Any, ChainLength]] = list(zip(window, length, strict=True))  # pyright: ignore[reportUnknownArgumentType]
     except (TypeError, ValueError):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from pufferfish.core.numbers.read_only import FrozenDict
 from pufferfish.queries.linear import BoundQuery, FunctionQuery, Line, LinearQuery, Query, QueryKind, Variables
 from pufferfish.queries.of_records import Function, Weighted, Window
 from pufferfish.queries.of_states import Count, Frequency, Histogram, Mean, Sum
@@ -32,12 +33,10 @@ __all__ = [
     "refuse_pooling",
 ]
 
-KINDS: Mapping[str, QueryKind] = {
-    **Histogram.kinds,
-    **Frequency.kinds,
-    **Mean.kinds,
-    **Marginals.kinds,
-}
+QUERIES: tuple[type[Query], ...] = (Histogram, Count, Frequency, Sum, Mean, Marginals)
+"""Queries that are linear in the states of the records."""
+
+KINDS: Mapping[str, QueryKind] = FrozenDict({word: kind for query in QUERIES for word, kind in query.kinds.items()})
 """Words for queries that are linear in the states of the records, with what is known of each."""
 
 

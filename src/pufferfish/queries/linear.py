@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers.read_only import ReadOnly, read_only
+from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
 
 __all__ = ["BoundQuery", "FunctionQuery", "Line", "LinearQuery", "Query", "QueryKind", "Variables"]
 
@@ -266,11 +266,16 @@ class QueryKind:
 class Query(ABC):
     """A statistic of the states in a table; bind it to a model's states to know its noise."""
 
-    kinds: ClassVar[Mapping[str, QueryKind]] = {}
+    kinds: ClassVar[Mapping[str, QueryKind]] = FrozenDict()
     """The words that :attr:`kind` can be, with what is known of each."""
 
     of_some_records: ClassVar[bool] = False
     """Whether it says which records it reads, or how much each counts."""
+
+    def __init_subclass__(cls) -> None:
+        """Keep the kinds of a query read-only, as the query is."""
+        super().__init_subclass__()
+        cls.kinds = FrozenDict(cls.kinds)
 
     @abstractmethod
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> BoundQuery:
@@ -295,6 +300,11 @@ class Query(ABC):
     @abstractmethod
     def kind(self) -> str:
         """Word for the query on the command line and in records."""
+
+    @property
+    def known(self) -> QueryKind | None:
+        """What is known of its kind; nothing of a function of the user's."""
+        return self.kinds.get(self.kind)
 
     @property
     def is_histogram(self) -> bool:

@@ -11,7 +11,8 @@ from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import whole_number
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import QueryError
-from pufferfish.queries.linear import FunctionQuery, LinearQuery, Query, Variables
+from pufferfish.given import listed
+from pufferfish.queries.linear import FunctionQuery, LinearQuery, Query, QueryKind, Variables
 from pufferfish.theta.masses import exact_number
 
 __all__ = ["Function", "Restricted", "Weighted", "Window", "inner_query", "rows_of"]
@@ -57,6 +58,11 @@ class Restricted(ReadOnly, Query):
     def kind(self) -> str:
         """Word for the query."""
         return self.query.kind
+
+    @property
+    def known(self) -> QueryKind | None:
+        """What is known of the query on all records."""
+        return self.query.known
 
     @property
     def is_histogram(self) -> bool:
@@ -133,8 +139,9 @@ class Weighted(ReadOnly, Query):
 
     @called_as("Weighted(query, [1, 2, 1])")
     def __init__(self, query: Query, factors: Sequence[int]) -> None:
+        expected = "whole numbers: one per record"
         try:
-            whole = tuple(whole_number(c) for c in factors)
+            whole = tuple(whole_number(c) for c in listed(factors, "factors", expected, QueryError))
         except TypeError:
             raise QueryError(f"factors is {factors!r}, expected whole numbers: one per record") from None
         if not any(whole) or max(abs(c) for c in whole) > 2**31:
@@ -193,8 +200,10 @@ class Function(ReadOnly, Query):
         grid = exact_number(unit)
         if grid is None or grid <= 0:
             raise QueryError(f"unit is {unit!r}, expected a positive number: the grid on which the outputs lie")
+        found = (labels,) if isinstance(labels, str) else listed(labels, "labels", "names of the outputs", QueryError)
+        found = tuple(str(label) for label in found)
         object.__setattr__(self, "function", function)
-        object.__setattr__(self, "labels", (labels,) if isinstance(labels, str) else tuple(str(v) for v in labels))
+        object.__setattr__(self, "labels", found)
         object.__setattr__(self, "unit", grid)
 
     @property

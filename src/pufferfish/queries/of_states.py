@@ -13,6 +13,7 @@ from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import QueryError
+from pufferfish.given import listed, truth
 from pufferfish.hints import did_you_mean
 from pufferfish.queries.linear import LinearQuery, Query, QueryKind, Variables
 from pufferfish.theta.states import state_label
@@ -121,6 +122,9 @@ class Histogram(ReadOnly, Query):
 
     relative: bool = True
 
+    def __post_init__(self) -> None:
+        truth(self.relative, "relative", QueryError)
+
     kinds: ClassVar[Mapping[str, QueryKind]] = {
         "histogram": QueryKind("share of records", 2, relative=True),
         "histogram-counts": QueryKind("records", 2),
@@ -161,7 +165,9 @@ class _OfValues(ReadOnly, Query):
             given: Mapping[Any, Any] = values  # pyright: ignore[reportUnknownVariableType]
             chosen: Any = FrozenDict({state_label(s): _number(v, self.kind, s) for s, v in given.items()})
         else:
-            chosen = tuple(_number(v, self.kind, i) for i, v in enumerate(values))
+            expected = 'numbers, one for each state, or a dict such as {"rest": 0, "*": 1}'
+            found = listed(values, f"the values of {self.kind}", expected, QueryError)
+            chosen = tuple(_number(v, self.kind, i) for i, v in enumerate(found))
         object.__setattr__(self, "values", chosen)
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {

@@ -1,6 +1,6 @@
 """Statistics of records that have names: some nodes of a network, or each of them by itself."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -10,6 +10,7 @@ import numpy as np
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import QueryError
+from pufferfish.given import is_list, truth
 from pufferfish.hints import did_you_mean
 from pufferfish.queries.linear import LinearQuery, Query, QueryKind, Variables
 from pufferfish.queries.of_records import Function, Restricted, Weighted, Window, inner_query, rows_of
@@ -19,7 +20,7 @@ __all__ = ["Marginals", "Subset", "refuse_pooling"]
 
 
 def _names(records: Any, name: str) -> tuple[Any, ...]:
-    several = isinstance(records, Iterable) and not isinstance(records, str)
+    several = is_list(records)
     given: tuple[Any, ...] = tuple(records) if several else (records,)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     if not given or len({state_label(record) for record in given}) < len(given):
         raise QueryError(f"{name} is of the records {records!r}, expected at least one name, each once")
@@ -106,7 +107,7 @@ class Marginals(ReadOnly, Query):
 
     def __init__(self, records: Any = None, relative: bool = True) -> None:
         object.__setattr__(self, "records", None if records is None else _names(records, "Marginals"))
-        object.__setattr__(self, "relative", relative)
+        object.__setattr__(self, "relative", truth(relative, "relative", QueryError))
 
     @property
     def kind(self) -> str:
@@ -172,7 +173,7 @@ def refuse_pooling(query: Query, variables: Variables) -> None:
     sets = {frozenset(variables[name]) for name in names}
     if len(names) < 2 or (query.of_some_records and len(sets) == 1):
         return
-    counts = query.kind.endswith(("counts", "count", "sum"))
+    counts = query.known is not None and not query.known.relative
     columns = ",".join(map(state_label, names)) if query.of_some_records else ""
     instead = f"--query {'marginal-counts' if counts else 'marginals'}{' --columns ' if columns else ''}{columns}"
     python = f"Marginals({list(names) if columns else ''}{', ' if columns and counts else ''}"

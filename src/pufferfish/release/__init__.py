@@ -5,7 +5,6 @@ promised and what is not) and never the exact value.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, Literal, Never
 
 from pufferfish.calibration import Calibration
@@ -13,10 +12,12 @@ from pufferfish.calls import called_as
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError
+from pufferfish.given import one_of
 from pufferfish.ledger import Ledger
 from pufferfish.ledger.ties import check_start
 from pufferfish.ledger.windows import as_windows
 from pufferfish.model_file import ThetaRecord
+from pufferfish.moments import now
 from pufferfish.noise import discrete_laplace_noise
 from pufferfish.queries import Query
 from pufferfish.release.checks import (
@@ -133,7 +134,7 @@ def prepare(
         raise ParameterError(f"ledger is {given!r}, expected a Ledger, such as Ledger.open(path)")
     if ledger is None and not (window is None and coarsening is None):
         raise ParameterError("window and coarsening say which part of a ledger's base the data are: give ledger too")
-    if postprocess not in (None, "valid"):
+    if not one_of(postprocess, (None, "valid")):
         raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
     records = data if isinstance(data, Sequences | Rows) else database_of(data, calibration)
     if ledger is not None and isinstance(records, Database):
@@ -158,7 +159,7 @@ def prepare(
         drawn = draw()
         noisy = [float(v * unit) for v in drawn]
         return Release(
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            created=now(),
             query=QueryRecord(query.kind, bound.description, list(bound.labels), bound.lipschitz, bound.divided_by),
             values=noisy if valid is None else valid.of(noisy),
             noisy_values=noisy,

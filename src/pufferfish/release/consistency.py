@@ -32,10 +32,10 @@ Words (description, warnings, created, software) cannot be checked beyond that.
 
 import math
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein
+from pufferfish.moments import is_moment
 from pufferfish.noise import fits
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.query_rules import Rules, near, nodes_of, postprocessing_rules, query_rules
@@ -101,7 +101,7 @@ def _numbers(found: ReleaseFields) -> Rules:
             multiplier is None or query.lipschitz is None or near(noise.scale, multiplier * query.lipschitz),
             "the scale is noise_multiplier times lipschitz",
         ),
-        (_is_time(found.created), "created is a time"),
+        (is_moment(found.created), "created is a time"),
         (len(found.assumptions) > 0, "it says what is assumed"),
         (len(found.not_promised) > 0, "it says what is not promised"),
         (f"e^{found.epsilon:g} " in found.promise, f"the promise speaks of e^{found.epsilon:g}"),
@@ -252,10 +252,3 @@ def _whole(number: float) -> bool:
 def _on_grid(number: float) -> bool:
     """Whether a number is whole, but for the rounding of the unit and of the product."""
     return abs(number) < 2.0**63 and abs(number - round(number)) <= 2.0**-50 * abs(number)
-
-
-def _is_time(text: str) -> bool:
-    try:
-        return datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False

@@ -9,6 +9,7 @@ from pufferfish.core.numbers import discrete_laplace
 from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.frozen_record import FrozenRecord
+from pufferfish.given import truth
 from pufferfish.model_file import ThetaRecord
 from pufferfish.release.postprocessing import PostProcessing
 from pufferfish.witness import AnyWitness
@@ -182,4 +183,4 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         ParameterError
             If alpha is out of range.
         """
-        return self.noise.accuracy(alpha, len(self.values) if joint else 1)
+        return self.noise.accuracy(alpha, len(self.values) if truth(joint, "joint") else 1)

@@ -11,9 +11,6 @@ from pufferfish.mechanisms import (
     BOUNDS,
     MECHANISMS,
     ApproximateWasserstein,
-    GroupDP,
-    LeakagePropagation,
-    MQMExact,
     ParticipantDP,
 )
 from pufferfish.release.fields import ReleaseFields
@@ -33,13 +30,13 @@ __all__ = ["BOUND_NAMES", "TITLES", "witness_rules"]
 TITLES = {m.name: m.title for m in (*MECHANISMS, ParticipantDP, ApproximateWasserstein)}
 BOUND_NAMES = {m.name for m in (*BOUNDS, ParticipantDP)}
 
-_OF_ALL_RECORDS = {GroupDP.name, ParticipantDP.name}
+_OF_ALL_RECORDS = {m.name for m in (*BOUNDS, ParticipantDP) if m.of_all_records}
 _INTERVALS = (BinaryChainInterval.kind, IntervalChain.kind)
 
 _KINDS = {m.name: m.witnesses for m in (*MECHANISMS, ParticipantDP, ApproximateWasserstein)}
 """What decides, mechanism by mechanism."""
 
-_SEARCHED = {LeakagePropagation.name, MQMExact.name}
+_SEARCHED = {m.name for m in BOUNDS if m.searches_continuum}
 """What searches all of a continuum of two-state chains."""
 
 _HAS_PAIR = (PropagationWitness, ClusterWitness, CouplingWitness, LawWitness)

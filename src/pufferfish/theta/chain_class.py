@@ -1,11 +1,11 @@
 """A class Θ of Markov chains: a finite list of them, and where it came from."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from pufferfish.core.numbers.read_only import ReadOnly
-from pufferfish.errors import ModelError
+from pufferfish.errors import ModelError, shortened
+from pufferfish.given import is_list, listed
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.markov_chain import MarkovChain
 
@@ -42,7 +42,10 @@ class ChainClass(ReadOnly):
     stands_for_more: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "chains", tuple(self.chains))
+        chains = listed(self.chains, "chains", "a list of MarkovChain", ModelError)
+        object.__setattr__(self, "chains", tuple(chains))
+        if not isinstance(self.origin, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ModelError(f"origin is {shortened(repr(self.origin))}, expected text: where Θ came from")
         if not self.chains:
             raise ModelError("theta is empty: give at least one MarkovChain")
         first = self.chains[0]
@@ -108,7 +111,7 @@ def as_chain_class(theta: Any) -> ChainClass:
         return theta
     if isinstance(theta, MarkovChain):
         return ChainClass((theta,))
-    if isinstance(theta, Iterable) and not isinstance(theta, str | bytes):
+    if is_list(theta):
         members: list[Any] = list(theta)  # pyright: ignore[reportUnknownArgumentType]
         for i, member in enumerate(members):
             if not isinstance(member, MarkovChain):

@@ -16,6 +16,7 @@ from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import real_array, real_number
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ModelError
+from pufferfish.given import one_of
 from pufferfish.theta.chain_class import STATED
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.states import state_names
@@ -87,7 +88,7 @@ class BinaryChainInterval(ReadOnly, _Continuum):
                 f"low is {self.low:g} and high is {self.high:g}, expected {_LEAST:g} ≤ low ≤ high ≤ 1 − {_LEAST:g}: "
                 "bounds on the probability of staying in a state, which neither is sure to happen nor never does"
             )
-        if self.initial_distribution not in ("any", "stationary"):
+        if not one_of(self.initial_distribution, ("any", "stationary")):
             raise ModelError(f'initial_distribution is {self.initial_distribution!r}, expected "any" or "stationary"')
         object.__setattr__(self, "states", state_names(self.states, 2))
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from pufferfish.core.numbers.given import whole_number
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ModelError
+from pufferfish.given import is_list, listed
 from pufferfish.theta.masses import exact_law, exact_number
 from pufferfish.theta.states import listed_labels
 
@@ -52,12 +54,16 @@ class Cliques(ReadOnly):
     states: tuple[str, ...]
 
     def __init__(self, laws: Sequence[Any], *, states: Sequence[Any] = ("0", "1")) -> None:
-        given = list(laws)
-        if given and not isinstance(given[0], Iterable):
+        expected = "P(N = 0), …, P(N = n) of each clique, such as [[0.5, 0.25, 0.25]]"
+        given = listed(laws, "laws", expected, ModelError)
+        if given and not is_list(given[0]):
             given = [given]
         if not given:
             raise ModelError("laws is empty: give P(N = j), j = 0 … n, of at least one clique")
-        laws = tuple(exact_law(list(law), f"laws[{c}]") for c, law in enumerate(given))
+        laws = tuple(
+            exact_law(listed(law, f"laws[{c}]", "probabilities", ModelError), f"laws[{c}]")
+            for c, law in enumerate(given)
+        )
         object.__setattr__(self, "laws", laws)
         for c, law in enumerate(self.laws):
             if len(law) < 2:
@@ -84,15 +90,19 @@ class Cliques(ReadOnly):
         if not callable(law):
             raise ModelError(f"law is {law!r}, expected a function from a size n to n + 1 weights")
         found: dict[int, tuple[Fraction, ...]] = {}
-        given = [int(n) for n in sizes]
-        for n in dict.fromkeys(given):
-            weights = [w for w in map(exact_number, law(n)) if w is not None]
+        whole = [_size(n) for n in listed(sizes, "sizes", "whole numbers such as [3, 5]", ModelError)]
+        for n in dict.fromkeys(whole):
+            weights = [
+                w
+                for w in map(exact_number, listed(law(n), f"law({n})", f"{n + 1} weights", ModelError))
+                if w is not None
+            ]
             if n < 1 or len(weights) != n + 1 or min(weights) < 0 or not sum(weights):
                 raise ModelError(
                     f"law({n}) gives {len(weights)} numbers, expected {n + 1}, none negative and not all 0: N = 0 … {n}"
                 )
             found[n] = tuple(w / sum(weights) for w in weights)
-        return cls([found[n] for n in given], states=states)
+        return cls([found[n] for n in whole], states=states)
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -116,6 +126,13 @@ class Cliques(ReadOnly):
         weights = [mass * _falling(j, having) * _falling(n - j, lacking) for j, mass in enumerate(law)]
         total = sum(weights, Fraction(0))
         return tuple(w / total for w in weights) if total else tuple(weights)
+
+
+def _size(given: Any) -> int:
+    try:
+        return whole_number(given)
+    except TypeError:
+        raise ModelError(f"sizes holds {given!r}, expected whole numbers of people such as 3") from None
 
 
 def _falling(n: int, times: int) -> int:

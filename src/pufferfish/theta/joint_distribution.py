@@ -4,7 +4,7 @@ Probabilities are exact fractions (floats are taken as the decimals they print a
 and of the law of any query, is exact too.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import ModelError, ParameterError
+from pufferfish.given import is_list, listed
 from pufferfish.hints import did_you_mean
 from pufferfish.theta.masses import exact_law
 from pufferfish.theta.secrets import RecordIs, Secret, check_states
@@ -63,7 +64,8 @@ class JointDistribution(ReadOnly):
     ) -> None:
         if hasattr(values, "to_numpy"):  # a frame is iterated by columns
             values = values.to_numpy()
-        rows = [_labels_of(row, i) for i, row in enumerate(values)]
+        given = listed(values, "values", "rows of states, one for each database", ModelError)
+        rows = [_labels_of(row, i) for i, row in enumerate(given)]
         if not rows or not rows[0]:
             raise ModelError("values is empty: give at least one row with at least one record")
         for i, row in enumerate(rows):
@@ -138,7 +140,7 @@ class JointDistribution(ReadOnly):
 
 def _labels_of(row: Any, i: int) -> tuple[str, ...]:
     """Return the states of one database."""
-    if isinstance(row, str) or not isinstance(row, Iterable):
+    if not is_list(row):
         raise ModelError(f"values[{i}] is {row!r}, expected a row: the state of every record")
     given: list[Any] = list(row)  # pyright: ignore[reportUnknownArgumentType]
     for j, state in enumerate(given):

@@ -7,7 +7,6 @@ it spans, and the records observed on the way. Bounds that follow the correlatio
 first; group privacy, which charges every observed record in full, needs the second.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from pufferfish.core.numbers.given import whole_number
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ParameterError
+from pufferfish.given import is_list, listed
 
 __all__ = ["ChainLength", "as_lengths"]
 
@@ -65,8 +65,8 @@ def as_lengths(length: Any) -> tuple[ChainLength, ...]:
     """
     if isinstance(length, ChainLength):
         return (length,)
-    if isinstance(length, Iterable) and not isinstance(length, str | bytes) and length is not np.ma.masked:
-        entries: list[Any] = list(length)  # pyright: ignore[reportUnknownArgumentType]
+    if is_list(length) and length is not np.ma.masked:
+        entries = listed(length, "length", "T, or one length per independent chain")
         lengths = tuple(_one(entry, f"length[{i}]") for i, entry in enumerate(entries))
         if not lengths:
             raise ParameterError("length is empty: give T, or one length per independent chain")

@@ -1,12 +1,13 @@
 """Θ in general: a finite class of distributions of one kind over the same records and states."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from pufferfish.core.numbers.read_only import ReadOnly
-from pufferfish.errors import ModelError, ParameterError
+from pufferfish.errors import ModelError, ParameterError, shortened
+from pufferfish.given import is_list, listed
 from pufferfish.theta.bayesian_network import BayesianNetwork, connected
 from pufferfish.theta.chain_class import STATED, ChainClass, as_chain_class
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
@@ -54,10 +55,14 @@ class ModelClass(ReadOnly):
     origin: str = STATED
 
     def __post_init__(self) -> None:
-        members = tuple(self.members)
+        members = tuple(listed(self.members, "members", "a list of models", ModelError))
+        if not isinstance(self.origin, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ModelError(f"origin is {shortened(repr(self.origin))}, expected text: where Θ came from")
         if not members:
             raise ModelError("theta is empty: give at least one model")
         for i, member in enumerate(members):
+            if not isinstance(member, Member):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ModelError(f"theta[{i}] is {type(member).__name__}, expected a model such as BayesianNetwork")
             if type(member) is not type(members[0]):
                 raise ModelError(
                     f"theta[{i}] is {type(member).__name__} and theta[0] {type(members[0]).__name__}: one kind"
@@ -175,7 +180,7 @@ def as_theta(theta: Any) -> Theta:
         return theta
     if isinstance(theta, Member):
         return ModelClass((theta,))
-    if isinstance(theta, Iterable) and not isinstance(theta, str | bytes):
+    if is_list(theta):
         members: list[Any] = list(theta)  # pyright: ignore[reportUnknownArgumentType]
         if members and not isinstance(members[0], MarkovChain):
             for i, member in enumerate(members):

@@ -7,6 +7,7 @@ from typing import Any
 from pufferfish.core.networks.d_separation import members
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ModelError
+from pufferfish.given import listed
 from pufferfish.theta.bayesian_network import BayesianNetwork
 
 __all__ = ["Quilt"]
@@ -43,7 +44,7 @@ class Quilt(ReadOnly):
 
     def __post_init__(self) -> None:
         for name in ("nearby", "quilt", "remote"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            object.__setattr__(self, name, tuple(listed(getattr(self, name), name, "a list of nodes", ModelError)))
 
     @classmethod
     def of(cls, network: BayesianNetwork, node: Any, quilt: Iterable[Any]) -> "Quilt":
@@ -65,7 +66,7 @@ class Quilt(ReadOnly):
     @staticmethod
     def _cut(network: BayesianNetwork, node: Any, quilt: Iterable[Any]) -> int:
         cut = 0
-        for name in quilt:
+        for name in listed(quilt, f"the quilt of node {node!r}", "a list of names of nodes", ModelError):
             cut |= 1 << network.place(name)
         if cut >> network.place(node) & 1:
             raise ModelError(f"the quilt of node {node!r} holds the node itself: it is always nearby")

@@ -5,12 +5,12 @@ as floats or decimals. Models, queries and releases name states by one canonical
 ``"1"`` are the same state wherever they come from.
 """
 
-from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, cast
 
 from pufferfish.errors import ModelError, shortened
+from pufferfish.given import is_list
 
 __all__ = ["listed_labels", "listed_names", "refuse_missing", "state_label", "state_names"]
 
@@ -61,7 +61,7 @@ def listed_names(given: Any, what: str, example: str = '["rest", "walk"]') -> tu
     ModelError
         If it is text or a set, which have no names in an order, or a name is missing or repeated.
     """
-    if isinstance(given, str | bytes | set | frozenset | Mapping) or not isinstance(given, Iterable):
+    if not is_list(given):
         shown = shortened(repr(cast("object", given)))
         raise ModelError(f"{what} is {shown}, expected a list of names such as {example}")
     names: tuple[Any, ...] = tuple(given)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]

@@ -2,6 +2,7 @@
 
 import gzip
 from datetime import date, datetime, timedelta
+from pathlib import Path
 
 import duckdb
 import pandas as pd
@@ -398,3 +399,23 @@ def test_csv_that_is_no_csv_in_utf8_names_the_line_and_the_remedy(tmp_path):
         assert "\n" not in message
     path.write_bytes(b'"x\ry",y\r\nrest,"a\rb"\r\nrest,c\r\n')  # quoted, which is allowed
     assert read_sequences(path, state="y").records == 2
+
+
+def test_more_stray_quotes_and_files_without_a_header_are_said_in_own_words(tmp_path):
+    quote = "has a stray quote inside a cell: put such a cell in quotes"
+    path = tmp_path / "t.csv"
+    rows = b"A,1,rest,30,x\n" * 100
+    for wrong in (b'A,5,rest,30,5" pipe\n', b'A,5,re"st,30,5\n'):
+        path.write_bytes(b"a,b,c,d,e\n" + b'"q,""\n",2,rest,30,x\n' + wrong + rows)
+        assert f"line 4 {quote}" in refused(path, "c")[1]
+    for content in (b"\n\n\n", b"\r\n"):
+        path.write_bytes(content)
+        assert "t.csv has no header line" in refused(path, "c")[1]
+    path.write_bytes(b"c\nrest\nactive\n")
+    assert "ends in /, as only the name of a folder does" in refused(f"{path}/", "c")[1]
+    for address in ("http://example.org/t.csv", "s3://bucket/t.parquet", Path("https://example.org/t.csv")):
+        assert "only local files are read: download it first" in refused(address, "c")[1]
+    for name, opened in (("long.csv", open), ("long.csv.gz", gzip.open)):
+        with opened(tmp_path / name, "wb") as file:
+            file.write(b"0" * 3_000_000)
+        assert "has more than 1,000,000 characters: is it a CSV file?" in refused(tmp_path / name, "c")[1]

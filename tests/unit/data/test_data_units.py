@@ -3,11 +3,13 @@
 from datetime import timedelta
 
 import numpy as np
+import polars as pl
 import pytest
 
+from pufferfish import MarkovChain, Model, read_sequences
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.durations import Duration, format_micros, parse_duration
-from pufferfish.errors import ParameterError
+from pufferfish.errors import DataError, ParameterError
 
 SECOND = 1_000_000
 
@@ -132,3 +134,17 @@ def test_labels():
     labels = bin_labels(parse_bins("0,200,...,10200"))
     assert (len(labels), labels[0], labels[1], labels[-1]) == (51, "<200", "200-400", ">=10000")
     assert len(set(labels)) == 51
+
+
+def test_numbers_of_very_many_digits_are_one_clear_error():
+    many = "1" * 5000
+    for given in (many, many + "min", "0." + many + "s", 10**5000):
+        with pytest.raises(ParameterError, match=r"max_gap (has 5,|is a whole number of more than 17 digits)"):
+            parse_duration(given, "max_gap")
+    with pytest.raises(ParameterError, match="step has 5,000 characters"):
+        Model(theta=MarkovChain([[0.9, 0.1], [0.4, 0.6]]), step=many)
+    with pytest.raises(ParameterError, match=r"bins\[2\] is beyond all floats"):
+        parse_bins([0, 1, 10**5000])
+    for where in (f"x < {10**400}", f"-{10**400} < x", f"x in [0x{'f' * 1900}]"):
+        with pytest.raises(DataError, match="where has a whole number of more than 308 digits"):
+            read_sequences(pl.DataFrame({"x": [1, 2], "s": ["a", "b"]}), "s", where=where)

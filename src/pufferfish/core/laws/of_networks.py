@@ -1,5 +1,7 @@
 r"""Exact laws of additive integer queries on factorised distributions, by variable elimination over polynomials.
 
+One law, and all laws at once, are two ways through one problem: they stand in one file.
+
 Variables X_1 … X_n have the unnormalised law Π_t φ_t(X), a product of *tables* over few variables each (the conditional
 probability tables of a Bayesian network, say), and evidence allows some states of each variable. The query is
 F = Σ_j w_j(X_j) with integers w_j(x). Its law is the coefficient sequence of the generating function
@@ -27,13 +29,13 @@ Numerical Algorithms*, Lemma 3.1.
 
 import heapq
 import math
-from bisect import insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.core.laws.polynomials import Factor, all_but_one, product, shifted, summed_out, unit, zeros
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.core.numbers.wide import Wide
 from pufferfish.errors import ModelError
@@ -147,7 +149,7 @@ def all_node_laws(
     _check(length * max((len(s) for s in problem.states), default=1), most_entries)
     parts = problem.components()
     totals = [problem.eliminated(part, None, factors, most_entries) for part, factors in parts]
-    for c, rest in _all_but_one(_one(), totals):
+    for c, rest in all_but_one(unit(), totals):
         part, factors = parts[c]
         tree = _Tree.of(problem, part, factors)
         if tree is not None and tree.entries <= most_entries:
@@ -156,113 +158,6 @@ def all_node_laws(
             found = ((j, problem.eliminated(part, j, [*factors, rest], most_entries)) for j in part)
         for j, law in found:
             yield j, problem.finished(law, j)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Factor:
-    """An array of polynomials: shape (sizes of the variables in ``scope``, which ascends; number of partial sums)."""
-
-    scope: tuple[int, ...]
-    masses: Wide
-    start: int
-    roundings: int
-
-    @property
-    def span(self) -> int:
-        return self.masses.shape[-1] - 1
-
-    def __mul__(self, other: "_Factor") -> "_Factor":
-        scope = tuple(sorted({*self.scope, *other.scope}))
-        one, two = self._over(scope), other._over(scope)
-        least = min(self.span, other.span) + 1
-        if least > 1:
-            masses = _convolved(one, two)
-        else:
-            masses = one * two
-        return _Factor(scope, masses, self.start + other.start, self.roundings + other.roundings + least)
-
-    def at(self, variable: int, state: int) -> "_Factor":
-        """Return the factor for one state of a variable, which leaves its scope."""
-        if variable not in self.scope:
-            return self
-        axis = self.scope.index(variable)
-        rest = self.scope[:axis] + self.scope[axis + 1 :]
-        return _Factor(rest, self.masses[(slice(None),) * axis + (state,)], self.start, self.roundings)
-
-    def _over(self, scope: tuple[int, ...]) -> Wide:
-        return self.masses[tuple(slice(None) if v in self.scope else None for v in scope)]
-
-
-def _one() -> _Factor:
-    return _Factor((), Wide.of([1.0]), 0, 0)
-
-
-def _zeros(shape: tuple[int, ...]) -> Wide:
-    return Wide.of(np.zeros(shape))
-
-
-def _broadcast(one: Wide, shape: tuple[int, ...]) -> Wide:
-    """Repeat entries to a shape, and flatten all axes but the last."""
-    values, levels = np.broadcast_to(one.values, shape), np.broadcast_to(one.levels, shape)
-    return Wide(values.reshape(-1, shape[-1]), levels.reshape(-1, shape[-1]))
-
-
-def _convolved(one: Wide, two: Wide) -> Wide:
-    shape = np.broadcast_shapes(one.shape[:-1], two.shape[:-1])
-    rows = [_broadcast(w, (*shape, w.shape[-1])) for w in (one, two)]
-    found = rows[0].convolved(rows[1])
-    size = found.shape[-1]
-    return Wide(found.values.reshape(*shape, size), found.levels.reshape(*shape, size))
-
-
-def _product(factors: Iterable[_Factor]) -> _Factor:
-    """Multiply the shortest polynomials first."""
-    waiting = sorted(factors, key=lambda f: f.span)
-    first = 0
-    while len(waiting) - first > 1:
-        insort(waiting, waiting[first] * waiting[first + 1], lo=first + 2, key=lambda f: f.span)
-        first += 2
-    return waiting[first] if waiting else _one()
-
-
-def _all_but_one(context: _Factor, factors: Sequence[_Factor]) -> Iterator[tuple[int, _Factor]]:
-    """Yield (i, context · product of all factors but the i-th), in order, by halving."""
-
-    def within(context: _Factor, low: int, high: int) -> Iterator[tuple[int, _Factor]]:
-        if high - low == 1:
-            yield low, context
-            return
-        middle = (low + high) // 2
-        yield from within(context * _product(factors[middle:high]), low, middle)
-        yield from within(context * _product(factors[low:middle]), middle, high)
-
-    return within(context, 0, len(factors)) if factors else iter(())
-
-
-def _summed_out(factors: Sequence[_Factor], variable: int, shifts: Sequence[int]) -> _Factor:
-    """Multiply factors and sum a variable out, its state x raising the partial sum by ``shifts[x]``."""
-    low, span = min(shifts), max(shifts) - min(shifts)
-    found: Wide | None = None
-    part = _one()
-    for state, shift in enumerate(shifts):
-        part = _product(f.at(variable, state) for f in factors)
-        if found is None:
-            found = _zeros((*part.masses.shape[:-1], part.span + span + 1))
-        at = (..., slice(shift - low, shift - low + part.span + 1))
-        added = found[at] + part.masses
-        found.values[at], found.levels[at] = added.values, added.levels
-    assert found is not None
-    return _Factor(part.scope, found, part.start + low, part.roundings + len(shifts))
-
-
-def _shifted(factor: _Factor, shifts: Sequence[int]) -> _Factor:
-    """Raise the partial sums of state x of a factor over one variable by ``shifts[x]``."""
-    low, size = min(shifts), factor.span + 1
-    found = _zeros((len(shifts), factor.span + max(shifts) - low + 1))
-    for state, shift in enumerate(shifts):
-        at = (state, slice(shift - low, shift - low + size))
-        found.values[at], found.levels[at] = factor.masses.values[state], factor.masses.levels[state]
-    return _Factor(factor.scope, found, factor.start + low, factor.roundings)
 
 
 def _check(entries: int, most_entries: int) -> None:
@@ -287,7 +182,7 @@ class _Problem:
     """Indices of the allowed ones."""
 
     shifts: tuple[tuple[int, ...], ...]
-    factors: tuple[_Factor, ...]
+    factors: tuple[Factor, ...]
 
     @classmethod
     def of(cls, tables: Sequence[Table], sizes: Sequence[int], weights: Weights, allowed: Allowed | None) -> "_Problem":
@@ -296,7 +191,7 @@ class _Problem:
             np.arange(k) if a is None else np.flatnonzero(np.asarray(a)) for k, a in zip(sizes, given, strict=True)
         )
         shifts = tuple(tuple(int(w[x]) for x in s) for w, s in zip(weights, states, strict=True))
-        factors: list[_Factor] = []
+        factors: list[Factor] = []
         for scope, table in tables:
             order = sorted(range(len(scope)), key=lambda axis: scope[axis])
             ascending = tuple(scope[axis] for axis in order)
@@ -304,7 +199,7 @@ class _Problem:
             for axis, variable in enumerate(ascending):
                 if len(states[variable]) < sizes[variable]:
                     part = part.take(states[variable], axis=axis)
-            factors.append(_Factor(ascending, Wide.of(part[..., None]), 0, 0))
+            factors.append(Factor(ascending, Wide.of(part[..., None]), 0, 0))
         return cls(tuple(sizes), states, shifts, tuple(factors))
 
     @property
@@ -314,13 +209,13 @@ class _Problem:
 
     def nothing(self, keep: int | None) -> AdditiveLaw:
         """Return the law of what cannot be."""
-        return AdditiveLaw(0, _zeros((1,) if keep is None else (self.sizes[keep], 1)), 0.0)
+        return AdditiveLaw(0, zeros((1,) if keep is None else (self.sizes[keep], 1)), 0.0)
 
-    def finished(self, law: _Factor, keep: int | None) -> AdditiveLaw:
+    def finished(self, law: Factor, keep: int | None) -> AdditiveLaw:
         """Return a law with a row for every state, allowed or not."""
         masses = law.masses
         if keep is not None and len(self.states[keep]) < self.sizes[keep]:
-            masses = _zeros((self.sizes[keep], law.span + 1))
+            masses = zeros((self.sizes[keep], law.span + 1))
             masses.values[self.states[keep]] = law.masses.values
             masses.levels[self.states[keep]] = law.masses.levels
         return AdditiveLaw(law.start, masses, law.roundings * UNIT)
@@ -329,13 +224,13 @@ class _Problem:
         """How much more the largest weight of a variable adds than the least."""
         return max(self.shifts[variable]) - min(self.shifts[variable])
 
-    def components(self) -> list[tuple[list[int], list[_Factor]]]:
+    def components(self) -> list[tuple[list[int], list[Factor]]]:
         """Variables and factors of every connected part; constants go to the first."""
         touching: list[list[int]] = [[] for _ in self.sizes]
         for i, factor in enumerate(self.factors):
             for v in factor.scope:
                 touching[v].append(i)
-        parts: list[tuple[list[int], list[_Factor]]] = []
+        parts: list[tuple[list[int], list[Factor]]] = []
         seen = [False] * len(self.sizes)
         for start in range(len(self.sizes)):
             if seen[start]:
@@ -355,8 +250,8 @@ class _Problem:
         return parts
 
     def eliminated(
-        self, variables: Iterable[int], keep: int | None, factors: Sequence[_Factor], most_entries: int
-    ) -> _Factor:
+        self, variables: Iterable[int], keep: int | None, factors: Sequence[Factor], most_entries: int
+    ) -> Factor:
         """Sum out all of some variables but one, after a look at the size of the arrays."""
         order, entries = self._order([v for v in variables if v != keep], keep, factors)
         _check(entries, most_entries)
@@ -367,16 +262,16 @@ class _Problem:
                 touching.setdefault(v, set()).add(i)
         for step, v in enumerate(order, start=len(factors)):
             used = sorted(touching.pop(v, ()))
-            found = live[step] = _summed_out([live.pop(i) for i in used], v, self.shifts[v])
+            found = live[step] = summed_out([live.pop(i) for i in used], v, self.shifts[v])
             for u in found.scope:
                 touching[u] -= set(used)
                 touching[u].add(step)
         if keep is None:
-            return _product(live.values())
-        ones = _Factor((keep,), Wide.of(np.ones((len(self.shifts[keep]), 1))), 0, 0)
-        return _shifted(_product([ones, *live.values()]), self.shifts[keep])
+            return product(live.values())
+        ones = Factor((keep,), Wide.of(np.ones((len(self.shifts[keep]), 1))), 0, 0)
+        return shifted(product([ones, *live.values()]), self.shifts[keep])
 
-    def _order(self, variables: Sequence[int], keep: int | None, factors: Sequence[_Factor]) -> tuple[list[int], int]:
+    def _order(self, variables: Sequence[int], keep: int | None, factors: Sequence[Factor]) -> tuple[list[int], int]:
         """Return an order of elimination and the entries of its largest array.
 
         Greedy: next comes the variable whose neighbours have the fewest joint states, then the shortest polynomial.
@@ -442,19 +337,19 @@ class _Tree:
     children: dict[int, list[int]]
     """Children of each, the one with the most below it last."""
 
-    own: dict[int, _Factor]
+    own: dict[int, Factor]
     """Product of the tables over one variable alone."""
 
-    link: dict[int, _Factor]
+    link: dict[int, Factor]
     """Product of the tables over a variable and its parent."""
 
     @classmethod
-    def of(cls, problem: _Problem, variables: Sequence[int], factors: Sequence[_Factor]) -> "_Tree | None":
+    def of(cls, problem: _Problem, variables: Sequence[int], factors: Sequence[Factor]) -> "_Tree | None":
         """Return the tree, None if it is none."""
-        single: dict[int, list[_Factor]] = {
-            v: [_Factor((v,), Wide.of(np.ones((len(problem.shifts[v]), 1))), 0, 0)] for v in variables
+        single: dict[int, list[Factor]] = {
+            v: [Factor((v,), Wide.of(np.ones((len(problem.shifts[v]), 1))), 0, 0)] for v in variables
         }
-        pairs: dict[tuple[int, ...], list[_Factor]] = {}
+        pairs: dict[tuple[int, ...], list[Factor]] = {}
         for factor in factors:
             if len(factor.scope) > 2:
                 return None
@@ -474,8 +369,8 @@ class _Tree:
             centre = heavy[0]
         order, parent, below = _rooted(near, centre)
         children = {v: sorted((u for u in near[v] if parent[u] == v), key=lambda u: below[u]) for v in order}
-        link = {v: _product(pairs[min(v, p), max(v, p)]) for v, p in parent.items() if p is not None}
-        return cls(problem, order, children, {v: _product(fs) for v, fs in single.items()}, link)
+        link = {v: product(pairs[min(v, p), max(v, p)]) for v, p in parent.items() if p is not None}
+        return cls(problem, order, children, {v: product(fs) for v, fs in single.items()}, link)
 
     @property
     def entries(self) -> int:
@@ -487,13 +382,13 @@ class _Tree:
             total += len(self.problem.shifts[v]) * (spans[v] + 1)
         return total
 
-    def laws(self, rest: _Factor) -> Iterator[tuple[int, _Factor]]:
+    def laws(self, rest: Factor) -> Iterator[tuple[int, Factor]]:
         """Yield (v, joint law of X_v and the sum of all), given the law of the sum of everything outside the tree."""
         shifts = self.problem.shifts
-        inside: dict[int, _Factor] = {}
+        inside: dict[int, Factor] = {}
         for v in reversed(self.order):
             messages = [self._message(c, inside[c]) for c in self.children[v]]
-            inside[v] = _shifted(_product([self.own[v], *messages]), shifts[v])
+            inside[v] = shifted(product([self.own[v], *messages]), shifts[v])
         root = self.order[0]
         yield root, inside[root] * rest
         walks = [self._downwards(root, rest, inside)] if self.children[root] else []
@@ -506,18 +401,18 @@ class _Tree:
                 walks.append(self._downwards(v, outside, inside))
             del inside[v]
 
-    def _message(self, child: int, inside: _Factor) -> _Factor:
+    def _message(self, child: int, inside: Factor) -> Factor:
         """Return what a child's side says of its parent."""
-        return _summed_out([self.link[child], inside], child, [0] * len(self.problem.shifts[child]))
+        return summed_out([self.link[child], inside], child, [0] * len(self.problem.shifts[child]))
 
-    def _downwards(self, v: int, outside: _Factor, inside: dict[int, _Factor]) -> Iterator[tuple[int, _Factor, bool]]:
+    def _downwards(self, v: int, outside: Factor, inside: dict[int, Factor]) -> Iterator[tuple[int, Factor, bool]]:
         """Yield every child, what the rest says of it, and whether it is the last."""
         children = self.children[v]
-        context = _shifted(self.own[v] * outside, self.problem.shifts[v])
+        context = shifted(self.own[v] * outside, self.problem.shifts[v])
         messages = [self._message(c, inside[c]) for c in children]
         still = [0] * len(self.problem.shifts[v])
-        for i, others in _all_but_one(context, messages):
-            yield children[i], _summed_out([self.link[children[i]], others], v, still), i == len(children) - 1
+        for i, others in all_but_one(context, messages):
+            yield children[i], summed_out([self.link[children[i]], others], v, still), i == len(children) - 1
 
 
 def _rooted(near: dict[int, list[int]], root: int) -> tuple[list[int], dict[int, int | None], dict[int, int]]:

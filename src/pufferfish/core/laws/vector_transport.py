@@ -31,11 +31,12 @@ import operator
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import accumulate, pairwise, product
+from itertools import accumulate, product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pufferfish.core.laws.flows import Flow, greatest_flow
 from pufferfish.core.laws.transport import carried
 from pufferfish.errors import ModelError, ParameterError
 
@@ -198,9 +199,6 @@ _Atoms = NDArray[np.int64]
 _Law = tuple[_Atoms, list[int]]
 """Distinct atoms, and their masses."""
 
-_Flow = list[dict[int, int]]
-"""What each atom of q takes from which of p."""
-
 
 def _two_laws(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int]) -> tuple[_Law, _Law]:
     """Return two laws that have mass; see :func:`_laws`."""
@@ -339,11 +337,11 @@ def _within(
     distances = np.zeros((len(x), len(y)), dtype=np.int64)
     for c in range(x.shape[1]):
         distances += np.abs(x[:, c, None] - y[None, :, c])
-    flows: dict[int, _Flow] = {-1: [{} for _ in q]}
+    flows: dict[int, Flow] = {-1: [{} for _ in q]}
 
     def moved(reach: int) -> int:
         start = flows[max(shorter for shorter in flows if shorter <= reach)]
-        flows[reach] = _flow(distances <= min(reach, _FAR), p, q, start, whole)
+        flows[reach] = greatest_flow(distances <= min(reach, _FAR), p, q, start, whole)
         return sum(sum(taken.values()) for taken in flows[reach])
 
     reaches: NDArray[np.int64] = np.unique(distances)
@@ -366,60 +364,3 @@ def _staircase(points: NDArray[np.int64]) -> NDArray[np.int64] | None:
     steps: NDArray[np.int64] = np.diff(points[np.argsort(points @ signs)], axis=0)
     along = bool(np.all(steps * signs >= 0)) and not np.any(steps[:, signs == 0])
     return signs if along else None
-
-
-def _where(values: NDArray[np.bool_]) -> list[int]:
-    return np.flatnonzero(values).tolist()
-
-
-def _flow(close: NDArray[np.bool_], p: list[int], q: list[int], start: _Flow, whole: bool) -> _Flow:
-    """Return a greatest flow from p to q along the pairs that are close, from a flow that has these pairs already.
-
-    Breadth first from every atom of p, forth along all close pairs and back along the flow, until there is room. Where
-    there is none, all that the search met is full and stays so: it is a cut, and no other search need enter it. With
-    ``whole`` the flow ends there. Atoms that few others reach come first.
-    """
-    taken = [dict(masses) for masses in start]
-    room = [mass - sum(masses.values()) for mass, masses in zip(q, taken, strict=True)]
-    supply = list(p)
-    for i, mass in (pair for masses in taken for pair in masses.items()):
-        supply[i] -= mass
-    contested: list[int] = close.sum(axis=0).tolist()
-    outside = np.ones(len(q), dtype=bool)
-    for source in map(int, np.argsort(close.sum(axis=1), kind="stable")):
-        while supply[source]:
-            came: dict[int, int] = {}
-            gives: dict[int, int] = {}
-            ends: list[int] = []
-            unmet = outside.copy()
-            for i in (queue := [source]):
-                for j in _where(close[i] & unmet):
-                    came[j] = i
-                    fresh = [k for k in taken[j] if k != source and k not in gives]
-                    gives |= dict.fromkeys(fresh, j)
-                    queue += fresh
-                    if room[j]:
-                        ends.append(j)
-                if ends:
-                    break
-                unmet &= ~close[i]
-            if not ends:
-                if whole:
-                    return taken
-                outside = unmet
-                break
-            for end in sorted(ends, key=lambda j: contested[j]):
-                way: list[tuple[int, int]] = [(came[end], end)]
-                while way[-1][0] != source:
-                    j = gives[way[-1][0]]
-                    way.append((came[j], j))
-                back = [(i, j) for (i, _), (_, j) in pairwise(way)]  # what i gives to j, it gives elsewhere instead
-                mass = min([supply[source], room[end], *(taken[j].get(i, 0) for i, j in back)])
-                supply[source] -= mass
-                room[end] -= mass
-                for change, pairs in ((mass, way), (-mass, back)):
-                    for i, j in pairs:
-                        taken[j][i] = taken[j].get(i, 0) + change
-                        if not taken[j][i]:
-                            del taken[j][i]
-    return taken

@@ -29,9 +29,10 @@ class Kept(Generic[T]):
 
     def of(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what was made for a key, or make it now."""
-        if key not in self._results:
-            made = make()
-            while len(self._results) >= self._most:
-                self._results.pop(next(iter(self._results)))
-            self._results[key] = made
-        return self._results[key]
+        if key in self._results:
+            return self._results[key]
+        made = make()  # may ask for other results in turn
+        while len(self._results) >= self._most:
+            self._results.pop(next(iter(self._results)))
+        self._results[key] = made
+        return made

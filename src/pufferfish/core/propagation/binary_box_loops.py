@@ -9,7 +9,7 @@ third one (or each chain's stationary law). Two numbers carry what such a chain 
 *   :math:`z_t = P(X_t = 0)`, which is linear in :math:`z_{t-1}`, in p0 and in p1.
 
 Every function bounds all members of a box, with rounding outwards; for a box that is one chain the bounds are exact but
-for that. The derivations are in docs/intervals.md, "BinaryChainInterval".
+for that. The derivations are in docs/proofs/intervals.md, "BinaryChainInterval".
 """
 
 import math

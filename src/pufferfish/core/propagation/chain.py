@@ -9,7 +9,7 @@ Let the density of a release change by at most a factor e^{d_t(x,x')} when recor
     \mathrm{leakage} = \max_i \max_{x \ne x'} d_i + F_i + G_i
 
 over pairs x, x' that X_i can take: what the record itself tells, what its future tells, what its past tells. The proof
-is in ``docs/propagation.md``.
+is in ``docs/proofs/propagation.md``.
 
 Two sweeps compute F and G from the ends of the chain inwards. On a run of records with the same loss a sweep stops as
 soon as it moves no more and is below a certified fixed point (:mod:`pufferfish.core.propagation.fixed_point`), which
@@ -244,7 +244,7 @@ def _drifting(side: Side, place: int, steps: int, a: Matrix, loss: Matrix) -> Se
     """Return a bound that covers so many places after this one: what a step adds now, no later one exceeds.
 
     Let one Φ serve all these places, and d + Φ(A) ≤ A + μ off the diagonal, A closed. As Φ(A + μ) ≤ Φ(A) + μ, n steps
-    add at most nμ (proof: docs/propagation.md). The fixed point may be far above, in a chain that all but stands still.
+    add at most nμ (proof: docs/proofs/propagation.md). The fixed point may be far above in a chain that hardly moves.
     """
     phi = side.onwards(place)
     if phi is None:

@@ -5,7 +5,7 @@ spectral norm of Γ is below 1, record-level losses d_j leak at most
 
 .. math:: 2 \max_i \sum_j \big[(I - \Gamma)^{-1}\big]_{ij} d_j .
 
-docs/mechanisms.md, "GK16", has the proof for profiles, and what is made of zeros and of ends.
+docs/proofs/gk16.md has the proof for profiles, and what is made of zeros and of ends.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,6 +18,7 @@ from pufferfish.core.gk16.influence_matrix import Alphabets, Influences, chain_i
 from pufferfish.core.gk16.influence_matrix_interval import interval_influences
 from pufferfish.core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.given import one_of
 from pufferfish.mechanisms.composing.engine import Engine, Found, Proportional, worst
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.composing.possible_losses import member_places, possible_losses
@@ -91,7 +92,7 @@ class GK16(InfluenceBound):
     @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any, *, ends: Literal["definition", "paper"] | None = None) -> None:
         super().__init__(theta, length)
-        if ends not in (None, "definition", "paper"):
+        if not one_of(ends, (None, "definition", "paper")):
             raise ParameterError(f'ends is {ends!r}, expected "definition" or "paper", or None for the better of both')
         self._ends: Literal["definition", "paper"] | None = ends
         longest = max(chain.steps for chain in self.length)
@@ -237,7 +238,7 @@ def _members(theta: Theta) -> Sequence[MarkovChain | IntervalChain]:
 
 
 def _worst_of(theta: BinaryChainInterval) -> list[MarkovChain]:
-    """Return two members one of which has all influences at their largest (docs/mechanisms.md has the proof)."""
+    """Return two members one of which has all influences at their largest (docs/proofs/gk16.md has the proof)."""
     return [
         MarkovChain([[stay, 1 - stay], [1 - stay, stay]], theta.initial_distribution)
         for stay in sorted({theta.low, theta.high})

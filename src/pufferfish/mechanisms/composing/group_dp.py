@@ -56,6 +56,7 @@ class GroupDP(InfluenceBound):
 
     name: ClassVar[str] = "group-dp"
     title: ClassVar[str] = "GroupDP"
+    of_all_records: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
 

@@ -15,7 +15,7 @@ import math
 from abc import abstractmethod
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
@@ -48,6 +48,12 @@ class InfluenceBound(Mechanism):
     NotApplicableError
         If the bound does not cover Θ; the message says why.
     """
+
+    of_all_records: ClassVar[bool] = False
+    """Whether its proofs are about all records of a group at once, and name none of them."""
+
+    searches_continuum: ClassVar[bool] = False
+    """Whether its proofs over a continuum of two-state chains name the member that comes nearest."""
 
     @cached_property
     def _engine(self) -> Engine:

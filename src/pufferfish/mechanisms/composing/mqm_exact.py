@@ -11,6 +11,7 @@ from pufferfish.calls import called_as
 from pufferfish.core.quilts.influence import ChainInfluence, NodeGroup
 from pufferfish.core.quilts.influence_interval import IntervalGroup, IntervalInfluence
 from pufferfish.errors import ParameterError
+from pufferfish.given import one_of
 from pufferfish.mechanisms.composing.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.composing.chain_quilts import ChainQuiltBound, ChainQuilts, NodesAlike
 from pufferfish.mechanisms.composing.engine import Engine
@@ -30,7 +31,7 @@ class MQMExact(ChainQuiltBound):
     ----------
     theta : MarkovChain, sequence of MarkovChain, ChainClass, BinaryChainInterval or IntervalChain
         The class Θ. ``initial_distribution="any"`` is the class of all initial laws (Appendix C.4). For an
-        :class:`IntervalChain` max-influence is bounded, not exact: docs/intervals.md.
+        :class:`IntervalChain` max-influence is bounded, not exact: docs/proofs/intervals.md.
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains. For a stationary chain the cost does not depend
         on them.
@@ -54,6 +55,7 @@ class MQMExact(ChainQuiltBound):
 
     name: ClassVar[str] = "mqm-exact"
     title: ClassVar[str] = "MQMExact"
+    searches_continuum: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
@@ -67,7 +69,7 @@ class MQMExact(ChainQuiltBound):
         support: Literal["definition", "paper"] = "definition",
     ) -> None:
         super().__init__(theta, length, max_quilt_length=max_quilt_length)
-        if support not in ("definition", "paper"):
+        if not one_of(support, ("definition", "paper")):
             raise ParameterError(f'support is {support!r}, expected "definition" or "paper"')
         self._support: Literal["definition", "paper"] = support
 

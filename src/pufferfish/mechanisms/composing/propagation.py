@@ -1,4 +1,4 @@
-"""Leakage propagation: least noise known for chains and networks, beyond the paper; proofs in docs/propagation.md."""
+"""Leakage propagation: least noise known for chains and networks, beyond the paper; proofs in docs/proofs."""
 
 from typing import Any, ClassVar
 
@@ -41,13 +41,13 @@ class LeakagePropagation(InfluenceBound):
 
     Notes
     -----
-    Every number is certified by flows that anybody can check (docs/propagation.md, "The proof of a number"), and
+    Every number is certified by flows that anybody can check (docs/proofs/propagation.md, "The proof of a number"), and
     rounded up. For chains of more than 80 states the bound is that of quilts. For an :class:`IntervalChain` the worst
-    rows of every step are found exactly up to 5 states, and bounded for more (docs/intervals.md).
+    rows of every step are found exactly up to 5 states, and bounded for more (docs/proofs/intervals.md).
 
     References
     ----------
-    Beyond the paper: docs/propagation.md states and proves it.
+    Beyond the paper: docs/proofs/propagation.md states and proves it.
 
     Examples
     --------
@@ -65,6 +65,7 @@ class LeakagePropagation(InfluenceBound):
 
     name: ClassVar[str] = "propagation"
     title: ClassVar[str] = "LeakagePropagation"
+    searches_continuum: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (
         PropagationWitness,
         ClusterWitness,

@@ -14,7 +14,7 @@ three are the same ρ, which cancels.
 (a Möbius function), so h₁ or h₂ is the worst for it, and one of them for D_s'/D_s: for each of the four choices the
 bound above holds with h fixed. Where h₁, h₂ are finite, h is also a coordinate like the others, and both bounds hold.
 
-The proofs are in docs/intervals.md.
+The proofs are in docs/proofs/laws.md.
 """
 
 import math

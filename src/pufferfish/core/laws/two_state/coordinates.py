@@ -10,7 +10,7 @@ with the field :math:`x = \log(p_1/p_0)`, the coupling :math:`\zeta = \log\frac{
 stationary one: an Ising model. (ζ, x) and (p0, p1) tell each other, and renaming the states is x ↦ −x. So every sum of
 such weights over some paths is, in its logarithm, a convex function of the linear coordinates (ζ, x, ρ, h), and the
 sums over all paths with n ones depend on x by e^{xn} alone. :mod:`pufferfish.core.laws.two_state.cells` builds bounds
-on this (docs/intervals.md).
+on this (docs/proofs/laws.md).
 """
 
 import math

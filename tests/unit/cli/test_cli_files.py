@@ -545,3 +545,38 @@ def test_a_name_that_says_nothing_of_its_kind(folder: Path) -> None:
     )
     assert "holds a pufferfish-ledger" in refused(*release("release2.json", "--overwrite"))
     assert contents(folder) == before
+
+
+def test_a_table_whose_path_ends_in_a_slash_is_refused(folder: Path) -> None:
+    (folder / "steps.csv").write_text("activity\nrest\nactive\nrest\n")
+    output = folder / "fitted.json"
+    for table, words in (
+        (f"{folder / 'steps.csv'}/", "as only the name of a folder does"),
+        ("https://example.org/steps.csv", "only local files are read: download it first"),
+    ):
+        result = run("fit", table, "--state", "activity", "--output", output)
+        assert result.exit_code == 2
+        assert words in result.stderr
+        assert not output.exists()
+
+
+def test_an_interrupt_while_modules_are_loaded_is_no_traceback(tmp_path: Path) -> None:
+    script = tmp_path / "pufferfish"  # as the one that is installed
+    script.write_text("from pufferfish.cli import main\nmain()\n")
+    (tmp_path / "early").mkdir()
+    interrupt = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nfor _ in range(100): pass\n"
+    (tmp_path / "early" / "msgspec.py").write_text(interrupt)
+    source = str(Path(pf.__file__).parent.parent)
+    path = os.pathsep.join([str(tmp_path / "early"), source])
+    for command in (["-m", "pufferfish"], [str(script)]):
+        found = subprocess.run(
+            [sys.executable, *command, "--help"],
+            env={**os.environ, "PYTHONPATH": path},
+            cwd=tmp_path / "early",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (found.returncode, found.stdout, found.stderr) == (1, "", "Aborted!\n")
+    program = "import signal, pufferfish\nassert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": source}, check=True)

@@ -159,3 +159,13 @@ def test_a_key_that_is_given_twice_is_refused(tmp_path: Path) -> None:
             pf.read_model(path)
     path.write_text(whole)
     pf.read_model(path)
+
+
+def test_a_message_that_quotes_very_much_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    pf.write_model(model(), path)
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps(record | {"kind": "many words " * 6_000}))
+    with pytest.raises(RecordError) as caught:
+        pf.read_model(path)
+    assert len(str(caught.value)) <= 1_000

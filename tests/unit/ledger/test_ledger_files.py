@@ -477,3 +477,58 @@ def test_the_lock_is_no_file_of_somebody_else(tmp_path: Path) -> None:
     lock.unlink()
     os.mkfifo(lock)
     spends_nothing(ledger, lambda: ledger.spend(0.01), RecordError, match="is no lock, but another file")
+
+
+MORE_EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "up to it leak": lambda b: b["entries"][1].update(spent=b["entries"][0]["spent"]),
+    "never falls": lambda b: b["entries"][1].update(spent=b["entries"][2]["spent"] * 1.1),
+    "has epsilon": lambda b: b["entries"][0].update(epsilon=-0.1),
+    "another distance": lambda b: b["entries"][0].update(distance=[[0, 1], [2, 0]]),
+    "entry 2 was created": lambda b: b["entries"][1].update(created="yesterday"),
+    "created is": lambda b: b.update(created="2026-01-01T00:00:00"),
+    "there is no time": lambda b: b.update(base={**b["base"], "max_gap": "1min"}),
+    "where is empty": lambda b: b.update(base={**b["base"], "where": ""}),
+    "length": lambda b: b.update(length=[[2**63, 2**63]]),
+    "digits|range|length": lambda b: b.update(length=[[10**400, 10**400]]),
+    "rows": lambda b: b.update(length=[], rows=10**400),
+}
+
+
+def test_entries_in_the_middle_and_what_no_ledger_writes_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "book.json"
+    ledger = in_file(path, base=read([[50, 50]]).base)
+    ledger.spend(pf.LeakagePropagation(CHAIN, 100).calibrate(COUNT, 0.1))
+    for _ in range(2):
+        ledger.spend([[0, 0.01], [0.02, 0]])  # a loss of the user's own may differ by direction
+    content = path.read_bytes()
+    for words, edit in MORE_EDITS.items():
+        book = json.loads(content)
+        edit(book)
+        put(path, book)
+        with pytest.raises(RecordError, match=words) as caught:
+            Ledger.open(path)
+        assert "\n" not in str(caught.value)
+    path.write_bytes(content)
+    assert Ledger.open(path).spent == ledger.spent
+
+
+def test_a_long_book_is_checked_at_some_entries_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "book.json"
+    ledger = in_file(path, COIN, bound=pf.EntryDP)
+    for _ in range(40):
+        ledger.spend(0.01)
+    asked: list[int] = []
+    leakage = Ledger._leakage
+
+    def counted(self: Ledger, entries: Any, *more: Any) -> float:
+        asked.append(len(entries))
+        return leakage(self, entries, *more)
+
+    monkeypatch.setattr(Ledger, "_leakage", counted)
+    other = Ledger.open(path)
+    assert len(asked) == 16
+    assert (asked[0], asked[-1]) == (1, 40)
+    ledger.spend(0.01)
+    asked.clear()
+    assert other.spent == ledger.spent
+    assert asked == [41]  # what was known is not checked again

@@ -16,7 +16,7 @@ from pufferfish.cli import reproduce
 from pufferfish.experiments import EXPERIMENTS, Experiment
 from pufferfish.experiments.experiment import FITTED
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 HOUSEHOLD = REPOSITORY / "examples" / "data" / "household_power_2009.csv.gz"
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
 

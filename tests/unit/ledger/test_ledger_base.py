@@ -147,8 +147,10 @@ def based(**options: Any) -> tuple[Ledger, pf.Calibration]:
     ids=str,
 )
 def test_another_base_is_refused_with_reason_and_remedy(reading: dict[str, Any]) -> None:
-    ledger, calibration = based()
-    data = read([[60, 40]], **reading)
+    timed = {"time": "minute"} if "max_gap" in reading else {}  # gaps are between times
+    ledger = ledger_of(budget=5.0, base=read([[60, 40]], **timed).base)
+    calibration = ledger.bound.calibrate(COUNT, 0.1)
+    data = read([[60, 40]], **timed, **reading)
     (name,) = reading
     match = rf"another base: its {name} (is|are) .*"
     spends_nothing(ledger, lambda: pf.release(data, COUNT, calibration, ledger=ledger), ReleaseRefused, match)

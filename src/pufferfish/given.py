@@ -1,0 +1,55 @@
+"""Lists, truth values and words that users give: what they are, and one line where they are something else."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pufferfish.errors import ParameterError, PufferfishError, shortened
+
+__all__ = ["is_list", "listed", "one_of", "truth"]
+
+
+def is_list(given: Any) -> bool:
+    """Return whether something has members in an order: a list, tuple, array, column; text and sets have none.
+
+    Examples
+    --------
+    >>> is_list([1, 2]), is_list("ab"), is_list({1, 2}), is_list(np.array(5))
+    (True, False, False, False)
+    """
+    if isinstance(given, str | bytes | set | frozenset | Mapping) or not isinstance(given, Iterable):
+        return False
+    return not (isinstance(given, np.ndarray) and given.ndim == 0)
+
+
+def listed(given: Any, what: str, expected: str, error: type[PufferfishError] = ParameterError) -> list[Any]:
+    """Return the members of a list that a user gives.
+
+    Raises
+    ------
+    PufferfishError
+        Of the kind that is named, if it is none; masked entries are none of a list either.
+    """
+    members: list[Any] = list(given) if is_list(given) else []
+    if not is_list(given) or any(member is np.ma.masked for member in members):
+        raise error(f"{what} is {shortened(repr(given))}, expected {expected}")
+    return members
+
+
+def truth(given: Any, what: str, error: type[PufferfishError] = ParameterError) -> bool:
+    """Return a truth value that a user gives; text such as "no" is none.
+
+    Raises
+    ------
+    PufferfishError
+        Of the kind that is named, if it is none.
+    """
+    if not isinstance(given, bool | np.bool_):
+        raise error(f"{what} is {shortened(repr(given))}, expected True or False")
+    return bool(given)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def one_of(given: Any, words: tuple[str | None, ...]) -> bool:
+    """Return whether something is one of a few words; an array is none, though it compares with each of them."""
+    return (given is None or isinstance(given, str)) and given in words

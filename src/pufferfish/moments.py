@@ -1,0 +1,30 @@
+"""When something was made, as text in releases and ledgers: ISO 8601 with a time zone."""
+
+from datetime import UTC, datetime
+
+__all__ = ["is_moment", "now"]
+
+
+def now() -> str:
+    """Return the time, in UTC, to the second.
+
+    Examples
+    --------
+    >>> is_moment(now())
+    True
+    """
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def is_moment(text: str) -> bool:
+    """Whether a text is a time in ISO 8601, with a time zone.
+
+    Examples
+    --------
+    >>> is_moment("2026-01-31T12:00:00+00:00"), is_moment("2026-01-31T12:00:00"), is_moment("today")
+    (True, False, False)
+    """
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False

@@ -1,0 +1,59 @@
+"""Whatever is released can be read again: every mechanism with every kind of query, and every query is listed."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import pufferfish as pf
+from pufferfish.errors import NotApplicableError, QueryError
+from pufferfish.mechanisms import MECHANISMS, Mechanism
+from pufferfish.queries import KINDS, QUERIES, Query
+
+STATES = ["a", "b"]
+CHAIN = pf.MarkovChain([[0.56, 0.44], [0.4, 0.6]], states=STATES)
+COIN = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=STATES)
+NETWORK = pf.BayesianNetwork({"u": pf.CPT(STATES, [0.5, 0.5]), "v": pf.CPT(STATES, [[0.7, 0.3], [0.4, 0.6]], ["u"])})
+SERIES = pl.DataFrame({"s": ["a", "b", "b", "a"] * 6})
+TABLE = pl.DataFrame({"u": ["a", "b"] * 10, "v": ["b", "b", "a", "a"] * 5})
+
+EXAMPLES: dict[type[Query], list[Query]] = {
+    pf.Histogram: [pf.Histogram(), pf.Histogram(relative=False)],
+    pf.Count: [pf.Count("a")],
+    pf.Frequency: [pf.Frequency("a")],
+    pf.Sum: [pf.Sum([0, 1.5])],
+    pf.Mean: [pf.Mean([0, 1.5])],
+    pf.Marginals: [pf.Marginals(), pf.Marginals(relative=False)],
+}
+
+
+def test_every_query_has_an_example_of_each_of_its_kinds() -> None:
+    assert set(EXAMPLES) == set(QUERIES)
+    assert {query.kind for queries in EXAMPLES.values() for query in queries} == set(KINDS)
+    for queries in EXAMPLES.values():
+        for query in queries:
+            known = KINDS[query.kind]
+            bound = query.bind(STATES, 12, {"u": tuple(STATES)})
+            assert known.relative == (bound.divided_by is not None)
+            assert known.moves in (None, bound.unit_lipschitz)
+
+
+@pytest.mark.grid(keep=len(MECHANISMS))
+@pytest.mark.parametrize("make", MECHANISMS, ids=lambda m: m.name)
+def test_what_is_released_is_read_again(make: type[Mechanism], tmp_path: Path) -> None:
+    chains, rows = pf.read_sequences(SERIES, state="s", states=STATES), pf.read_rows(TABLE, NETWORK)
+    path, done = tmp_path / "release.json", 0
+    for theta, data in ((CHAIN, chains), (COIN, chains), (NETWORK, rows)):
+        for query in (query for queries in EXAMPLES.values() for query in queries):
+            asked: Any = pf.Subset(query, ["u"]) if data is rows and not isinstance(query, pf.Marginals) else query
+            try:
+                noise = make.of(theta, data.length).calibrate(asked, 1.0)
+            except (NotApplicableError, QueryError):
+                continue
+            for postprocess in (None, "valid"):
+                found = pf.release(data, asked, noise, postprocess=postprocess)
+                found.to_json(path)
+                assert pf.Release.from_json(path) == found
+                done += 1
+    assert done >= 6
