@@ -34,7 +34,7 @@ MUTANTS = [
         "core/numbers/rounding.py",
         "return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)",
         "return nearest",
-        "unit/core/numbers unit/test_ledger_sums.py",
+        "unit/core/numbers unit/ledger/test_ledger_sums.py",
     ),
     Mutant(
         "rounding: the next noise is taken on the wrong side of the level",
@@ -146,14 +146,14 @@ MUTANTS = [
         "queries/record_loss.py",
         "return self.length, self.of_observed, self.steps.tobytes(), content",
         "return self.length, self.of_observed, content",
-        "unit/mechanisms unit/test_queries.py unit/test_query_records.py",
+        "unit/mechanisms unit/queries/test_queries.py unit/queries/test_query_records.py",
     ),
     Mutant(
         "record losses: divided by the noise they are rounded down",
         "queries/record_loss.py",
         "return np.where(value > 0, np.nextafter(value / divisor, np.inf), 0.0)",
         "return np.where(value > 0, np.nextafter(value / divisor, 0.0), 0.0)",
-        "unit/mechanisms unit/test_queries.py contract/test_mechanisms.py",
+        "unit/mechanisms unit/queries/test_queries.py contract/test_mechanisms.py",
     ),
     Mutant(
         "ExactLaplace: stale laws, of another query",
@@ -167,21 +167,21 @@ MUTANTS = [
         "ledger/chain_charges.py",
         "w[0] <= start and stop <= w[1]",
         "w[0] <= start and stop < w[1]",
-        "unit/test_ledger_sums.py unit/test_ledger_base.py",
+        "unit/ledger/test_ledger_sums.py unit/ledger/test_ledger_base.py",
     ),
     Mutant(
         "ledger: the sum of charges is rounded to nearest",
         "ledger/charges.py",
         "known[distances] = float_up(",
         "known[distances] = float(",
-        "unit/test_ledger_sums.py",
+        "unit/ledger/test_ledger_sums.py",
     ),
     Mutant(
         "noise: OpenDP need not confirm the loss",
         "noise.py",
         "if not measurement.map(lipschitz) <= lipschitz / scale:",
         "if False:",
-        "statistical unit/test_release.py",
+        "statistical unit/release/test_release.py",
     ),
     Mutant(
         "data: a gap is rounded down",
@@ -209,14 +209,14 @@ MUTANTS = [
         "release/checks.py",
         "if witness is None or not 0 <= leakage <= calibration.epsilon < math.inf:",
         "if witness is None or not 0 <= leakage <= 2 * calibration.epsilon < math.inf:",
-        "unit/test_release.py unit/test_ledger_refusals.py",
+        "unit/release/test_release.py unit/ledger/test_ledger_refusals.py",
     ),
     Mutant(
         "release: a longer chain than the noise is for is let through",
         "release/checks.py",
         "chain.steps <= c.steps and chain.records <= c.records for c",
         "chain.steps <= c.steps or chain.records <= c.records for c",
-        "unit/test_release.py unit/test_release_rows.py unit/test_ledger_refusals.py",
+        "unit/release/test_release.py unit/release/test_release_rows.py unit/ledger/test_ledger_refusals.py",
     ),
 ]
 

@@ -199,7 +199,10 @@ def test_a_calibration_fits_a_budget_of_its_epsilon_and_repeats() -> None:
         pytest.param(pf.MarkovChain([[0.997, 0.003], [0.005, 0.995]], "any"), 1000, marks=pytest.mark.slow, id="slow"),
         pytest.param(pf.MarkovChain([[0.97, 0.03], [0.04, 0.96]], "any"), pf.ChainLength(30, 7), id="seven observed"),
         pytest.param(
-            pf.MarkovChain([[0.97, 0.03], [0.04, 0.96]], "any"), pf.ChainLength(100_000, 1), id="one observed"
+            pf.MarkovChain([[0.97, 0.03], [0.04, 0.96]], "any"),
+            pf.ChainLength(100_000, 1),
+            marks=pytest.mark.slow,
+            id="one observed",
         ),
         pytest.param(pf.MarkovChain([[0.5, 0.5], [1e-17, 1.0]], "any"), 20, id="hardly possible"),
         pytest.param(pf.MarkovChain([[0.5, 0.5], [1e-13, 1.0 - 1e-13]], "any"), 20, id="unlikely"),

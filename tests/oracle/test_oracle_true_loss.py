@@ -172,7 +172,9 @@ class TestGaps:
         calibration = pf.MQMExact(self.chain, spans).calibrate(pf.Count(1), 1.0)
         assert self.loss(self.whole, calibration.unit_scale) <= 1.0 * SLACK
 
-    @pytest.mark.parametrize("epsilon", [pytest.param(0.5, marks=pytest.mark.slow), 1.0, 4.0])
+    @pytest.mark.parametrize(
+        "epsilon", [pytest.param(0.5, marks=pytest.mark.slow), 1.0, pytest.param(4.0, marks=pytest.mark.slow)]
+    )
     def test_so_does_the_profile_of_observed_records(self, epsilon: float) -> None:
         bound = pf.MQMExact(self.chain, pf.ChainLength(steps=290, records=200))
         profile = self.whole.astype(float)
