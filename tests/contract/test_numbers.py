@@ -217,3 +217,24 @@ def test_words_truth_values_and_sizes_are_what_they_are() -> None:
     for call in bad:
         with pytest.raises(pf.errors.PufferfishError):
             call()
+
+
+def test_single_values_and_huge_lengths_are_what_they_are() -> None:
+    chain, zero = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["a", "b"]), np.array(3.0)
+    noise = pf.MQMExact(chain, 5).calibrate(pf.Histogram(), 1.0)
+    bad: list[Callable[[], Any]] = [
+        lambda: pf.GivenLaws(lambda s: {0: 1}, records=2, states=["a", "b"], pairs=5),  # type: ignore[arg-type, return-value, dict-item]
+        lambda: pf.GivenLaws(lambda s: {0: 1}, records=2, states=["a", "b"], pairs=[None]),  # type: ignore[arg-type, return-value, dict-item, list-item]
+        lambda: pf.GivenLaws(lambda s: {0: 1}, records=2, states=["a", "b"], pairs=[[]]),  # type: ignore[arg-type, return-value, dict-item, list-item]
+        lambda: pf.JointDistribution([[0, 1], [1, 0]], None),  # type: ignore[arg-type]
+        lambda: pf.MarkovQuilt(NETWORK, length=3, secrets=zero),
+        lambda: pf.robustness(chain, chain, 10, secrets=zero),
+        lambda: pf.release(zero, pf.Histogram(), noise),  # type: ignore[arg-type]
+        lambda: pf.compare(chain, pf.Histogram(), 1.0, 10**400),
+        lambda: pf.Count(zero).bind(["a", "b"], 3),
+        lambda: pf.MQMExact(chain, 2**63),
+    ]
+    for call in bad:
+        with pytest.raises(pf.errors.PufferfishError):
+            call()
+    assert pf.RecordIs(0, zero).states

@@ -1,12 +1,13 @@
 """The options of reading independent rows, checked against the network before a table is opened."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pufferfish.data.options import check_choice, listed
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
+from pufferfish.given import is_list
 from pufferfish.hints import did_you_mean, nearest
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.model_class import ModelClass
@@ -84,7 +85,7 @@ def _one_network(network: Any) -> BayesianNetwork:
         return network
     if isinstance(network, ModelClass):
         members: list[Any] = list(network.members)
-    elif isinstance(network, Iterable) and not isinstance(network, str | bytes | Mapping):
+    elif is_list(network):
         members = list(network)  # pyright: ignore[reportUnknownArgumentType]
     else:
         raise ModelError(f"network is {type(network).__name__}, {expected}")  # pyright: ignore[reportUnknownArgumentType]
@@ -98,7 +99,7 @@ def _one_network(network: Any) -> BayesianNetwork:
 
 def _chosen(given: Any, nodes: Mapping[str, Any]) -> dict[str, str]:
     """Return the column of every node that is to be read, in the order of the network."""
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    if not (is_list(given) or isinstance(given, set | frozenset | Mapping)):
         raise ParameterError(f"columns is {given!r}, expected {_EXAMPLE}")
     chosen: dict[str, str] = {}
     nodes_given: list[Any] = list(given)  # pyright: ignore[reportUnknownArgumentType]

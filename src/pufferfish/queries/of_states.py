@@ -13,7 +13,7 @@ from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import QueryError
-from pufferfish.given import listed, truth
+from pufferfish.given import is_list, listed, truth
 from pufferfish.hints import did_you_mean
 from pufferfish.queries.linear import LinearQuery, Query, QueryKind, Variables
 from pufferfish.theta.states import state_label
@@ -30,7 +30,7 @@ class _OfStates(ReadOnly, Query):
 
     @called_as('{}("walking")')
     def __init__(self, states: Any) -> None:
-        if isinstance(states, str) or not isinstance(states, Sequence | set | frozenset | np.ndarray):
+        if not (is_list(states) or isinstance(states, set | frozenset)):
             states = [states]
         members: list[Any] = list(states)  # pyright: ignore[reportUnknownArgumentType]
         labels = tuple(dict.fromkeys(state_label(s) for s in members))

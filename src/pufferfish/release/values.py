@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from pufferfish.calibration import Calibration
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import DataError, ParameterError
+from pufferfish.errors import DataError, ParameterError, shortened
+from pufferfish.given import is_list
 from pufferfish.hints import did_you_mean
 from pufferfish.queries import FunctionQuery, LinearQuery
 from pufferfish.release.postprocessing import Clipped, PostProcessing, Projected
@@ -46,6 +47,8 @@ def database_of(data: Mapping[Any, Any] | Sequence[Any], calibration: Calibratio
     records = sum(chain.records for chain in calibration.length)
     if theta.of_chains and len(calibration.length) > 1:
         raise DataError("several chains come from read_sequences; a list or dict of states is one chain")
+    if not (is_list(data) or isinstance(data, Mapping)):
+        raise DataError(f"data is {shortened(repr(data))}, expected the states of the records: a list or a dict")
     names: Sequence[Any] = range(records)
     if isinstance(member, JointDistribution):
         names = member.variables

@@ -20,13 +20,14 @@ Everything is rounded up. See docs/robustness.md for what an infinite Δ means, 
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Self
 
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.rounding import float_up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
+from pufferfish.given import is_list
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.robustness.chains import between_chains, chain_secret
 from pufferfish.robustness.cliques import between_cliques
@@ -268,7 +269,7 @@ def _as_secrets(secrets: Any) -> tuple[Secret, ...] | None:
     """Return single secrets from secrets, or pairs of them."""
     if secrets is None:
         return None
-    given: list[Any] = list(secrets) if isinstance(secrets, Iterable) else [secrets]  # pyright: ignore[reportUnknownArgumentType]
+    given: list[Any] = list(secrets) if is_list(secrets) else [secrets]  # pyright: ignore[reportUnknownArgumentType]
     found: list[Secret] = []
     for i, entry in enumerate(given):
         parts: list[Any] = list(entry) if isinstance(entry, tuple | list) else [entry]  # pyright: ignore[reportUnknownArgumentType]

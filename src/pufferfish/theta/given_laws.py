@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import ModelError
+from pufferfish.given import listed
 from pufferfish.theta.states import listed_labels
 
 __all__ = ["GivenLaws"]
@@ -69,7 +70,15 @@ class GivenLaws(ReadOnly):
         object.__setattr__(self, "laws", laws)
         object.__setattr__(self, "records", int(records))
         object.__setattr__(self, "query", query)
-        object.__setattr__(self, "pairs", None if pairs is None else tuple((a, b) for a, b in pairs))
+        expected = "a list of pairs of secrets that shall not be told apart"
+        given_pairs = (
+            None
+            if pairs is None
+            else [listed(p, "pairs", expected, ModelError) for p in listed(pairs, "pairs", expected, ModelError)]
+        )
+        if given_pairs is not None and any(len(pair) != 2 for pair in given_pairs):
+            raise ModelError(f"pairs holds an entry that is no pair, expected {expected}")
+        object.__setattr__(self, "pairs", None if given_pairs is None else tuple((a, b) for a, b in given_pairs))
         object.__setattr__(self, "states", listed_labels(states, "states"))
 
     @property

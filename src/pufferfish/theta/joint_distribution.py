@@ -73,7 +73,9 @@ class JointDistribution(ReadOnly):
                 raise ModelError(
                     f"values[{i}] has {len(row)} records, values[0] has {len(rows[0])}: rows are databases"
                 )
-        masses = exact_law(list(probabilities), "probabilities")
+        masses = exact_law(
+            listed(probabilities, "probabilities", "one probability per row", ModelError), "probabilities"
+        )
         if len(masses) != len(rows):
             raise ModelError(f"there are {len(masses)} probabilities for {len(rows)} rows of values: one per row")
         merged: dict[tuple[str, ...], Fraction] = {}

@@ -43,6 +43,8 @@ class ChainLength(ReadOnly):
     def __post_init__(self) -> None:
         for name in ("steps", "records"):
             object.__setattr__(self, name, _whole(getattr(self, name), f"{name} of a chain"))
+        if self.steps >= 2**63:
+            raise ParameterError("a chain has 2^63 steps or more, expected fewer: give the number of its records")
         if not 1 <= self.records <= self.steps:
             raise ParameterError(
                 f"a chain of {self.steps} steps with {self.records} observed records does not exist: "

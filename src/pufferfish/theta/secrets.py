@@ -7,13 +7,14 @@ of any record.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ParameterError
+from pufferfish.given import is_list
 from pufferfish.hints import did_you_mean
 from pufferfish.theta.states import state_label
 
@@ -42,7 +43,7 @@ class Secret(ABC):
 
 
 def _labels(states: Any) -> tuple[str, ...]:
-    given: list[Any] = [states] if isinstance(states, str) or not isinstance(states, Iterable) else list(states)  # pyright: ignore[reportUnknownArgumentType]
+    given: list[Any] = list(states) if is_list(states) or isinstance(states, set | frozenset) else [states]  # pyright: ignore[reportUnknownArgumentType]
     labels = tuple(dict.fromkeys(state_label(s) for s in given))
     if not labels:
         raise ParameterError("a secret names no state: give at least one")
@@ -218,7 +219,7 @@ def as_secret_pairs(secrets: Any) -> tuple[SecretPair, ...] | None:
     """
     if secrets is None:
         return None
-    pairs: list[Any] = list(secrets) if isinstance(secrets, Iterable) else [secrets]  # pyright: ignore[reportUnknownArgumentType]
+    pairs: list[Any] = list(secrets) if is_list(secrets) else [secrets]  # pyright: ignore[reportUnknownArgumentType]
     if len(pairs) == 2 and all(isinstance(secret, Secret) for secret in pairs):
         pairs = [pairs]
     for i, pair in enumerate(pairs):

@@ -1,12 +1,13 @@
 """Secrets about single nodes of a network: which of them are secret, and which of their values."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.errors import ParameterError
+from pufferfish.given import is_list
 from pufferfish.hints import did_you_mean
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.secrets import RecordIs, Secret, SecretPair
@@ -36,7 +37,7 @@ class NodeSecrets:
         self._network = network
         self._entries: list[tuple[int, tuple[str, ...], tuple[str, ...]]] | None = None
         if given is not None:
-            if isinstance(given, str) or not isinstance(given, Iterable):
+            if not (is_list(given) or isinstance(given, set | frozenset)):
                 raise ParameterError(
                     f"secrets is {given!r}, expected a list of names of nodes, or of pairs of RecordIs"
                 )
