@@ -111,31 +111,7 @@ class AccuracyRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
 
 class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A private value and what was promised.
-
-    Parameters
-    ----------
-    values : list of float
-        The released value of each output, after post-processing if there was any.
-    noisy_values : list of float
-        The value as the noise left it.
-    postprocessing : Projected, Clipped or None
-        What was done to the noisy values; it uses nothing but them and public numbers.
-    epsilon, delta : float
-        Privacy parameters; ``delta`` is 0 but for (ε, δ) mechanisms.
-    query, noise, mechanism, theta, data, accuracy_95 : records
-        See their classes.
-    promise : str
-        What is promised, in one sentence.
-    not_promised, assumptions, warnings : list of str
-        What is not; what the promise rests on; what a reader must know first.
-    created : str
-        Time of the release, UTC.
-    software : dict of str to str
-        Versions.
-    ledger : record or None
-        Its place among other releases of the same records, where a ledger was kept.
-    """
+    """A private value and what was promised; :class:`~pufferfish.Release` explains each field."""
 
     format: str = FORMAT
     version: int = VERSION

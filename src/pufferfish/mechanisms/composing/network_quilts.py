@@ -34,9 +34,6 @@ _LOOKS_IN_ALL, _FEWEST = 1_000, 4
 _LOOKS_AT_MOST = 5_000
 """Quilts that one search over all nodes of a network looks at, but for a few of each node that is left by then."""
 
-_KEPT = 8
-"""BlockLoss whose leakage is remembered."""
-
 ROUNDING = 1e-9
 """By how much the leakage of the least noise may exceed ε: a nudge makes up for it."""
 
