@@ -45,6 +45,9 @@ __all__ = ["Ledger"]
 _SAME = 1e-6
 """Leakage computed twice may differ by this share: a search that starts elsewhere ends elsewhere, a little."""
 
+_FALLS = 1e-3
+"""By what share a proof for more losses may come out below one for fewer: searches end where they are near enough."""
+
 _MOST_CHECKED = 16
 """Entries of a book whose leakage is computed again when it is opened: that of long books takes time."""
 
@@ -349,7 +352,7 @@ class Ledger:
                 raise ParameterError(f"entry {place} was created at {entry.created!r}, expected a time with its zone")
             if not 0 <= entry.spent <= most:
                 raise ParameterError(f"entry {place} says that {entry.spent} are spent, of {book.budget:g}")
-            if entry.spent < before * (1 - _SAME):
+            if entry.spent < before * (1 - _FALLS):
                 raise ParameterError(
                     f"entry {place} says {entry.spent:.6g} are spent, and the entry before it {before:.6g}: what is "
                     "spent never falls"

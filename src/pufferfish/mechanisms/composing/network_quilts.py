@@ -56,7 +56,7 @@ class ActiveQuilt(ReadOnly):
     secret_pair : tuple of str or None
         The two states at which the influence is attained; None where the quilt tells nothing.
     nearby_loss, influence : float
-        BlockLoss of the nearby nodes, and what the quilt tells, in nats.
+        Losses of the nearby nodes, and what the quilt tells, in nats.
     """
 
     node: Any
