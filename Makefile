@@ -2,6 +2,8 @@
 # (but for Debian's python3-venv package, which scripts/setup.sh installs where it is missing and may).
 
 PY := .venv/bin/python
+# tests start this program many times: without kept bytecode each start compiles all of it, half a second
+unexport PYTHONDONTWRITEBYTECODE
 DATA ?= ../shared/data
 
 .PHONY: demo test test-slow fast mutants check bench reproduce clean

@@ -4,19 +4,20 @@ A :class:`Release` holds everything a reader needs to judge it (query, noise, Θ
 promised and what is not) and never the exact value.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Never
+
+import msgspec
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ParameterError
+from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
 from pufferfish.given import one_of
 from pufferfish.ledger import Ledger
 from pufferfish.ledger.ties import check_start
 from pufferfish.ledger.windows import as_windows
-from pufferfish.model_file import ThetaRecord
 from pufferfish.moments import now
 from pufferfish.noise import discrete_laplace_noise
 from pufferfish.queries import Query
@@ -28,26 +29,11 @@ from pufferfish.release.checks import (
     check_units,
     prove,
 )
-from pufferfish.release.fields import (
-    NOISE_LAW,
-    AccuracyRecord,
-    DataRecord,
-    LedgerRecord,
-    MechanismRecord,
-    NoiseRecord,
-    QueryRecord,
-)
+from pufferfish.release.draft import draft_of, not_promised
+from pufferfish.release.fields import NOISE_LAW, LedgerRecord, NoiseRecord
 from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import RELEASE, Release
-from pufferfish.release.values import (
-    Database,
-    PrivateData,
-    database_of,
-    exact_value,
-    possible,
-)
-from pufferfish.release.words import not_promised_of, promise_of, secrets_of, versions, warnings_of
-from pufferfish.theta.states import state_label
+from pufferfish.release.values import Database, database_of, exact_value, possible
 
 __all__ = ["RELEASE", "Release", "prepare", "project_to_simplex", "release"]
 
@@ -143,59 +129,38 @@ def prepare(
     check_records(records, calibration)
     check_reading(records, calibration)
     valid = None if postprocess is None else possible(calibration, records)
-    leakage, witness = prove(calibration)
+    proof = prove(calibration)
     exact = exact_value(records, bound, theta)
     unit, step = bound.unit, bound.unit_lipschitz
     check_units(calibration)
     draw = discrete_laplace_noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step)
     noise = NoiseRecord(NOISE_LAW, calibration.scale, float(unit), calibration.noise_multiplier)
+    draft = draft_of(records, bound, calibration, noise, valid, proof, warnings)
+
+    def filled(numbers: Iterable[int], booked: LedgerRecord | None) -> Release:
+        noisy = [float(number * unit) for number in numbers]
+        return msgspec.structs.replace(
+            draft,
+            created=now(),
+            noisy_values=noisy,
+            values=noisy if valid is None else valid.of(noisy),
+            ledger=booked,
+            not_promised=not_promised(calibration, booked),
+        )
+
+    # a reader must be able to take what is written: it is tried on zeros, while nothing is spent
+    try:
+        filled([0] * len(bound.labels), None).check()
+    except RecordError as error:
+        raise ReleaseRefused(
+            f"the record of this release would contradict itself ({error}): please report it"
+        ) from error
 
     def finish() -> Release:
-        booked = (
-            None
-            if ledger is None or isinstance(records, Database)
-            else _book(ledger, records, calibration, window, coarsening)
-        )
-        drawn = draw()
-        noisy = [float(v * unit) for v in drawn]
-        return Release(
-            created=now(),
-            query=QueryRecord(query.kind, bound.description, list(bound.labels), bound.lipschitz, bound.divided_by),
-            values=noisy if valid is None else valid.of(noisy),
-            noisy_values=noisy,
-            postprocessing=valid,
-            epsilon=calibration.epsilon,
-            delta=calibration.delta,
-            promise=promise_of(
-                calibration.epsilon,
-                calibration.delta,
-                secrets_of(calibration),
-                of_chains=theta.of_chains,
-                networks=bool(theta.networks),
-            ),
-            warnings=[*warnings, *_warnings(records, calibration), *warnings_of(calibration)],
-            not_promised=not_promised_of(
-                secrets_of(calibration), booked, kind=theta.kind, composes=calibration.composes
-            ),
-            assumptions=[
-                f"The distribution of the records is {theta.in_words} ({theta.origin}).",
-                *_assumptions(records, calibration),
-            ],
-            noise=noise,
-            accuracy_95=AccuracyRecord(0.05, *(noise.accuracy(0.05, outputs) for outputs in (1, len(bound.labels)))),
-            mechanism=MechanismRecord(
-                calibration.mechanism,
-                calibration.title,
-                leakage,
-                _longest(calibration),
-                witness,
-                secrets_of(calibration),
-            ),
-            data=_data_record(records, calibration),
-            theta=ThetaRecord.of(theta),
-            software=versions(),
-            ledger=booked,
-        )
+        if ledger is None or isinstance(records, Database):
+            return filled(draw(), None)
+        booked = _book(ledger, records, calibration, window, coarsening)
+        return filled(draw(), booked)
 
     return finish
 
@@ -209,36 +174,3 @@ def _book(
     entry = ledger.spend(calibration, data=data, window=window, coarsening=coarsening)
     bound = ledger.bound
     return LedgerRecord(entry.number, entry.spent, ledger.budget, bound.name, bound.theta.origin)
-
-
-def _assumptions(records: PrivateData, calibration: Calibration) -> tuple[str, ...]:
-    if isinstance(records, Database):
-        return ()
-    if isinstance(records, Rows) or calibration.theta.of_chains:
-        return records.assumptions
-    return (
-        records.assumptions[0],
-        "How many records each of them has is public, and assumed independent of the states.",
-    )
-
-
-def _warnings(records: PrivateData, calibration: Calibration) -> tuple[str, ...]:
-    """Return what may be wrong with how a table was read; groups of any other Θ may well be many and small."""
-    return records.warnings if isinstance(records, Sequences) and calibration.theta.of_chains else ()
-
-
-def _longest(calibration: Calibration) -> int:
-    networks = calibration.theta.networks
-    return len(networks[0].nodes) if networks else max(chain.steps for chain in calibration.length)
-
-
-def _data_record(records: PrivateData, calibration: Calibration) -> DataRecord:
-    if isinstance(records, Rows):
-        nodes, cells = len(calibration.theta.networks[0].nodes), sum(records.observed.values())
-        observed = {state_label(node): number for node, number in records.observed.items()}
-        return DataRecord(None, records.records, records.records, cells, nodes, records.base, observed)
-    base = records.base if isinstance(records, Sequences) else None
-    length = records.length if isinstance(records, Sequences) else calibration.length
-    subjects = records.subjects if isinstance(records, Sequences) else 1
-    longest = max(chain.steps for chain in length)
-    return DataRecord(base, subjects, len(length), sum(chain.records for chain in length), longest)

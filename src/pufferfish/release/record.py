@@ -64,10 +64,7 @@ class Release(ReleaseFields, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         RecordError
             If the file cannot be written, or is something else; nothing is left behind.
         """
-        try:
-            content = msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
-        except UnicodeEncodeError as error:
-            raise RecordError(f"the record holds {error.object!r}, which is no text that UTF-8 can write") from error
+        content = self._encoded()
         if path is not None:
             write_whole(path, content, RELEASE, overwrite=True)
         return content.decode()
@@ -83,13 +80,33 @@ class Release(ReleaseFields, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         """
         found = read_record(path, cls, format_=FORMAT, version=VERSION, complete=True)
         try:
-            found.theta.check()
-            wrong = next(contradictions(found), None)
-        except (PufferfishError, ValueError, TypeError, OverflowError) as error:
+            found.check()
+        except RecordError as error:
             raise RecordError(f"{path} contradicts itself: {error}") from error
-        if wrong is not None:
-            raise RecordError(f"{path} contradicts itself: expected that {wrong}")
         return found
+
+    def check(self) -> None:
+        """Compute again what follows from something else in the record, and that it can be written.
+
+        Raises
+        ------
+        RecordError
+            If the record contradicts itself, or holds text that no file can.
+        """
+        try:
+            self.theta.check()
+            wrong = next(contradictions(self), None)
+        except (PufferfishError, ValueError, TypeError, OverflowError) as error:
+            raise RecordError(str(error)) from error
+        if wrong is not None:
+            raise RecordError(f"expected that {wrong}")
+        self._encoded()
+
+    def _encoded(self) -> bytes:
+        try:
+            return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+        except UnicodeEncodeError as error:
+            raise RecordError(f"the record holds {error.object!r}, which is no text that UTF-8 can write") from error
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Draw the value with error bars of the noise (95% for each output); write it if a path is given.

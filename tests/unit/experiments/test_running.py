@@ -287,6 +287,7 @@ def start(table: Path, folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 @pytest.mark.program
 def test_a_killed_process_goes_on_and_writes_the_same_bytes(tmp_path: Path) -> None:
     table, folder = activity(tmp_path / "own.csv", groups=6), tmp_path / "killed"

@@ -403,3 +403,19 @@ def test_what_is_no_path_is_refused(sequences_of: Make, two_states: pf.MarkovCha
             with pytest.raises(pf.PufferfishError, match="the path of a file is") as error:
                 call(path)
             assert "\n" not in str(error.value)
+
+
+def test_a_record_that_no_reader_would_take_costs_nothing(
+    sequences_of: Make, two_states: pf.MarkovChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = sequences_of([[7, 3]])
+    bound = pf.LeakagePropagation(two_states, length=data.length)
+    ledger, calibration = pf.Ledger(bound, budget=2.0), bound.calibrate(pf.Histogram(), 1.0)
+    monkeypatch.setattr("pufferfish.release.record.contradictions", lambda _: iter(["two is two"]))
+    with pytest.raises(pf.ReleaseRefused, match="expected that two is two.*nothing is released"):
+        pf.release(data, pf.Histogram(), calibration, ledger=ledger)
+    assert ledger.spent == 0
+    with pytest.raises(pf.ReleaseRefused, match="no text that UTF-8 can write"):
+        monkeypatch.undo()
+        pf.release(data, pf.Histogram(), calibration, ledger=ledger, warnings=("\ud800",))
+    assert ledger.spent == 0

@@ -161,7 +161,7 @@ class TestLayout:
 
     def test_one_large_node_among_many_small_ones(self, slow: bool) -> None:
         rng = np.random.default_rng(7)
-        n = 300 if slow else 50
+        n = 300 if slow else 20
         tables = [rng.dirichlet(np.ones(67)), *(rng.dirichlet(np.ones(2), size=67) for _ in range(n))]
         forest = forest_of([-1] + [0] * n, tables)
         losses = [0 * even(67, 1.0)] + [even(2, 0.5 if i < 3 else 0.0) for i in range(n)]

@@ -1,0 +1,110 @@
+"""The record of a release before anything is spent: all of it but the values and the place in a ledger."""
+
+from collections.abc import Sequence
+
+from pufferfish.calibration import Calibration
+from pufferfish.data.independent_rows import Rows
+from pufferfish.data.sequences import Sequences
+from pufferfish.model_file import ThetaRecord
+from pufferfish.moments import now
+from pufferfish.queries.linear import BoundQuery
+from pufferfish.release.fields import (
+    AccuracyRecord,
+    DataRecord,
+    LedgerRecord,
+    MechanismRecord,
+    NoiseRecord,
+    QueryRecord,
+)
+from pufferfish.release.postprocessing import Clipped, Projected
+from pufferfish.release.record import Release
+from pufferfish.release.values import Database, PrivateData
+from pufferfish.release.words import not_promised_of, promise_of, secrets_of, versions, warnings_of
+from pufferfish.theta.states import state_label
+from pufferfish.witness import AnyWitness
+
+__all__ = ["draft_of", "not_promised"]
+
+
+def draft_of(
+    records: PrivateData,
+    bound: BoundQuery,
+    calibration: Calibration,
+    noise: NoiseRecord,
+    valid: Projected | Clipped | None,
+    proof: tuple[float, AnyWitness],
+    warnings: Sequence[str],
+) -> Release:
+    """Return the record of a release, but for its values and its place in a ledger."""
+    theta, query = calibration.theta, calibration.query
+    leakage, witness = proof
+    return Release(
+        created=now(),
+        query=QueryRecord(query.kind, bound.description, list(bound.labels), bound.lipschitz, bound.divided_by),
+        values=[],
+        noisy_values=[],
+        postprocessing=valid,
+        epsilon=calibration.epsilon,
+        delta=calibration.delta,
+        promise=promise_of(
+            calibration.epsilon,
+            calibration.delta,
+            secrets_of(calibration),
+            of_chains=theta.of_chains,
+            networks=bool(theta.networks),
+        ),
+        warnings=[*warnings, *_warnings(records, calibration), *warnings_of(calibration)],
+        not_promised=not_promised(calibration, None),
+        assumptions=[
+            f"The distribution of the records is {theta.in_words} ({theta.origin}).",
+            *_assumptions(records, calibration),
+        ],
+        noise=noise,
+        accuracy_95=AccuracyRecord(0.05, *(noise.accuracy(0.05, outputs) for outputs in (1, len(bound.labels)))),
+        mechanism=MechanismRecord(
+            calibration.mechanism, calibration.title, leakage, _longest(calibration), witness, secrets_of(calibration)
+        ),
+        data=_data_record(records, calibration),
+        theta=ThetaRecord.of(theta),
+        software=versions(),
+        ledger=None,
+    )
+
+
+def not_promised(calibration: Calibration, booked: LedgerRecord | None) -> list[str]:
+    """Say what the release does not promise, given its place in a ledger."""
+    theta = calibration.theta
+    return not_promised_of(secrets_of(calibration), booked, kind=theta.kind, composes=calibration.composes)
+
+
+def _assumptions(records: PrivateData, calibration: Calibration) -> tuple[str, ...]:
+    if isinstance(records, Database):
+        return ()
+    if isinstance(records, Rows) or calibration.theta.of_chains:
+        return records.assumptions
+    return (
+        records.assumptions[0],
+        "How many records each of them has is public, and assumed independent of the states.",
+    )
+
+
+def _warnings(records: PrivateData, calibration: Calibration) -> tuple[str, ...]:
+    """Return what may be wrong with how a table was read; groups of any other Θ may well be many and small."""
+    return records.warnings if isinstance(records, Sequences) and calibration.theta.of_chains else ()
+
+
+def _longest(calibration: Calibration) -> int:
+    networks = calibration.theta.networks
+    return len(networks[0].nodes) if networks else max(chain.steps for chain in calibration.length)
+
+
+def _data_record(records: PrivateData, calibration: Calibration) -> DataRecord:
+    if isinstance(records, Rows):
+        nodes, cells = len(calibration.theta.networks[0].nodes), sum(records.observed.values())
+        observed = {state_label(node): number for node, number in records.observed.items()}
+        return DataRecord(None, records.records, records.records, cells, nodes, records.base, observed)
+    base = records.base if isinstance(records, Sequences) else None
+    length = records.length if isinstance(records, Sequences) else calibration.length
+    subjects = records.subjects if isinstance(records, Sequences) else 1
+    longest = max(chain.steps for chain in length)
+    return DataRecord(base, subjects, len(length), sum(chain.records for chain in length), longest)
