@@ -19,7 +19,7 @@ from grids import KEEP, chosen
 from pufferfish.data import Base
 
 pytest.register_assert_rewrite("query_checks")
-for name, examples in {"slow": 100, "usual": 20, "quick": 5}.items():
+for name, examples in {"slow": 100, "usual": 12, "quick": 5}.items():
     settings.register_profile(name, derandomize=True, deadline=None, print_blob=True, max_examples=examples)
 
 REPOSITORY = Path(__file__).parent.parent

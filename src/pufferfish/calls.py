@@ -43,7 +43,14 @@ def called_as(usage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 name = type(args[0]).__name__ if "{}" in usage and args else ""
                 wrong = _wrong(list(signature.parameters.values()), args, kwargs)
                 raise ParameterError(f"{wrong} Example: {usage.replace('{}', name)}") from None
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except ValueError as error:
+                if "integer string conversion" not in str(error):
+                    raise
+                raise ParameterError(
+                    "an argument is a whole number of thousands of digits, which is too large"
+                ) from None
 
         return checked
 

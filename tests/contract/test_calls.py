@@ -56,6 +56,7 @@ def test_wrong_calls_are_one_clear_line(call):
         (lambda: pf.compare(CHAIN, QUERY, length=10), "^epsilon is missing"),
         (lambda: pf.fit_chain(5), "^sequences is int, expected what read_sequences returns"),
         (lambda: pf.release(), "data"),
+        (lambda: QUILTS.calibrate(QUERY, 10**5000), "^an argument is a whole number of thousands of digits"),
     ],
 )
 def test_what_a_wrong_call_is_told(call, message):

@@ -57,6 +57,7 @@ def test_synthetic_chains_at_epsilon_1() -> None:
     assert error["exact-laplace"] <= 1.001 * error["wasserstein"]
 
 
+@pytest.mark.slow
 def test_means_of_the_trials_are_near_what_is_expected() -> None:
     rows = rows_of("figure-synthetic", "α = 0.36, ε = 1")
     assert len(rows) == 7

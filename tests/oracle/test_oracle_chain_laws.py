@@ -163,6 +163,7 @@ def dyadic_weights(rng: np.random.Generator, k: int, bits: int, zeros: float = 0
 LONG = pytest.param(3, 120, 5, marks=pytest.mark.slow)
 
 
+@pytest.mark.grid(keep=2)
 @pytest.mark.parametrize(("k", "steps", "every"), [(2, 60, 1), (2, 180, 3), (3, 60, 1), LONG, (4, 80, 5)])
 def test_chains_that_mix(k: int, steps: int, every: int) -> None:
     for seed in range(2):

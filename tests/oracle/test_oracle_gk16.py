@@ -205,6 +205,7 @@ def interval(seed: int, k: int, width: float) -> pf.IntervalChain:
     return pf.IntervalChain(np.maximum(p - width, 0.02), np.minimum(p + width, 1))
 
 
+@pytest.mark.grid(keep=2)
 @pytest.mark.parametrize("seed", range(6))
 def test_no_drifting_member_exceeds_the_influences_of_intervals(seed: int) -> None:
     k, rng, steps = 2 + seed % 2, np.random.default_rng(seed), 4

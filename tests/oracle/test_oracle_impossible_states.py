@@ -47,7 +47,7 @@ def models(rng: np.random.Generator, k: int) -> list[tuple[pf.MarkovChain, list[
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
 def test_no_promise_is_broken(epsilon: float, slow: bool) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(60 if slow else 25):
+    for seed in range(60 if slow else 40):
         rng = np.random.default_rng(seed)
         k, length = int(rng.integers(2, 4)), int(rng.integers(1, 5))
         members = models(rng, k)

@@ -10,6 +10,7 @@ import pufferfish as pf
 from query_laws import Databases, Pair, count, farthest, laplace_loss
 
 INTERVALS = [(0.1, 0.9), (0.1, 0.4), (0.6, 0.9), (0.3, 0.35), (0.3, 0.3), (0.2, 0.6)]
+CASES = [pytest.param(*case, marks=[] if i < 3 else pytest.mark.slow) for i, case in enumerate(INTERVALS)]
 SCALES = (0.5, 2.0, 15.0)
 TINY = Fraction(1, 10**9)
 
@@ -39,7 +40,7 @@ def pairs_of(matrix: list[list[float]], start: str, length: int) -> list[Pair]:
 
 
 @pytest.mark.parametrize("start", ["any", "stationary"])
-@pytest.mark.parametrize(("low", "high"), INTERVALS)
+@pytest.mark.parametrize(("low", "high"), CASES)
 def test_no_member_leaks_more(low: float, high: float, start: Any) -> None:
     """By listing all databases, in fractions: initial laws inside, in corners and 1e-9 from them."""
     theta = pf.BinaryChainInterval(low, high, initial_distribution=start)
@@ -52,7 +53,7 @@ def test_no_member_leaks_more(low: float, high: float, start: Any) -> None:
 
 
 @pytest.mark.parametrize("start", ["any", "stationary"])
-@pytest.mark.parametrize(("low", "high"), INTERVALS)
+@pytest.mark.parametrize(("low", "high"), CASES)
 def test_some_member_leaks_nearly_as_much(low: float, high: float, start: Any, slow: bool) -> None:
     """Within half a percent of the worst member that is found, whose loss is known exactly; distances are attained."""
     for length in (2, 6, 20) if slow else (2, 5):

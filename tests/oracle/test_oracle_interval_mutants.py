@@ -27,6 +27,7 @@ TIGHT = [
 ]
 
 
+@pytest.mark.grid(keep=2)
 @pytest.mark.parametrize(("steps", "scale", "cell", "start"), TIGHT, ids=str)
 def test_no_chain_of_a_cell_is_above_its_bound(
     steps: int, scale: float, cell: Cell, start: tuple[float, float] | None
@@ -102,6 +103,7 @@ def test_what_covers_all_later_records_covers_the_next_one(seed: int) -> None:
             assert np.all(PastBetween(theta.lower, theta.upper).message(place + 1, settled.bound) <= settled.message)
 
 
+@pytest.mark.grid(keep=2)
 @pytest.mark.parametrize("stay", [0.55, 0.75, 0.9])
 @pytest.mark.parametrize("looked", [1, 2, 3])
 def test_far_ends_hold_for_powers(stay: float, looked: int) -> None:

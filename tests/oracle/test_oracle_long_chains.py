@@ -45,6 +45,7 @@ def start(seed: int, k: int) -> Array:
     return np.eye(k)[seed % k] if seed % 3 else dyadic_law(np.random.default_rng(seed + 100), k)
 
 
+@pytest.mark.grid(keep=2)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("epsilon", [0.4, 3.0])
 def test_the_settled_cut_costs_next_to_nothing(seed: int, epsilon: float) -> None:
@@ -55,6 +56,7 @@ def test_the_settled_cut_costs_next_to_nothing(seed: int, epsilon: float) -> Non
     assert truth * (1 - 1e-12) <= found <= truth * (1 + 1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "p",
     [[[0.875, 0.125, 0], [0.125, 0.875, 0], [0.5, 0.5, 0]], [[0.875, 0.125, 0], [0.125, 0.875, 0], [0.99, 0.01, 0]]],
@@ -76,6 +78,7 @@ def test_300_records() -> None:
         assert truth * (1 - 1e-12) <= found <= truth * (1 + 1e-8)
 
 
+@pytest.mark.grid(keep=2)
 @pytest.mark.parametrize("single", [1, 3, 10])
 @pytest.mark.parametrize("seed", range(6))
 def test_blocks_of_nodes_never_need_less(monkeypatch: pytest.MonkeyPatch, single: int, seed: int) -> None:

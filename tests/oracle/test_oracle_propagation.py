@@ -197,6 +197,7 @@ def initial_laws(k: int, rng: np.random.Generator) -> list[Array]:
     return [np.where(law < 1e-12, 0.0, law) for law in laws]  # smaller masses have a test of their own
 
 
+@pytest.mark.grid(keep=2)
 @pytest.mark.parametrize("p", ANY, ids=range(len(ANY)))
 def test_no_initial_law_leaks_more_than_any(p: Array) -> None:
     k, length = len(p), 5
@@ -396,6 +397,7 @@ def test_long_chains_with_a_state_left_for_good_leak_what_short_ones_do() -> Non
     assert long == pytest.approx(short, rel=1e-4)
 
 
+@pytest.mark.grid(keep=2)
 @pytest.mark.parametrize("start", ["stationary", "any", (1.0, 0.0, 0.0), (0.2, 0.3, 0.5)], ids=str)
 def test_other_questions_do_not_change_an_answer(start: object) -> None:
     rng = np.random.default_rng(3)

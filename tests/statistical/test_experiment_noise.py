@@ -28,6 +28,7 @@ def test_an_experiment_draws_what_a_release_draws(scale: float) -> None:
         assert same_law(released, discrete_laplace(stream(2, scale), other, (DRAWS,)), scale) < 1e-6
 
 
+@pytest.mark.slow
 def test_a_release_errs_as_much_as_the_experiment_says() -> None:
     """Through ``pf.release`` itself: the mean error of 400 releases is the expected one."""
     chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])

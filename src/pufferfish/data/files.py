@@ -8,6 +8,7 @@ import csv
 import gzip
 import os
 import re
+import zlib
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -123,6 +124,8 @@ def engine_errors(name: str, path: Path | None = None) -> Generator[None]:
         line = " ".join(str(error).split()) or type(error).__name__
         if path is not None and _separator(path.name) is not None:  # the engine's words are for its own users
             line = _wrong_text(path) or _wrong_line(path) or line.partition(" The current offset")[0]
+            if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
+                line = "the compressed file is cut off or damaged: copy or pack it again"
         raise DataError(f"{name} cannot be read: {line[:300]}") from error
 
 
@@ -194,6 +197,7 @@ def _refuse_text(path: Path) -> None:
     DataError
         If it is UTF-16 or UTF-32, its lines end in CR alone, or its first line is very long, empty or no UTF-8.
     """
+    _refuse_other_packing(path)
     with _opened(path) as file:
         head = file.read(_HEAD)
         ends = b"\n" in head or len(head) < _HEAD or b"\n" in file.read(_LONGEST_LINE - _HEAD)
@@ -213,6 +217,17 @@ def _refuse_text(path: Path) -> None:
     except UnicodeDecodeError as error:
         if error.end < len(head) or len(head) < _HEAD:
             raise DataError(f"{name} cannot be read: {_not_utf8(path, 1, first[error.start])}") from None
+
+
+def _refuse_other_packing(path: Path) -> None:
+    """Refuse a file that is compressed and not named so, or named so and not compressed."""
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    name = path.name
+    if packed and not name.lower().endswith(".gz"):
+        raise DataError(f"{shown(name)} is compressed by gzip: rename it to {shown(name + '.gz')}, or unpack it")
+    if not packed and name.lower().endswith(".gz"):
+        raise DataError(f"{shown(name)} is not compressed by gzip, as its name says: rename it to {shown(name[:-3])}")
 
 
 def _opened(path: Path) -> Any:
@@ -407,6 +422,8 @@ def _require(needed: Needed, present: Sequence[str], *, untyped: bool = False) -
             hint = ""
             if untyped and len(present) == 1 and (mark := re.search(r"[;\t|]", present[0])):
                 hint = f" The file seems to separate columns by {mark[0]!r}, expected ',' (.csv) or a tab (.tsv)."
+            if untyped and any("\n" in column for column in present):
+                hint = " A quote in the first line seems not to be closed."
             raise DataError(f"column {name!r} not found.{did_you_mean(name, present)} Columns: {shown}.{hint}")
         twice = untyped and any(re.fullmatch(rf"{re.escape(name)}_duplicated_[0-9]+", p) for p in present)
         if twice or present.count(name) > 1:

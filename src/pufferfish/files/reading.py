@@ -61,12 +61,14 @@ def check_path(path: Any) -> None:
     Raises
     ------
     RecordError
-        If it is neither text nor a path, or ends as the name of a folder does.
+        If it is neither text nor a path, is JSON itself, or ends as the name of a folder does.
     """
     if not isinstance(path, str | os.PathLike):
         given = path.__name__ if isinstance(path, type) else type(path).__name__
         raise RecordError(f"the path of a file is {given}, expected its name as text, or a pathlib.Path")
     name = os.fsdecode(os.fspath(cast("str | os.PathLike[str]", path)))
+    if name.lstrip().startswith("{"):
+        raise RecordError(f"{shown(path)} is what such a file holds, expected the file's name")
     if name.endswith(("/", os.sep)) and not os.path.isdir(name):
         raise RecordError(f"{shown(path)} ends in {os.sep}, as only the name of a folder does: name a file")
 

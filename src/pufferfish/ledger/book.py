@@ -226,7 +226,8 @@ class BookFile:
             names = self.path.stat().st_nlink if self.path.is_file() else 1
         if names > 1:
             raise RecordError(
-                f"the ledger {shown(self._given)} has {names} names (hard links), which would become two books"
+                f"the ledger {shown(self._given)} has {names} names (hard links), which would become two "
+                "books: delete all of them but one"
             )
         return book_of(read_file(self.path), shown(self.path))
 

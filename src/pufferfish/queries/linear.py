@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,7 +50,7 @@ class Line(ReadOnly):
         object.__setattr__(self, "values", read_only(self.values))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class LinearQuery(ReadOnly):
     """A query bound to the states of a model and a number of records: ``unit · weights @ counts``.
 
@@ -105,7 +106,7 @@ class LinearQuery(ReadOnly):
             return largest
         return _l1_distances(self.weights).astype(np.float64) * self.largest_factor
 
-    @property
+    @cached_property
     def distances(self) -> tuple[NDArray[np.float64], ...]:
         """:meth:`distance_of` for every node of a network; nodes of the same states that count alike share theirs."""
         known: dict[tuple[bytes, bytes], NDArray[np.float64]] = {}
@@ -113,7 +114,7 @@ class LinearQuery(ReadOnly):
         for place, domain in enumerate(self.domains or ()):
             key = domain.tobytes(), b"" if self.factors is None else self.factors[place].tobytes()
             if key not in known:
-                known[key] = self.distance_of(place)
+                known[key] = read_only(self.distance_of(place))
             found.append(known[key])
         return tuple(found)
 

@@ -354,8 +354,8 @@ def test_ctrl_c_at_any_moment_loses_nothing_that_is_spent(folder: Path, monkeypa
 
     early = ["pufferfish.cli.release.read_under", "pufferfish.release.prove", "pufferfish.release.exact_value"]
     late = [
-        "pufferfish.release.LedgerRecord",
-        "pufferfish.release.Release",
+        "pufferfish.release._book",
+        "pufferfish.ledger.ledger.Entry",
         "pufferfish.release.Release.to_json",
         "pufferfish.cli.targets.picture_of",
         "pufferfish.cli.release.print_table",

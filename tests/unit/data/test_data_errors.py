@@ -419,3 +419,21 @@ def test_more_stray_quotes_and_files_without_a_header_are_said_in_own_words(tmp_
         with opened(tmp_path / name, "wb") as file:
             file.write(b"0" * 3_000_000)
         assert "has more than 1,000,000 characters: is it a CSV file?" in refused(tmp_path / name, "c")[1]
+
+
+def test_files_that_are_packed_otherwise_than_their_names_say(tmp_path):
+    (tmp_path / "t.csv").write_bytes(gzip.compress(b"x\na\n"))
+    (tmp_path / "u.csv.gz").write_bytes(b"x\na\n")
+    (tmp_path / "v.csv.gz").write_bytes(gzip.compress(b"x\na\n" * 100)[:20])
+    says = {
+        "t.csv": "t.csv is compressed by gzip: rename it to t.csv.gz, or unpack it",
+        "u.csv.gz": "u.csv.gz is not compressed by gzip, as its name says: rename it to u.csv",
+        "v.csv.gz": "v.csv.gz cannot be read: the compressed file is cut off or damaged: copy or pack it again",
+    }
+    for name, message in says.items():
+        assert refused(tmp_path / name, "x")[1] == message
+
+
+def test_a_quote_that_is_not_closed_in_the_header(tmp_path):
+    (tmp_path / "t.csv").write_text('"x,y\na,b\nc,d\n')
+    assert refused(tmp_path / "t.csv", "y")[1].endswith("A quote in the first line seems not to be closed.")

@@ -101,9 +101,9 @@ def test_a_bound_that_does_not_compose_is_refused() -> None:
 
 def test_a_calibration_that_does_not_compose_names_the_way_out() -> None:
     ledger, data = ledger_of(length=10), read([[6, 4]])
-    calibration = OneQuery(CHAIN, 10).calibrate(COUNT, 0.5)
+    calibration = pf.ExactLaplace(CHAIN, 10).calibrate(COUNT, 0.5)
     for act in (lambda: ledger.spend(calibration), lambda: pf.release(data, COUNT, calibration, ledger=ledger)):
-        spends_nothing(ledger, act, ReleaseRefused, r"OneQuery calibrates .* ledger\.spend\(calibration\.record_loss\)")
+        spends_nothing(ledger, act, ReleaseRefused, r"Laplace calibrates .* ledger\.spend\(calibration\.record_loss\)")
     ledger.spend(calibration.record_loss)
     assert ledger.spent == pytest.approx(ledger.bound.leakage(calibration.record_loss), rel=1e-12)
 

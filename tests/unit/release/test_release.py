@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -411,11 +412,16 @@ def test_a_record_that_no_reader_would_take_costs_nothing(
     data = sequences_of([[7, 3]])
     bound = pf.LeakagePropagation(two_states, length=data.length)
     ledger, calibration = pf.Ledger(bound, budget=2.0), bound.calibrate(pf.Histogram(), 1.0)
-    monkeypatch.setattr("pufferfish.release.record.contradictions", lambda _: iter(["two is two"]))
-    with pytest.raises(pf.ReleaseRefused, match="expected that two is two.*nothing is released"):
+    monkeypatch.setattr(sys.modules["pufferfish.release.record"], "contradictions", lambda _: iter(["two is two"]))
+    with pytest.raises(pf.ReleaseRefused, match=r"expected that two is two.*please report it"):
         pf.release(data, pf.Histogram(), calibration, ledger=ledger)
     assert ledger.spent == 0
+    monkeypatch.undo()
     with pytest.raises(pf.ReleaseRefused, match="no text that UTF-8 can write"):
-        monkeypatch.undo()
         pf.release(data, pf.Histogram(), calibration, ledger=ledger, warnings=("\ud800",))
     assert ledger.spent == 0
+
+
+def test_the_content_of_a_file_is_no_path(sequences_of: Make, two_states: pf.MarkovChain) -> None:
+    with pytest.raises(pf.RecordError, match=r"is what such a file holds, expected the file's name"):
+        pf.Release.from_json(released(sequences_of, two_states).to_json())

@@ -210,6 +210,9 @@ def _closed(losses: Sequence[Matrix], sizes: Sequence[int]) -> list[Matrix]:
         a = np.stack([found[v] for v in nodes])
         if not np.all(a >= 0) or np.any(np.diagonal(a, axis1=1, axis2=2)):
             raise ModelError("a loss is negative, no number, or not 0 from a state to itself")
+        others = a[:, ~np.eye(k, dtype=bool)]
+        if others.size and others.max() <= 2 * others.min():
+            continue  # no way round is shorter, as for counts of many states
         with np.errstate(over="ignore"):  # a sum beyond the largest double is no bound
             for z in range(k):
                 np.minimum(a, (a[:, :, z, None] + a[:, z, None, :]) * (1 + 2 * UNIT), out=a)

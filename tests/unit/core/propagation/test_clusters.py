@@ -324,3 +324,10 @@ class TestRefusals:
     def test_numbers_of_nodes(self) -> None:
         with pytest.raises(ModelError, match="losses are of 1 nodes"):
             forest_of([-1, 0], [ROOT, FLIP]).leakage([even(2, 1.0)])
+
+
+def test_losses_are_closed_by_shortest_paths_where_a_way_round_is_shorter() -> None:
+    forest = forest_of([-1], [np.full(3, 1 / 3)])
+    even_loss, uneven = 1.0 - np.eye(3), np.array([[0.0, 1.0, 5.0], [1.0, 0.0, 1.0], [5.0, 1.0, 0.0]])
+    assert forest.leakage([even_loss]).total == pytest.approx(1.0, rel=1e-12)
+    assert forest.leakage([uneven]).total == pytest.approx(2.0, rel=1e-12)

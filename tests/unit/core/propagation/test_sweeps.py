@@ -38,6 +38,7 @@ def test_a_sweep_ends_at_the_fixed_point_and_hardly_proves_more(monkeypatch: pyt
     assert len(seen) < 3000  # of 2 × 4000 steps
 
 
+@pytest.mark.slow
 def test_more_records_never_make_a_jump_in_noise() -> None:
     slow = np.full((3, 3), 5e-4) + (1 - 1.5e-3) * np.eye(3)
     scales = [
