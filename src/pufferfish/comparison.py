@@ -3,7 +3,7 @@
 import shutil
 import textwrap
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
@@ -35,6 +35,8 @@ class ComparisonRow(ReadOnly):
     ----------
     mechanism, title : str
         Name on the command line, and name in tables.
+    epsilon : float or None
+        Privacy parameter of the noise; with an accuracy the least one that reaches it.
     scale : float or None
         Laplace scale of the noise on each output.
     noise_multiplier : float or None
@@ -57,6 +59,7 @@ class ComparisonRow(ReadOnly):
 
     mechanism: str
     title: str
+    epsilon: float | None = None
     scale: float | None = None
     noise_multiplier: float | None = None
     accuracy: float | None = None
@@ -85,11 +88,14 @@ class Comparison(Sequence[ComparisonRow]):
         What was compared, in words.
     measure : str
         What the query's answers are numbers of.
+    by_epsilon : bool, default False
+        Whether an accuracy was asked for, and rows differ by their epsilon.
     """
 
     rows: tuple[ComparisonRow, ...]
     title: str
     measure: str
+    by_epsilon: bool = False
 
     @overload
     def __getitem__(self, index: int) -> ComparisonRow: ...
@@ -111,11 +117,13 @@ class Comparison(Sequence[ComparisonRow]):
         fit = [row for row in self.rows if row.reason is None]
         lower = fit[0].lower_bound if fit else None
         if fit:
-            least = "" if lower is None else "/ least"
+            least = "epsilon" if self.by_epsilon else "" if lower is None else "/ least"
             yield f"  {'mechanism':<18}{'noise scale':>12}{'± 95%':>10}{least:>9}{'seconds':>9}", 0
         for row in fit:
             mark = "*" if row.recommended else " "
             least = "" if row.over_lower_bound is None else f"{row.over_lower_bound:.4g}"
+            if self.by_epsilon:
+                least = f"{row.epsilon:.4g}"
             note = "  recommended" if row.recommended else "" if row.composes else "  for this one query"
             numbers = f"{row.scale or 0.0:>12.6g}{_error(row.accuracy or 0.0):>10}{least:>9}{row.seconds:>9.2f}"
             yield f"{mark} {row.title:<18}{numbers}{note}", 0
@@ -166,6 +174,19 @@ class Contest:
         """Return the noise of every mechanism at one ε."""
         return self._at(as_epsilon(epsilon), {})
 
+    def at_accuracy(self, accuracy: float, alpha: float | None = None) -> Comparison:
+        """Return the least ε with which each mechanism is as accurate as asked."""
+        rows: list[ComparisonRow] = []
+        for i, kind in enumerate(MECHANISMS):
+            report_progress(f"{kind.title} for an accuracy of {accuracy:g}", i / len(MECHANISMS))
+            rows.append(
+                self._tried(kind, lambda found: found.calibrate(self._query, accuracy=accuracy, alpha=alpha))[0]
+            )
+        share = 1 - (0.05 if alpha is None else alpha)
+        title = f"{self._query.kind} within {accuracy:g} with {share:.6g} probability; Θ: {self._theta.origin}"
+        ordered = _in_order(rows, None, lambda row: row.epsilon or 0.0)
+        return Comparison(ordered, title, measure_of(self._query.kind), by_epsilon=True)
+
     def at_each(self, epsilons: Sequence[float]) -> dict[float, Comparison]:
         """Return the noise at several ε for a picture: laws of the query are computed once, and without the proofs."""
         scales: dict[str, list[float | None]] = {}
@@ -189,17 +210,23 @@ class Contest:
             if mechanism.name in known:
                 rows.append(self._drawn(mechanism, known[mechanism.name]))
                 continue
-            start = time.perf_counter()
-            try:
-                found = self._mechanism(mechanism).calibrate(self._query, epsilon)
-            except NotApplicableError as error:
-                rows.append(ComparisonRow(mechanism=mechanism.name, title=mechanism.title, reason=error.reason))
-                continue
-            best = found if best is None or found.scale < best.scale else best
-            rows.append(_row(found, time.perf_counter() - start))
+            row, found = self._tried(mechanism, lambda made: made.calibrate(self._query, epsilon))
+            best = found if found is not None and (best is None or found.scale < best.scale) else best
+            rows.append(row)
         lower = None if best is None else best.lower_bound or None
         title = f"{self._query.kind} at ε = {epsilon:g}; Θ: {self._theta.origin}"
         return Comparison(_in_order(rows, lower), title, measure_of(self._query.kind))
+
+    def _tried(
+        self, kind: type[Mechanism], calibrated: Callable[[Mechanism], Calibration]
+    ) -> tuple[ComparisonRow, Calibration | None]:
+        """Return a mechanism's noise, or why it does not apply."""
+        start = time.perf_counter()
+        try:
+            found = calibrated(self._mechanism(kind))
+        except NotApplicableError as error:
+            return ComparisonRow(mechanism=kind.name, title=kind.title, reason=error.reason), None
+        return _row(found, time.perf_counter() - start), found
 
     def _drawn(self, kind: type[Mechanism], scale: float | None) -> ComparisonRow:
         """Return a row of which only the scale is known."""
@@ -228,7 +255,16 @@ class Contest:
 
 
 @called_as("compare(theta, query, epsilon=1.0, length=data.length)")
-def compare(theta: Any, query: Query, epsilon: float, length: Any = None, *, secrets: Any = None) -> Comparison:
+def compare(
+    theta: Any,
+    query: Query,
+    epsilon: float | None = None,
+    length: Any = None,
+    *,
+    accuracy: float | None = None,
+    alpha: float | None = None,
+    secrets: Any = None,
+) -> Comparison:
     """Noise of every mechanism for one query. Reads no data, spends nothing.
 
     Parameters
@@ -237,11 +273,14 @@ def compare(theta: Any, query: Query, epsilon: float, length: Any = None, *, sec
         The class Θ.
     query : Query
         What shall be asked.
-    epsilon : float
+    epsilon : float, optional
         Privacy parameter, positive and finite.
     length : int, ChainLength, or sequence of these, optional
         T, or the lengths of the data set's independent chains; for networks the number of rows of their table; other
         models know theirs.
+    accuracy, alpha : float, optional
+        Instead of ε the error that is allowed, in the query's units, and the probability of a larger one (0.05): the
+        comparison then shows which ε each mechanism needs for it.
     secrets : sequence, optional
         For networks: names of the nodes that are secret, or pairs of RecordIs of one node. By default any two values of
         any record. Mechanisms that cannot tell secrets apart keep all of them.
@@ -268,13 +307,23 @@ def compare(theta: Any, query: Query, epsilon: float, length: Any = None, *, sec
     >>> next(row.title for row in rows if row.recommended)
     'LeakagePropagation'
     """
-    return Contest(theta, query, length, secrets=secrets).at(epsilon)
+    if accuracy is not None and epsilon is not None:
+        raise ParameterError("epsilon and accuracy both say how much noise there is: give one of them")
+    if accuracy is None and alpha is not None:
+        raise ParameterError("alpha says how often accuracy may be missed: give accuracy, or leave it out")
+    contest = Contest(theta, query, length, secrets=secrets)
+    if accuracy is not None:
+        return contest.at_accuracy(accuracy, alpha)
+    if epsilon is None:
+        raise ParameterError("epsilon is missing. Example: compare(theta, query, epsilon=1.0, length=data.length)")
+    return contest.at(epsilon)
 
 
 def _row(found: Calibration, seconds: float) -> ComparisonRow:
     return ComparisonRow(
         mechanism=found.mechanism,
         title=found.title,
+        epsilon=found.epsilon,
         scale=found.scale,
         noise_multiplier=found.noise_multiplier,
         accuracy=found.accuracy(0.05),
@@ -284,13 +333,17 @@ def _row(found: Calibration, seconds: float) -> ComparisonRow:
     )
 
 
-def _in_order(rows: list[ComparisonRow], lower: float | None) -> tuple[ComparisonRow, ...]:
+def _in_order(
+    rows: list[ComparisonRow],
+    lower: float | None,
+    cost: Callable[[ComparisonRow], float] = lambda row: row.scale or 0.0,
+) -> tuple[ComparisonRow, ...]:
     """Return rows that apply by their noise, one of them recommended, then those that do not."""
-    fit = sorted((row for row in rows if row.reason is None), key=lambda row: row.scale or 0.0)
+    fit = sorted((row for row in rows if row.reason is None), key=cost)
     candidates = [row for row in fit if row.composes] or fit
-    most = _AS_LITTLE * (candidates[0].scale or 0.0) if candidates else 0.0
+    most = _AS_LITTLE * cost(candidates[0]) if candidates else 0.0
     order = [mechanism.name for mechanism in MECHANISMS]  # of equal noise the last one, which covers most
-    equal = [row for row in candidates if (row.scale or 0.0) <= most]
+    equal = [row for row in candidates if cost(row) <= most]
     best = max(equal, key=lambda row: order.index(row.mechanism), default=None)
     fit = [replace(row, lower_bound=lower, recommended=row is best) for row in fit]
     return (*fit, *(row for row in rows if row.reason is not None))

@@ -6,7 +6,15 @@ from typing import Any
 import click
 
 from pufferfish.cli.numbers import NUMBER
-from pufferfish.cli.options import QUERY_HELP, node_names, parse_lengths, parse_query, table_options
+from pufferfish.cli.options import (
+    ACCURACY_HELP,
+    ALPHA_HELP,
+    QUERY_HELP,
+    node_names,
+    parse_lengths,
+    parse_query,
+    table_options,
+)
 from pufferfish.cli.printing import progress
 from pufferfish.cli.tables import read_under
 from pufferfish.cli.targets import check_targets
@@ -40,7 +48,9 @@ _FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
 @table_options()
 @click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
 @click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
-@click.option("--epsilon", required=True, type=NUMBER, help="Privacy parameter ε, above 0.")
+@click.option("--epsilon", type=NUMBER, help="Privacy parameter ε, above 0.")
+@click.option("--accuracy", type=NUMBER, metavar="A", help=ACCURACY_HELP)
+@click.option("--alpha", type=NUMBER, metavar="P", help=ALPHA_HELP)
 @click.option("--plot", "plot_path", metavar="FILE", help="Draw the noise from ε/10 to 10 ε (.png, .svg, .pdf).")
 @click.option("--draw", "draw_path", metavar="FILE", help="Draw a network, its worst node and that node's best quilt.")
 def compare_command(
@@ -49,7 +59,9 @@ def compare_command(
     table: str | None,
     query_text: str | None,
     secrets: str | None,
-    epsilon: float,
+    epsilon: float | None,
+    accuracy: float | None,
+    alpha: float | None,
     plot_path: str | None,
     draw_path: str | None,
     **reading: Any,
@@ -61,7 +73,12 @@ def compare_command(
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1
       pufferfish compare asia.bif --columns lung,bronc --query marginal-counts --epsilon 1
     """
-    epsilon = as_epsilon(epsilon)
+    if (epsilon is None) == (accuracy is None):
+        raise ParameterError("give --epsilon, or --accuracy (the error that is allowed) to see which epsilon it takes")
+    if alpha is not None and accuracy is None:
+        raise ParameterError("--alpha says how often --accuracy may be missed: give --accuracy, or leave it out")
+    if epsilon is not None:
+        epsilon = as_epsilon(epsilon)
     inputs = (model_path, *([table] if table is not None else []))
     check_targets([("--plot", plot_path, PICTURE), ("--draw", draw_path, PICTURE)], inputs=inputs, overwrite=False)
     model = read_model(model_path)
@@ -84,8 +101,14 @@ def compare_command(
         length = _rows(lengths) if theta.networks else parse_lengths(lengths)
     contest = Contest(theta, query, length, secrets=secret)
     with progress("comparing mechanisms"):
-        found = contest.at(epsilon)
+        if accuracy is not None:
+            found = contest.at_accuracy(accuracy, alpha)
+            epsilon = found.rows[0].epsilon
+        else:
+            found = contest.at(as_epsilon(epsilon))
     click.echo(found)
+    if epsilon is None:
+        return  # no mechanism applies, and there is nothing to draw
     if plot_path is not None:
         with progress("comparing"):
             others = contest.at_each([e for e in (epsilon * f for f in _FACTORS) if LEAST_EPSILON <= e < math.inf])

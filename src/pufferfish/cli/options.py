@@ -14,6 +14,8 @@ from pufferfish.queries import Count, Frequency, Histogram, Marginals, Mean, Que
 from pufferfish.theta.model_class import Theta
 
 __all__ = [
+    "ACCURACY_HELP",
+    "ALPHA_HELP",
     "DEFAULT_MECHANISM",
     "QUERY_HELP",
     "bound_named",
@@ -33,6 +35,8 @@ _OF_STATES = ("count", "frequency")
 _OF_VALUES = ("sum", "mean")
 _OF_COLUMNS = ("marginals", "marginal-counts")
 
+ACCURACY_HELP = "Instead of ε: the error that is allowed, in the query's units; the least ε is found."
+ALPHA_HELP = "With --accuracy: the probability of a larger error in one value [default: 0.05]."
 QUERY_HELP = (
     "histogram (shares), histogram-counts, count:STATE,…, frequency:STATE,…, sum:V1,V2,… or mean:STATE=V,…,*=V (* is "
     "all other states); for networks marginals (shares in every column) and marginal-counts, and the others on "

@@ -9,6 +9,8 @@ from rich.text import Text
 from pufferfish.cli.interrupts import until_done
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import (
+    ACCURACY_HELP,
+    ALPHA_HELP,
     DEFAULT_MECHANISM,
     QUERY_HELP,
     mechanism_named,
@@ -38,6 +40,8 @@ __all__ = ["release_command"]
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
 @click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
 @click.option("--epsilon", type=NUMBER, help="Privacy parameter ε of this release, above 0.")
+@click.option("--accuracy", type=NUMBER, metavar="A", help=ACCURACY_HELP)
+@click.option("--alpha", type=NUMBER, metavar="P", help=ALPHA_HELP)
 @click.option("--up-to", type=NUMBER, metavar="E", help="With --ledger, instead: what may be spent in all after it.")
 @click.option(
     "--mechanism",
@@ -56,6 +60,8 @@ def release_command(
     model_path: str,
     query_text: str | None,
     epsilon: float | None,
+    accuracy: float | None,
+    alpha: float | None,
     up_to: float | None,
     mechanism_name: str | None,
     secrets: str | None,
@@ -76,10 +82,17 @@ def release_command(
         --model model.json --query histogram --epsilon 1 --output release.json --plot release.png
       pufferfish release patients.csv --model asia.bif --columns lung,bronc --epsilon 1 --output release.json
     """
-    if (epsilon is None) == (up_to is None):
-        raise ParameterError("give --epsilon, or with --ledger instead --up-to: what may be spent in all after this")
+    if sum(given is not None for given in (epsilon, accuracy, up_to)) != 1:
+        raise ParameterError(
+            "give one of --epsilon, --accuracy (the error that is allowed), and with --ledger --up-to (what may be "
+            "spent in all after this)"
+        )
+    if alpha is not None and accuracy is None:
+        raise ParameterError("--alpha says how often --accuracy may be missed: give --accuracy, or leave it out")
     if up_to is not None and ledger_path is None:
-        raise ParameterError("--up-to needs --ledger: it says how much of a ledger may be spent; else give --epsilon")
+        raise ParameterError(
+            "--up-to needs --ledger: it says how much of a ledger may be spent; else give --epsilon or --accuracy"
+        )
     for option, given in (("--mechanism", mechanism_name), ("--secrets", secrets)):
         if up_to is not None and given is not None:
             raise ParameterError(
@@ -104,9 +117,9 @@ def release_command(
     data = read_under(table, model, reading)
     query = parse_query(query_text, model.theta, named, data.nodes if isinstance(data, Rows) else None)
     with progress("calibrating noise"):
-        if ledger is None or epsilon is not None:
+        if up_to is None or ledger is None:
             bound = mechanism.of(model.theta, data.length, **settings)
-            calibration = bound.calibrate(query, as_epsilon(epsilon))
+            calibration = bound.calibrate(query, epsilon, accuracy=accuracy, alpha=alpha)
         else:
             calibration = ledger.calibrate(query, up_to=up_to, length=data.length)
     told = warnings_of_reading(data, model)

@@ -5,15 +5,19 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import msgspec
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
+from pufferfish.core.numbers import discrete_laplace
 from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError
+from pufferfish.given import truth
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
@@ -159,13 +163,93 @@ class Mechanism(ABC):
             return f"it covers {known}, and Θ is a class of {theta.kind}"
         return cls.supports(theta)
 
+    @called_as("mechanism.calibrate(query, epsilon=1.0)")
+    def calibrate(
+        self,
+        query: Query,
+        epsilon: float | None = None,
+        *,
+        accuracy: float | None = None,
+        alpha: float | None = None,
+        joint: bool = False,
+    ) -> Calibration:
+        """Least noise for which this mechanism proves that the query's release is ε-Pufferfish private.
+
+        Parameters
+        ----------
+        query : Query
+            What is asked of the data.
+        epsilon : float, optional
+            Privacy parameter ε in nats, positive and finite.
+        accuracy : float, optional
+            Instead of ε the error that is allowed, in the query's units: the least ε is found, to 1e-3, at which each
+            value is within it of the exact one with probability 1 − alpha.
+        alpha : float, default 0.05
+            With accuracy: probability that the error is larger.
+        joint : bool, default False
+            With accuracy: whether all values together shall be within it, rather than each by itself.
+
+        Returns
+        -------
+        Calibration
+            The noise, and the record and pair of secrets that decide it.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon, accuracy or alpha is out of range, or not one of epsilon and accuracy is given.
+        QueryError
+            If the query does not fit the model's states.
+        ModelError
+            If no record has two possible states under any θ: there is no secret to protect.
+        NotApplicableError
+            If no finite noise is enough, or none is needed: what the query reads is certain under every θ, say; or if
+            the laws that the mechanism needs cannot be computed.
+        """
+        together = truth(joint, "joint")
+        if accuracy is not None:
+            if epsilon is not None:
+                raise ParameterError("epsilon and accuracy both say how much noise there is: give one of them")
+            return self._at_accuracy(query, accuracy, 0.05 if alpha is None else alpha, joint=together)
+        if epsilon is None:
+            raise ParameterError("epsilon is missing. Example: mechanism.calibrate(query, epsilon=1.0)")
+        if alpha is not None or together:
+            raise ParameterError("alpha and joint say how accuracy is meant, and none is given: leave them out")
+        return self._calibrate(query, as_epsilon(epsilon))
+
+    def _at_accuracy(self, query: Query, accuracy: float, alpha: float, *, joint: bool) -> Calibration:
+        """Return the calibration at the least ε, of four digits, that is as accurate as asked."""
+        bound = self.bind(query)
+        together = len(bound.labels) if joint else 1
+        steps = steps_within(accuracy, bound.unit)
+        widest = discrete_laplace.widest(steps, alpha, together=together)
+        leakage, witness = self._leaks_at(query, widest, math.inf)
+        if not leakage < math.inf:
+            raise NotApplicableError(f"no finite epsilon reaches an accuracy of {accuracy:g}", self.title)
+        if witness is None or leakage == 0:  # there is no secret, or no noise is needed: whatever epsilon is
+            return self._calibrate(query, 1.0)
+        for step in range(_MOST_NUDGES):
+            epsilon = four_digits_up(leakage, step)
+            if not LEAST_EPSILON <= epsilon < math.inf:
+                raise ParameterError(
+                    f"accuracy is {accuracy!r}, which an epsilon below {LEAST_EPSILON:g} reaches: ask for a smaller one"
+                )
+            found = self._calibrate(query, epsilon)
+            if discrete_laplace.accuracy(found.unit_scale, alpha, together=together) <= steps:
+                return found
+        raise NotApplicableError(f"no epsilon was found that reaches an accuracy of {accuracy:g}", self.title)
+
     @abstractmethod
-    def calibrate(self, query: Query, epsilon: float) -> Calibration:
+    def _calibrate(self, query: Query, epsilon: float) -> Calibration:
         """Return the least noise for which the mechanism proves that the query's release is private."""
 
     @abstractmethod
+    def _leaks_at(self, query: Query, unit_scale: float, enough: float) -> tuple[float, AnyWitness | None]:
+        """Bound what a release with noise of a scale leaks, in nats, and say where; ``enough`` needs no less."""
+
     def verify(self, calibration: Calibration) -> tuple[float, AnyWitness | None]:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
+        return self._leaks_at(calibration.query, calibration.unit_scale, calibration.epsilon)
 
     def _proven(
         self, query: Query, bound: BoundQuery, epsilon: float, noises: Iterator[tuple[float, AnyWitness]]
@@ -232,6 +316,36 @@ def _found_at(decides: AnyWitness, searched: AnyWitness) -> AnyWitness:
 def _again(kind: type[Mechanism], theta: Any, length: Any, settings: dict[str, Any]) -> Mechanism:
     """Return a copy of a mechanism."""
     return kind.of(theta, length, **settings)
+
+
+def steps_within(accuracy: Any, unit: Fraction) -> int:
+    """Return how many whole units an error may have.
+
+    Raises
+    ------
+    ParameterError
+        If the accuracy is no positive finite number, or more than any noise errs.
+    """
+    value = real_number(accuracy)
+    if value is None or not 0 < value < math.inf:
+        raise ParameterError(f"accuracy is {accuracy!r}, expected a positive number, in the units of the query")
+    steps = math.floor(Fraction(repr(value)) / unit)
+    if steps > _LARGEST_ANSWER:
+        raise ParameterError(f"accuracy is {accuracy!r}, and answers are at most {float(_LARGEST_ANSWER * unit):.3g}")
+    return steps
+
+
+def four_digits_up(value: float, more: int = 0) -> float:
+    """Return a positive number rounded up to four digits, or so many steps of the last digit above that.
+
+    Examples
+    --------
+    >>> four_digits_up(0.123412), four_digits_up(0.123412, 1), four_digits_up(2.0)
+    (0.1235, 0.1236, 2.0)
+    """
+    exact = Decimal(repr(value))
+    last = Decimal(1).scaleb(exact.adjusted() - 3)
+    return float((exact / last).to_integral_value(ROUND_CEILING) * last + more * last)
 
 
 def as_epsilon(epsilon: Any) -> float:

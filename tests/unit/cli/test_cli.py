@@ -53,6 +53,25 @@ def test_the_main_job(tmp_path: Path, private: Path, model: Path) -> None:
         assert words in result.stdout
 
 
+def test_the_error_that_is_allowed_gives_the_epsilon(tmp_path: Path, private: Path, model: Path) -> None:
+    output, given = tmp_path / "release.json", ["--model", model, "--query", "histogram", "--accuracy", 0.15]
+    assert run("release", private, *READING, *given, "--output", output).exit_code == 0
+    found = pf.Release.from_json(output)
+    assert found.accuracy(0.05) <= 0.15
+    compared = run("compare", model, "--table", private, *READING, "--accuracy", 0.15).stdout
+    assert f"{found.epsilon:.4g}" in next(line for line in compared.splitlines() if "LeakagePropagation" in line)
+    sure = run("release", private, *READING, *given, "--alpha", 0.01, "--output", tmp_path / "sure.json")
+    assert sure.exit_code == 0
+    assert pf.Release.from_json(tmp_path / "sure.json").epsilon > found.epsilon
+    once = ["--output", tmp_path / "other.json"]
+    refused("release", private, *READING, *given, "--epsilon", 1, *once, says=["give one of --epsilon, --accuracy"])
+    refused("release", private, *READING, "--model", model, *once, says=["give one of --epsilon, --accuracy"])
+    refused("release", private, *READING, "--model", model, "--epsilon", 1, "--alpha", 0.1, *once, says=["--alpha"])
+    refused("release", private, *READING, *given[:-1], 0, *once, says=["accuracy is 0"])
+    refused("compare", model, "--length", 10, says=["give --epsilon, or --accuracy"])
+    refused("compare", model, "--length", 10, "--epsilon", 1, "--alpha", 0.1, says=["--alpha"])
+
+
 def test_fit_says_that_the_model_is_public(tmp_path: Path, public: Path) -> None:
     result = run("fit", public, *READING, "--output", tmp_path / "m.json")
     assert "public" in result.stdout

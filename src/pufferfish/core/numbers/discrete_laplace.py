@@ -9,13 +9,15 @@ import math
 from pufferfish.core.numbers.given import real_number
 from pufferfish.errors import ParameterError
 
-__all__ = ["accuracy", "mean_modulus", "variance_of_modulus"]
+__all__ = ["accuracy", "mean_modulus", "variance_of_modulus", "widest"]
 
 _TOLD_APART = 2.0**33
 """At scales below this the tails at t and t + 1 differ by much more than their rounding, for every alpha there is."""
 
 _ROUNDING = 1e-14
 """Above it: more than the closed form can be off, as a share of itself and of the scale."""
+
+_NARROW, _NEXT_TO_NONE = 1e-12, 1e-6
 
 _LARGEST = 1.7e308
 _MOST_STEPS = 4
@@ -86,3 +88,26 @@ def accuracy(b: float, alpha: float, *, together: int = 1) -> int:
 def _log_tail(b: float, t: int) -> float:
     """Return log P(|Z| > t)."""
     return math.log(2) - (t + 1) / b - math.log1p(math.exp(-1 / b))
+
+
+def widest(t: int, alpha: float, *, together: int = 1) -> float:
+    """Return the largest scale, to 1e-12, at which :func:`accuracy` is at most a whole t ≥ 0.
+
+    Examples
+    --------
+    >>> b = widest(30, 0.05)
+    >>> round(b, 3), accuracy(b, 0.05), accuracy(b * 1.001, 0.05)
+    (10.185, 30, 31)
+    """
+    low, high = 0.0, 1.0
+    while accuracy(high, alpha, together=together) <= t:
+        low, high = high, 2 * high
+    while high - low > _NARROW * high:
+        middle = (low + high) / 2
+        if middle > 0 and accuracy(middle, alpha, together=together) <= t:
+            low = middle
+        else:
+            high = middle
+        if high < _NEXT_TO_NONE:  # any noise at all errs too often
+            break
+    return low

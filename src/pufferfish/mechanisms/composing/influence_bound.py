@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
+from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.mechanisms.composing.engine import Engine, Found, no_noise
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
@@ -27,6 +28,8 @@ from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_q
 from pufferfish.theta.model_class import Theta
 
 __all__ = ["InfluenceBound"]
+
+_MOST_NUDGES = 30
 
 _LITTLE_NOISE = 500.0
 """Record-level loss, in nats, from which on it is asked whether noise is needed at all."""
@@ -91,6 +94,49 @@ class InfluenceBound(Mechanism):
         """
         return self.prove(record_loss, enough=enough)[0]
 
+    @called_as("mechanism.record_epsilon(1.0)")
+    def record_epsilon(self, epsilon: float) -> float:
+        """Return what a differentially private algorithm may spend so that its release is ε-Pufferfish private.
+
+        An algorithm whose output changes by at most a factor e^r when one record changes its value has the record-level
+        loss r. The largest r is returned with ``leakage(r) ≤ epsilon``.
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy parameter ε in nats, positive and finite.
+
+        Returns
+        -------
+        float
+            r in nats, rounded down; 0 where no record-level loss is small enough.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon is out of range.
+        ModelError
+            If no record has two possible states under any θ: there is no secret to protect.
+
+        Examples
+        --------
+        >>> import pufferfish as pf
+        >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+        >>> round(pf.LeakagePropagation(chain, length=5000).record_epsilon(1.0), 4)
+        0.2997
+        """
+        epsilon = as_epsilon(epsilon)
+        one = as_record_loss(1.0, self.theta, self.length)
+        with self._lock:
+            for divisor, witness in self._engine.divisors(one, epsilon):
+                if witness is None:
+                    raise ModelError("under every θ each record that is secret has one possible state only: check Θ")
+                for nudge in range(_MOST_NUDGES):
+                    found = math.nextafter(1 / (divisor * (1 + UNIT * 4**nudge)), 0.0)
+                    if found == 0 or self._prove(as_record_loss(found, self.theta, self.length), epsilon)[0] <= epsilon:
+                        return found
+        return 0.0
+
     def prove(self, record_loss: Any, *, enough: float | None = None) -> Found:
         """Return :meth:`leakage` and where it is attained (None: there is no secret to protect)."""
         return self._prove(as_record_loss(record_loss, self.theta, self.length), enough)
@@ -99,11 +145,8 @@ class InfluenceBound(Mechanism):
         with self._lock:
             return self._engine.leakage(losses, enough)
 
-    def verify(self, calibration: Calibration) -> Found:
-        """Prove anew what a release with this noise leaks at most, in nats, and say where."""
-        return self._prove(
-            self._losses_of_query(calibration.query).divided(calibration.unit_scale), calibration.epsilon
-        )
+    def _leaks_at(self, query: Query, unit_scale: float, enough: float) -> Found:
+        return self._prove(self._losses_of_query(query).divided(unit_scale), enough)
 
     def _losses_of_query(self, query: Query) -> RecordLoss:
         """Return the record-level losses of a query with noise of scale 1."""
@@ -112,34 +155,7 @@ class InfluenceBound(Mechanism):
             raise QueryError("a function of the database has no known record-level loss")
         return loss_of_query(linear, self.theta, self.length)
 
-    @called_as("mechanism.calibrate(query, epsilon=1.0)")
-    def calibrate(self, query: Query, epsilon: float) -> Calibration:
-        """Least Laplace noise for which this bound proves that the query's release is ε-Pufferfish private.
-
-        Parameters
-        ----------
-        query : Query
-            What is asked of the data.
-        epsilon : float
-            Privacy parameter ε in nats, positive and finite.
-
-        Returns
-        -------
-        Calibration
-            Scale, noise multiplier, and the node, secret pair and quilt that decide them.
-
-        Raises
-        ------
-        ParameterError
-            If epsilon is out of range.
-        QueryError
-            If the query does not fit the model's states.
-        ModelError
-            If no record has two possible states under any θ: there is no secret to protect.
-        NotApplicableError
-            If no finite noise is enough, or none is needed: what the query reads is certain under every θ, say.
-        """
-        epsilon = as_epsilon(epsilon)
+    def _calibrate(self, query: Query, epsilon: float) -> Calibration:
         linear = self.bind(query)
         if not isinstance(linear, LinearQuery):
             raise NotApplicableError("it bounds what single records move, which is not known of a function", self.title)

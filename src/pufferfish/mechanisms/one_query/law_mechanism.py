@@ -16,7 +16,7 @@ from pufferfish.calls import called_as
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.laws import About, LawPair, pairs_of_laws
 from pufferfish.laws.interval import IntervalLaws
-from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
+from pufferfish.mechanisms.mechanism import Mechanism
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
@@ -141,35 +141,7 @@ class LawMechanism(Mechanism):
         except NotApplicableError as error:
             raise NotApplicableError(error.reason, self.title) from error
 
-    @called_as("mechanism.calibrate(query, epsilon=1.0)")
-    def calibrate(self, query: Query, epsilon: float) -> Calibration:
-        """Least noise for which this mechanism proves that the query's release is private.
-
-        Parameters
-        ----------
-        query : Query
-            What is asked of the data.
-        epsilon : float
-            Privacy parameter ε in nats, positive and finite.
-
-        Returns
-        -------
-        Calibration
-            Scale of the noise, and the secrets that decide it. It does not compose.
-
-        Raises
-        ------
-        ParameterError
-            If epsilon is out of range.
-        QueryError
-            If the query does not fit the model's states.
-        NotApplicableError
-            If the laws of this query cannot be computed for this Θ, no finite noise is enough, or the query's law is
-            the same whichever secret holds.
-        ModelError
-            If there is nothing to hide: no two of the secrets are both possible.
-        """
-        epsilon = as_epsilon(epsilon)
+    def _calibrate(self, query: Query, epsilon: float) -> Calibration:
         bound = self.bind(query)
         with self._lock:
             found = self._least(query, epsilon)
@@ -201,11 +173,10 @@ class LawMechanism(Mechanism):
         """Return the least noise that is enough for all pairs of laws, at several ε."""
         return [self._least(query, epsilon) for epsilon in epsilons]
 
-    def verify(self, calibration: Calibration) -> tuple[float, AnyWitness | None]:
-        """Prove anew what a release with this noise leaks at most, in nats, and say where."""
-        bound = self.bind(calibration.query)
+    def _leaks_at(self, query: Query, unit_scale: float, enough: float) -> tuple[float, AnyWitness | None]:
+        bound = self.bind(query)
         with self._lock:
-            worst = self._leaks(calibration.query, calibration.unit_scale)
+            worst = self._leaks(query, unit_scale)
         return worst.value, None if worst.about is None else _witness(worst, worst.about, bound)
 
 
