@@ -8,7 +8,7 @@ DATA ?= ../shared/data
 
 .PHONY: demo test test-slow fast mutants check bench reproduce clean
 
-demo: .venv/ready  ## the main job on real data: a private histogram and its picture, in demo/
+demo: .venv/plain  ## the main job on real data: a private histogram and its picture, in demo/
 	bash scripts/demo.sh
 
 test: .venv/ready  ## every test function with some of its cases, doctests included, on all cores: a few minutes
@@ -46,6 +46,11 @@ else
 	$(PY) -m pufferfish reproduce all --output results
 endif
 
+# the program with its pictures: all that a user needs
+.venv/plain: pyproject.toml scripts/setup.sh
+	bash scripts/setup.sh plain
+
+# and what tests and checks need besides
 .venv/ready: pyproject.toml scripts/setup.sh
 	bash scripts/setup.sh
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Make .venv with the package (editable), its extras and the development tools.
+# Make .venv with the package (editable), its extras and the development tools; `setup.sh plain`: the package and plots.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -44,7 +44,22 @@ fetch_pip() {
   export PYTHONPATH
 }
 
-# A half-made environment (an interrupted run) is made anew.
+what=${1:-ready}
+add_to_venv() {
+  if [ "$what" = plain ]; then
+    .venv/bin/python -m pip install --quiet --editable '.[plot]'
+  else
+    .venv/bin/python -m pip install --quiet --editable '.[plot,duckdb,pandas]' --group dev
+    touch .venv/plain
+  fi
+  touch ".venv/$what"
+}
+
+# What `setup.sh plain` made is added to; a half-made environment (an interrupted run) is made anew.
+if [ "$what" = ready ] && [ .venv/plain -nt pyproject.toml ] && [ ! -e .venv/ready ]; then
+  add_to_venv
+  exit
+fi
 rm -rf .venv .venv-bootstrap
 has_venv || install_venv
 if has_venv; then
@@ -61,5 +76,4 @@ fi
 rm -rf .venv-bootstrap
 
 .venv/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-.venv/bin/python -m pip install --quiet --editable '.[plot,duckdb,pandas]' --group dev
-touch .venv/ready
+add_to_venv
