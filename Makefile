@@ -6,7 +6,7 @@ PY := .venv/bin/python
 unexport PYTHONDONTWRITEBYTECODE
 DATA ?= ../shared/data
 
-.PHONY: demo test test-slow fast mutants check bench reproduce clean
+.PHONY: demo test test-slow fast coverage mutants check bench reproduce clean
 
 demo: .venv/plain  ## the main job on real data: a private histogram and its picture, in demo/
 	bash scripts/demo.sh
@@ -19,6 +19,9 @@ test-slow: .venv/ready  ## every case of every test, and the real data in DATA's
 
 fast: .venv/ready  ## while editing: what takes under a minute
 	$(PY) -m pytest -n auto --dist worksteal --quick tests/unit tests/contract tests/golden
+
+coverage: .venv/ready  ## which lines the usual tests never run (compiled loops count where they run interpreted)
+	$(PY) -m pytest -n auto --dist worksteal --cov=pufferfish --cov-report=term:skip-covered
 
 mutants: .venv/ready  ## do the tests notice faults that are put into the source on purpose?
 	$(PY) tests/mutants.py
