@@ -13,8 +13,8 @@ from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
-from pufferfish.given import one_of
+from pufferfish.errors import ParameterError, RecordError, ReleaseRefused, shortened
+from pufferfish.given import listed, one_of
 from pufferfish.ledger import Ledger
 from pufferfish.ledger.ties import check_start
 from pufferfish.ledger.windows import as_windows
@@ -45,7 +45,7 @@ def release(
     calibration: Calibration | None = None,
     *,
     postprocess: Literal["valid"] | None = None,
-    warnings: tuple[str, ...] = (),
+    warnings: Sequence[str] = (),
     ledger: Ledger | None = None,
     window: Any = None,
     coarsening: Mapping[Any, Any] | None = None,
@@ -66,7 +66,7 @@ def release(
     postprocess : {"valid"}, optional
         Make the value a possible one: a histogram non-negative with the public total (the nearest such, in
         Euclidean distance), other queries inside their range. It costs no privacy, and is recorded.
-    warnings : tuple of str
+    warnings : sequence of str
         Sentences to put into the record.
     ledger : Ledger, optional
         The budget that this release is written into, after everything was checked and before noise is drawn.
@@ -109,13 +109,14 @@ def prepare(
     calibration: Calibration,
     *,
     postprocess: Literal["valid"] | None = None,
-    warnings: tuple[str, ...] = (),
+    warnings: Sequence[str] = (),
     ledger: Ledger | None = None,
     window: Any = None,
     coarsening: Mapping[Any, Any] | None = None,
 ) -> Callable[[], Release]:
     """Check and prove all that can be refused, and return what spends the budget and draws; see :func:`release`."""
     given: Any = ledger
+    told = _sentences(warnings)
     if not (given is None or isinstance(given, Ledger)):
         raise ParameterError(f"ledger is {given!r}, expected a Ledger, such as Ledger.open(path)")
     if ledger is None and not (window is None and coarsening is None):
@@ -135,7 +136,7 @@ def prepare(
     check_units(calibration)
     draw = discrete_laplace_noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step)
     noise = NoiseRecord(NOISE_LAW, calibration.scale, float(unit), calibration.noise_multiplier)
-    draft = draft_of(records, bound, calibration, noise, valid, proof, warnings)
+    draft = draft_of(records, bound, calibration, noise, valid, proof, told)
 
     def filled(numbers: Iterable[int], booked: LedgerRecord | None) -> Release:
         noisy = [float(number * unit) for number in numbers]
@@ -148,9 +149,9 @@ def prepare(
             not_promised=not_promised(calibration, booked),
         )
 
-    # a reader must be able to take what is written: it is tried on zeros, while nothing is spent
+    # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
     try:
-        filled([0] * len(bound.labels), None).check()
+        filled([0] * len(bound.labels), None if ledger is None else _place(ledger, 1, ledger.budget)).check_readable()
     except RecordError as error:
         raise ReleaseRefused(
             f"the record of this release would contradict itself ({error}): please report it"
@@ -172,5 +173,16 @@ def _book(
     if theta.of_chains and ledger.bound.theta.of_chains and tuple(calibration.length) != tuple(length):
         check_start(theta, as_windows(window, length))
     entry = ledger.spend(calibration, data=data, window=window, coarsening=coarsening)
-    bound = ledger.bound
-    return LedgerRecord(entry.number, entry.spent, ledger.budget, bound.name, bound.theta.origin)
+    return _place(ledger, entry.number, entry.spent)
+
+
+def _place(ledger: Ledger, number: int, spent: float) -> LedgerRecord:
+    return LedgerRecord(number, spent, ledger.budget, ledger.bound.name, ledger.bound.theta.origin)
+
+
+def _sentences(warnings: Any) -> list[str]:
+    found = listed(warnings, "warnings", 'sentences, such as ["One sensor was changed in May."]')
+    for given in found:
+        if not isinstance(given, str):
+            raise ParameterError(f"warnings holds {shortened(repr(given))}, expected sentences, as text")
+    return [str(given) for given in found]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pufferfish.errors import PufferfishError, RecordError
-from pufferfish.files import read_record, record_kind, write_whole
-from pufferfish.files.reading import check_path
+from pufferfish.files import decode_record, read_record, record_kind, write_whole
+from pufferfish.files.reading import LARGEST, check_path
 from pufferfish.release.consistency import contradictions
 from pufferfish.release.fields import FORMAT, VERSION, ReleaseFields
 
@@ -102,9 +102,27 @@ class Release(ReleaseFields, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             raise RecordError(f"expected that {wrong}")
         self._encoded()
 
+    def check_readable(self) -> None:
+        """As :meth:`check`, and that what is written is read again as it is.
+
+        Raises
+        ------
+        RecordError
+            If not.
+        """
+        self.check()
+        content = self._encoded()
+        again = decode_record(content, "it", type(self), format_=FORMAT, version=VERSION, complete=True)
+        if again != self:
+            raise RecordError("it is read again as another record")
+        if len(content) > LARGEST:
+            raise RecordError(f"it would have more than {LARGEST >> 20} MiB")
+
     def _encoded(self) -> bytes:
         try:
             return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+        except TypeError as error:
+            raise RecordError(f"the record holds what no file can: {error}") from error
         except UnicodeEncodeError as error:
             raise RecordError(f"the record holds {error.object!r}, which is no text that UTF-8 can write") from error
 

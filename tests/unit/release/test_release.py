@@ -422,6 +422,33 @@ def test_a_record_that_no_reader_would_take_costs_nothing(
     assert ledger.spent == 0
 
 
+class OwnBound(pf.LeakagePropagation):
+    """A bound that no file can name."""
+
+    name = "own"
+
+
+def test_what_would_not_be_read_again_is_refused_before_it_is_spent(
+    sequences_of: Make, two_states: pf.MarkovChain
+) -> None:
+    data = sequences_of([[7, 3]])
+    bound = pf.LeakagePropagation(two_states, length=data.length)
+    ledger, calibration = pf.Ledger(bound, budget=2.0), bound.calibrate(pf.Histogram(), 1.0)
+    given: list[Any] = ["one sentence", (1,), 5, None, [b"bytes"], [("a",)], {"a": 1}]
+    for warnings in given:
+        with pytest.raises(pf.ParameterError, match="^warnings .*expected sentences"):
+            pf.release(data, pf.Histogram(), calibration, ledger=ledger, warnings=warnings)
+    odd: Any = replace(data, base=replace(data.base, source=5))
+    with pytest.raises(pf.ReleaseRefused, match=r"Expected `str`, got `int` - at `\$.data.base.source`"):
+        pf.release(odd, pf.Histogram(), calibration, ledger=ledger)
+    own = pf.Ledger(OwnBound(two_states, length=data.length), budget=2.0)
+    with pytest.raises(pf.ReleaseRefused, match="the ledger's mechanism is one of this program's"):
+        pf.release(data, pf.Histogram(), calibration, ledger=own)
+    assert ledger.spent == own.spent == 0
+    kept = pf.release(data, pf.Histogram(), calibration, ledger=ledger, warnings=["a", "b"])
+    assert kept.warnings == ["a", "b"]
+
+
 def test_the_content_of_a_file_is_no_path(sequences_of: Make, two_states: pf.MarkovChain) -> None:
     with pytest.raises(pf.RecordError, match=r"is what such a file holds, expected the file's name"):
         pf.Release.from_json(released(sequences_of, two_states).to_json())
