@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -436,7 +437,7 @@ def test_what_would_not_be_read_again_is_refused_before_it_is_spent(
     ledger, calibration = pf.Ledger(bound, budget=2.0), bound.calibrate(pf.Histogram(), 1.0)
     given: list[Any] = ["one sentence", (1,), 5, None, [b"bytes"], [("a",)], {"a": 1}]
     for warnings in given:
-        with pytest.raises(pf.ParameterError, match="^warnings .*expected sentences"):
+        with pytest.raises(pf.ParameterError, match=r"^warnings .*expected sentences"):
             pf.release(data, pf.Histogram(), calibration, ledger=ledger, warnings=warnings)
     odd: Any = replace(data, base=replace(data.base, source=5))
     with pytest.raises(pf.ReleaseRefused, match=r"Expected `str`, got `int` - at `\$.data.base.source`"):
