@@ -99,6 +99,12 @@ class BlockLoss:
         return self.values.max(axis=(-2, -1)) if self.values.ndim == 3 else self.values
 
     @property
+    def smallest(self) -> float:
+        """Smallest loss that is above 0; infinite where there is none."""
+        values = self.values if isinstance(self.values, tuple) else (self.values,)
+        return min((float(value.min(initial=np.inf, where=value > 0)) for value in values), default=np.inf)
+
+    @property
     def per_record(self) -> Vector:
         """Largest loss over pairs of states: shape () where all records have the same loss, else one per record."""
         largest = self.largest
@@ -136,6 +142,11 @@ class RecordLoss:
     def largest(self) -> float:
         """Largest loss of any record over pairs of its states."""
         return max(float(block.largest.max()) for block in self._different)
+
+    @property
+    def smallest(self) -> float:
+        """Smallest loss above 0 of any record, over pairs of its states; infinite where there is none."""
+        return min(block.smallest for block in self._different)
 
     @property
     def key(self) -> tuple[object, ...]:

@@ -109,6 +109,28 @@ def test_a_networks_impossible_states_are_no_change() -> None:
             bound.calibrate(pf.Subset(pf.Count("low"), ["c"]), 1.0)
 
 
+@pytest.mark.parametrize("largest", [1e9, 1e12, 1e15])
+def test_a_huge_value_of_an_impossible_state_does_not_pass_for_no_noise(largest: float) -> None:
+    query, plain = pf.Sum([0, 1, largest]), pf.Sum([0, 1, 2])
+    chain = pf.MarkovChain([[0.9, 0.1, 0.0], [0.4, 0.6, 0.0], [0.5, 0.5, 0.0]], [0.5, 0.5, 0.0])
+    coins = pf.MarkovChain([[0.5, 0.5, 0.0]] * 3, [0.5, 0.5, 0.0])
+    for bound in (pf.LeakagePropagation(chain, 3), pf.MQMExact(chain, 3), pf.EntryDP(coins, 3)):
+        assert bound.calibrate(query, 1.0).scale == pytest.approx(bound.calibrate(plain, 1.0).scale, rel=1e-5)
+    never, certain = pf.CPT([0, 1, 2], [0.5, 0.5, 0.0]), pf.CPT([0, 1, 2], [0.0, 1.0, 0.0])
+    network = pf.BayesianNetwork({"a": never, "b": certain})
+    for bound in (pf.MarkovQuilt(network), pf.LeakagePropagation(network)):
+        assert bound.calibrate(query, 1.0).scale == pytest.approx(1, rel=1e-5)
+        many = pf.Weighted(pf.Count(1), [1, 2**31 - 1])
+        assert bound.calibrate(many, 1.0).scale == pytest.approx(1, rel=1e-5)
+
+
+def test_a_huge_epsilon_does_not_pass_for_no_noise() -> None:
+    """The exact answer tells everything, however large epsilon is."""
+    coins = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+    for make in (*READ, pf.GroupDP):
+        assert 0 < make(coins, 3).calibrate(pf.Histogram(), 1e12).scale < 1e-10
+
+
 def test_places_are_the_supports_of_the_marginals() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):

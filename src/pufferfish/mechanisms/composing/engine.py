@@ -12,10 +12,10 @@ from pufferfish.core.numbers.kept import Kept
 from pufferfish.queries.record_loss import RecordLoss
 from pufferfish.witness import AnyWitness
 
-__all__ = ["Engine", "Fallback", "Found", "LeastOf", "Proportional", "least", "no_noise", "worst"]
+__all__ = ["NO_NOISE", "Engine", "Fallback", "Found", "LeastOf", "Proportional", "least", "no_noise", "worst"]
 
-_NO_NOISE = 1e-9
-"""As good as no noise, where the largest loss that noise of scale 1 leaves is 1 nat."""
+NO_NOISE = 1e9
+"""Nats: a loss by which next to nothing is hidden."""
 
 _KEPT = 8
 """Leakages that an engine remembers: a noise is often verified right after it was found."""
@@ -89,8 +89,11 @@ class LeastOf(Engine):
 
 
 def no_noise(losses: RecordLoss) -> float:
-    """Return a divisor that leaves as good as no noise: the largest loss becomes a billion nats."""
-    return losses.largest * _NO_NOISE
+    """Return a divisor that leaves as good as no noise: the smallest loss, not only the largest, is a billion nats.
+
+    The largest may be that of a state that cannot occur, or of a record that is no secret.
+    """
+    return losses.smallest / NO_NOISE
 
 
 def worst(found: Iterable[Found]) -> Found:

@@ -21,7 +21,7 @@ from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
-from pufferfish.mechanisms.composing.engine import Engine, Found, no_noise
+from pufferfish.mechanisms.composing.engine import NO_NOISE, Engine, Found, no_noise
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
 from pufferfish.queries import LinearQuery, Query
 from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_query
@@ -182,7 +182,7 @@ class InfluenceBound(Mechanism):
         if scale >= losses.largest / _LITTLE_NOISE:
             return
         leaks = self._prove(losses.divided(no_noise(losses)))[0]
-        if leaks <= epsilon:
+        if leaks <= epsilon and leaks < NO_NOISE:  # from there on it may be a loss itself, which has no end
             why = (
                 "under every θ what the query reads is certain, or has only values that give the same answer"
                 if leaks == 0
