@@ -314,3 +314,18 @@ def test_memory_of_arrays_is_immutable() -> None:
     assert kept.tolist() == [[0, 3], [1, 4], [2, 5]]
     assert read_only(kept) is kept
     assert read_only(np.zeros((0, 2))).shape == (0, 2)
+
+
+def test_what_a_network_computed_of_itself_cannot_be_changed() -> None:
+    """Separation in it decides which quilts there are: a proof rests on it."""
+    network = pf.BayesianNetwork(
+        {"a": pf.CPT([0, 1], [0.5, 0.5]), "b": pf.CPT([0, 1], [[0.9, 0.1], [0.2, 0.8]], ["a"])}
+    )
+    kept: Any = network.inference
+    for owner, name in ((kept, "dag"), (kept.dag, "parents"), (kept.dag, "children"), (kept.dag, "order")):
+        before = getattr(owner, name)
+        with pytest.raises(AttributeError, match="read-only"):
+            setattr(owner, name, ())
+        with pytest.raises(AttributeError, match="read-only"):
+            delattr(owner, name)
+        assert getattr(owner, name) is before

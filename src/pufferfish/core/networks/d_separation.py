@@ -15,6 +15,8 @@ References: Pearl, *Causality*, Section 1.2.3; Lauritzen, *Graphical Models*, Se
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from pufferfish.core.numbers.read_only import ReadOnly
+
 __all__ = ["Dag", "members", "set_of"]
 
 
@@ -37,7 +39,7 @@ def members(nodes: int) -> Iterator[int]:
         nodes ^= lowest
 
 
-class Dag:
+class Dag(ReadOnly):
     """A directed graph without cycles.
 
     Parameters
@@ -46,16 +48,24 @@ class Dag:
         Parents of every node.
     """
 
+    size: int
+    parents: tuple[int, ...]
+    children: tuple[int, ...]
+    is_forest: bool
+    _reach: dict[int, int]
+
     def __init__(self, parents: Sequence[Sequence[int]]) -> None:
-        self.size: int = len(parents)
-        self.parents: tuple[int, ...] = tuple(set_of(above) for above in parents)
-        children = [0] * self.size
+        children = [0] * len(parents)
         for node, above in enumerate(parents):
             for parent in above:
                 children[parent] |= 1 << node
-        self.children: tuple[int, ...] = tuple(children)
-        self.is_forest: bool = all(len(above) <= 1 for above in parents)
-        self._reach: dict[int, int] = {}
+        self.__dict__.update(
+            size=len(parents),
+            parents=tuple(set_of(above) for above in parents),
+            children=tuple(children),
+            is_forest=all(len(above) <= 1 for above in parents),
+            _reach={},
+        )
 
     @cached_property
     def order(self) -> tuple[int, ...]:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from pufferfish.core.divergence.max_divergence import max_log_ratio
 from pufferfish.core.networks.d_separation import Dag, members
-from pufferfish.core.numbers.read_only import read_only
+from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.core.numbers.rounding import TINY, UNIT
 from pufferfish.errors import ModelError
 
@@ -72,7 +72,7 @@ class _Contraction:
         return np.asarray(opt_einsum.contract(*operands, self.scope, optimize=self.path), dtype=np.float64)
 
 
-class Inference:
+class Inference(ReadOnly):
     """Exact inference on one network; what was computed of max-influences is kept.
 
     Parameters
@@ -83,12 +83,15 @@ class Inference:
         Number of states of every node.
     """
 
+    dag: Dag
+    _tables: tuple[Table, ...]
+    _sizes: tuple[int, ...]
+    _ratios: dict[tuple[int, int], Matrix]
+    _marginals: dict[int, tuple[Matrix, NDArray[np.bool_], float]]
+
     def __init__(self, tables: Sequence[Table], sizes: Sequence[int]) -> None:
-        self.dag: Dag = Dag([axes[:-1] for axes, _ in tables])
-        self._tables = tuple(tables)
-        self._sizes = tuple(sizes)
-        self._ratios: dict[tuple[int, int], Matrix] = {}
-        self._marginals: dict[int, tuple[Matrix, NDArray[np.bool_], float]] = {}
+        dag = Dag([axes[:-1] for axes, _ in tables])
+        self.__dict__.update(dag=dag, _tables=tuple(tables), _sizes=tuple(sizes), _ratios={}, _marginals={})
 
     def joint(self, nodes: Sequence[int]) -> Matrix:
         """Return P(X_nodes), one axis per node in the order given.
