@@ -1,5 +1,6 @@
 """``pufferfish release``: a statistic of a table, with noise."""
 
+from contextlib import ExitStack
 from typing import Any
 
 import click
@@ -130,8 +131,9 @@ def release_command(
         files.reserve(model.theta)
         with progress("releasing"):
             finish = prepare(data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
-        with until_done("noise is being drawn" if ledger is None else "budget is being spent, and noise drawn"):
-            found = finish()
+        with ExitStack() as stack:
+            late = until_done("noise is being drawn" if ledger is None else "budget is being spent, and noise drawn")
+            found = finish(lambda: stack.enter_context(late))
             files.write(found)
             _print_release(found, output)
             print_warnings(text for text in found.warnings if text not in told)

@@ -15,7 +15,7 @@ reads or writes the book under its lock is one class, in this file.
 import math
 import os
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -258,6 +258,7 @@ class Ledger:
         window: Any = None,
         coarsening: Mapping[Any, Any] | None = None,
         note: str | None = None,
+        begin: Callable[[], object] | None = None,
     ) -> Entry:
         """Check that one more release fits the budget, and write it into the book; the release comes after.
 
@@ -276,6 +277,8 @@ class Ledger:
             Not for networks.
         note : str, optional
             What to write into the book.
+        begin : callable, optional
+            Called when everything is checked, right before the book is changed: until then nothing is spent.
 
         Returns
         -------
@@ -311,6 +314,8 @@ class Ledger:
                 spent=min(after, book.budget),
             )
             changed = book.with_entry(entry, data.base if data is not None and base is None else base)
+            if begin is not None:
+                begin()
             if self._file is not None:
                 self._file.write(changed)
             self._book = changed

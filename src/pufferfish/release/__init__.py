@@ -113,8 +113,12 @@ def prepare(
     ledger: Ledger | None = None,
     window: Any = None,
     coarsening: Mapping[Any, Any] | None = None,
-) -> Callable[[], Release]:
-    """Check and prove all that can be refused, and return what spends the budget and draws; see :func:`release`."""
+) -> Callable[..., Release]:
+    """Check and prove all that can be refused, and return what spends the budget and draws; see :func:`release`.
+
+    What is returned may wait for other programs that hold the ledger, and computes what the sum of all releases leaks.
+    It calls its argument, if there is one, right before it spends and draws.
+    """
     given: Any = ledger
     told = _sentences(warnings)
     if not (given is None or isinstance(given, Ledger)):
@@ -157,22 +161,28 @@ def prepare(
             f"the record of this release would contradict itself ({error}): please report it"
         ) from error
 
-    def finish() -> Release:
+    def finish(begin: Callable[[], object] = lambda: None) -> Release:
         if ledger is None or isinstance(records, Database):
+            begin()
             return filled(draw(), None)
-        booked = _book(ledger, records, calibration, window, coarsening)
+        booked = _book(ledger, records, calibration, window, coarsening, begin)
         return filled(draw(), booked)
 
     return finish
 
 
 def _book(
-    ledger: Ledger, data: Sequences | Rows, calibration: Calibration, window: Any, coarsening: Mapping[Any, Any] | None
+    ledger: Ledger,
+    data: Sequences | Rows,
+    calibration: Calibration,
+    window: Any,
+    coarsening: Mapping[Any, Any] | None,
+    begin: Callable[[], object],
 ) -> LedgerRecord:
     theta, length = calibration.theta, ledger.bound.length
     if theta.of_chains and ledger.bound.theta.of_chains and tuple(calibration.length) != tuple(length):
         check_start(theta, as_windows(window, length))
-    entry = ledger.spend(calibration, data=data, window=window, coarsening=coarsening)
+    entry = ledger.spend(calibration, data=data, window=window, coarsening=coarsening, begin=begin)
     return _place(ledger, entry.number, entry.spent)
 
 

@@ -352,10 +352,15 @@ def test_ctrl_c_at_any_moment_loses_nothing_that_is_spent(folder: Path, monkeypa
 
         return call
 
-    early = ["pufferfish.cli.release.read_under", "pufferfish.release.prove", "pufferfish.release.exact_value"]
-    late = [
-        "pufferfish.release._book",
+    early = [
+        "pufferfish.cli.release.read_under",
+        "pufferfish.release.prove",
+        "pufferfish.release.exact_value",
+        "pufferfish.release._book",  # it may wait for other programs, and for the proof of the sum
         "pufferfish.ledger.ledger.Entry",
+    ]
+    late = [
+        "pufferfish.ledger.book.write_whole",
         "pufferfish.release.Release.to_json",
         "pufferfish.cli.targets.picture_of",
         "pufferfish.cli.release.print_table",
