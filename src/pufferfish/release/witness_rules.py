@@ -16,6 +16,7 @@ from pufferfish.mechanisms import (
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.query_rules import Rules, nodes_of
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.continua import CONTINUUM_KINDS
 from pufferfish.witness import (
     AloneWitness,
     ClusterWitness,
@@ -64,7 +65,7 @@ def _who(found: ReleaseFields) -> Rules:
         known = node is None
     elif nodes:
         known = node in nodes or (node is None and secrets is not None)
-    elif theta.chains or theta.kind in _INTERVALS:
+    elif theta.chains or theta.kind in CONTINUUM_KINDS:
         known = _is_step(node, seen.length) or (node is None and secrets is not None)
     else:
         known = node is None or _is_step(node, seen.length)
