@@ -2,10 +2,11 @@
 
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.continuum import Continuum
+from pufferfish.theta.forgetting_class import ForgettingClass
 
 __all__ = ["CONTINUA", "CONTINUUM_KINDS"]
 
-CONTINUA: tuple[type[Continuum], ...] = (BinaryChainInterval, IntervalChain)
+CONTINUA: tuple[type[Continuum], ...] = (BinaryChainInterval, IntervalChain, ForgettingClass)
 """Every such kind."""
 
 CONTINUUM_KINDS = {each.kind: each for each in CONTINUA}

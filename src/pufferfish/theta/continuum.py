@@ -18,6 +18,9 @@ class Continuum(ABC):
     kind: ClassVar[str]
     """Word for its members, by which files know it."""
 
+    lacks: ClassVar[str | None] = None
+    """Why a mechanism that knows nothing of this kind does not cover it, where there is more to say than that."""
+
     of_chains: ClassVar[bool] = True
     stands_for_more: ClassVar[bool] = False
     only_counts: ClassVar[bool] = False
