@@ -60,10 +60,10 @@ def carry(before: Any, quantum: float, held: Any, steps: Any, keeps: Any, reach:
                     grown[p], times[p] = math.expm1(loss) * _UP, math.exp(loss) * _UP
                 else:
                     grown[p], times[p] = math.inf, math.inf
-            share = 1.0 if p == pairs else keeps[p]
-            found = grown[p]
-            if share > 0.0 and excess[after] > 0.0:
-                found = (found + times[p] * share * _UP * excess[after]) * _UP
+            share, then = 1.0 if p == pairs else float(keeps[p]), float(excess[after])
+            found = float(grown[p])
+            if share > 0.0 and then > 0.0:
+                found = (found + float(times[p]) * share * _UP * then) * _UP
             least = min(least, found)
         excess[i] = least
     return excess
