@@ -100,6 +100,17 @@ def test_folded_stretches_are_never_below_records_that_are_followed(monkeypatch:
             assert losses[np.searchsorted(np.cumsum(steps), folded.node, side="right")] == pytest.approx(folded.own)
 
 
+def test_what_lies_far_beyond_a_folded_stretch_still_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loud records on both sides of a long silence that hardly forgets: its midst may not be held at its own level."""
+    steps, losses, pairs = np.array([10, 600, 10]), np.array([0.2, 0.0, 0.2]), [Forgets(3, 0.9995)]
+    direct = told_by_profile(steps, losses, pairs)
+    assert direct.total > 1.5 * told_by_profile(steps[:2], losses[:2], pairs).total
+    monkeypatch.setattr(forgetting, "_DIRECT", 64)
+    monkeypatch.setattr(forgetting, "_BESIDE", 50)
+    folded = told_by_profile(steps, losses, pairs)
+    assert direct.total <= folded.total <= direct.total * 1.1
+
+
 def test_long_profiles_cost_what_their_stretches_do() -> None:
     found = told_by_profile(np.array([10**15, 60, 10**15]), np.array([0.0, 0.05, 0.0]), PAIRS)
     short = told_by_profile(np.array([5000, 60, 5000]), np.array([0.0, 0.05, 0.0]), PAIRS)
