@@ -107,5 +107,5 @@ def test_long_pairs_are_left_out_of_long_profiles_only(monkeypatch: pytest.Monke
     bound = pf.LeakagePropagation(pf.ForgettingClass([4, 15], [0.1, 0.9], STATES), 1000)
     direct = bound.leakage(profile)
     monkeypatch.setattr(forgetting, "_DIRECT", 100)
-    monkeypatch.setattr(forgetting, "_LONGEST", 10)
+    monkeypatch.setattr(forgetting, "_FOLLOWED", 60)
     assert pf.LeakagePropagation(bound.theta, 1000).leakage(profile) > direct * 1.01

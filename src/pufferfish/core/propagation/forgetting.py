@@ -39,8 +39,8 @@ _DIRECT = 2**20
 _BESIDE = 2**13
 """Of a longer chain so many records at least are followed at both ends of a stretch."""
 
-_LONGEST = 2**16
-"""Longer times of forgetting are left out where losses change along a longer chain: less is proved, and quickly."""
+_FOLLOWED = 2**24
+"""Records that are followed at most, but for those of short stretches: beyond that less is followed, less is proved."""
 
 _BITS = 60
 """Losses are rounded up to multiples of their sum over two to so many: sums are exact, and fit 64 bits."""
@@ -111,9 +111,11 @@ def _settles(loss: float, steps: int, pairs: Sequence[Forgets]) -> bool:
 def told_by_profile(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets]) -> Told:
     """Return what all records of a chain tell; ``losses`` are those of stretches of so many ``steps``."""
     whole = int(np.sum(steps))
-    known = [pair for pair in pairs if pair.steps < whole and (whole <= _DIRECT or pair.steps <= _LONGEST)]
-    reach = max((pair.steps for pair in known), default=1)
-    places, stretch, held = _followed(steps, losses, known, reach, fold=whole > _DIRECT)
+    known, beside = [pair for pair in pairs if pair.steps < whole], whole
+    if whole > _DIRECT:
+        known, beside = _affordable(steps, known)
+    reach = _reach(known)
+    places, stretch, held = _followed(steps, losses, known, reach, beside)
     each, quantum = _whole_numbers(losses[stretch])
     later, earlier = (
         _side(each if ahead else each[::-1], quantum, held if ahead else held[::-1], known, reach)
@@ -143,18 +145,33 @@ def _whole_numbers(losses: Vector) -> tuple[NDArray[np.int64], float]:
     return np.ceil(np.ldexp(losses, -exponent)).astype(np.int64), math.ldexp(1.0, exponent)
 
 
+def _reach(pairs: Sequence[Forgets]) -> int:
+    return max((pair.steps for pair in pairs), default=1)
+
+
+def _affordable(steps: NDArray[np.int64], pairs: Sequence[Forgets]) -> tuple[list[Forgets], int]:
+    """Return the pairs that are used, and how many records are followed at both ends of a stretch; at least a reach."""
+    known = sorted(pairs)
+    while known:
+        reach = _reach(known)
+        for beside in (max(_BESIDE, 8 * reach), reach):
+            if float(np.sum(np.minimum(steps, 2 * beside + reach), dtype=np.float64)) <= _FOLLOWED:
+                return known, beside
+        known.pop()
+    return known, 1
+
+
 def _followed(
-    steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets], reach: int, *, fold: bool
+    steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets], reach: int, beside: int
 ) -> tuple[NDArray[np.int64], NDArray[np.intp], Vector]:
     """Return the records that are followed, the stretch of each, and the fixed point of those that are held, else −1.
 
     Of a long stretch both ends are followed, and ``reach`` records in between stand for all others.
     """
     starts = np.concatenate([[0], np.cumsum(steps)[:-1]])
-    if not fold:
+    if int(steps.max()) <= 2 * beside + reach:
         count = int(np.sum(steps))
         return np.arange(count), np.repeat(np.arange(steps.size), steps), np.full(count, -1.0)
-    beside = max(_BESIDE, 8 * reach)
     places: list[NDArray[np.int64]] = []
     stretch: list[NDArray[np.intp]] = []
     held: list[Vector] = []
