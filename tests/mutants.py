@@ -72,6 +72,27 @@ MUTANTS = [
         "oracle/test_oracle_propagation.py",
     ),
     Mutant(
+        "forgetting: the loss of the record itself is taken off twice",
+        "core/propagation/forgetting.py",
+        "total = future + past - own",
+        "total = future + past - 2 * own",
+        "unit/core/propagation/test_forgetting.py oracle/test_oracle_forgetting.py",
+    ),
+    Mutant(
+        "forgetting: the losses of the records in between are left out",
+        "core/propagation/forgetting_loops.py",
+        "units = before[after] - before[i]",
+        "units = before[i + 1] - before[i]",
+        "unit/core/propagation/test_forgetting.py oracle/test_oracle_forgetting.py",
+    ),
+    Mutant(
+        "forgetting: the midst of a long stretch is held at its fixed point, whatever lies beside it",
+        "core/propagation/forgetting_loops.py",
+        "most = max(most, excess[j])",
+        "most = held[i]",
+        "unit/core/propagation/test_forgetting.py",
+    ),
+    Mutant(
         "propagation on networks: a cluster forgets the losses that are at home in it",
         "core/propagation/cluster_sweep.py",
         "every = (*self._at_home[cluster], *told.values())",

@@ -23,6 +23,7 @@ CHAINS: dict[str, Any] = {
     "any": pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]], "any", states=["no", "yes"]),
     "class": NEAR,
     "independent": pf.MarkovChain([[0.7, 0.3], [0.7, 0.3]], states=["no", "yes"]),
+    "forgetting": pf.ForgettingClass([3, 9], [0.3, 0.8], ["no", "yes"]),
     "interval": pf.IntervalChain([[0.6, 0.2], [0.2, 0.5]], [[0.8, 0.4], [0.5, 0.8]], states=["no", "yes"]),
     "binary interval": pf.BinaryChainInterval(0.45, 0.55, states=["no", "yes"]),
     "binary interval, stationary": pf.BinaryChainInterval(
@@ -97,6 +98,8 @@ def cases() -> Iterator[tuple[str, Callable[[], pf.Release]]]:
             pf.Subset(query, [2, 5, 6]),
             pf.Weighted(query, [1, 2, 0, -1] * 3),
         ):
+            forgetting = CHAINS["forgetting"]
+            yield f"list, forgetting, {changed}", _of(row, forgetting, pf.LeakagePropagation, changed, length=12)
             for mechanism in (pf.LeakagePropagation, pf.MQMExact, pf.GroupDP, pf.Wasserstein, pf.ExactLaplace):
                 valid = bool(len(str(changed)) % 2)
                 yield f"list, {mechanism.name}, {changed}", _of(row, TWO, mechanism, changed, length=12, valid=valid)

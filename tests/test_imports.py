@@ -22,7 +22,7 @@ LAYERS = [
     {"wasserstein_inf", "comparison", "robustness"},
     {"data"},
     {"model_file"},
-    {"fit", "report", "ledger"},
+    {"fit", "fit_forgetting", "report", "ledger"},
     {"release"},
     {"experiments"},
     {"cli"},

@@ -32,6 +32,7 @@ from pufferfish.errors import (
     ReleaseRefused,
 )
 from pufferfish.fit import fit_chain, fit_interval
+from pufferfish.fit_forgetting import ForgettingFit, OverlapEstimate, fit_forgetting, overlap
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import (
     GK16,
@@ -72,6 +73,7 @@ from pufferfish.theta import (
     Cliques,
     CountIs,
     Fact,
+    ForgettingClass,
     GivenLaws,
     IntervalChain,
     JointDistribution,
@@ -85,6 +87,7 @@ from pufferfish.witness import (
     AloneWitness,
     ClusterWitness,
     CouplingWitness,
+    ForgettingWitness,
     LawWitness,
     MatrixWitness,
     Nearest,
@@ -113,6 +116,9 @@ __all__ = [
     "EntryDP",
     "ExactLaplace",
     "Fact",
+    "ForgettingClass",
+    "ForgettingFit",
+    "ForgettingWitness",
     "Frequency",
     "Function",
     "GivenLaws",
@@ -135,6 +141,7 @@ __all__ = [
     "ModelError",
     "Nearest",
     "NotApplicableError",
+    "OverlapEstimate",
     "ParameterError",
     "ParticipantDP",
     "Profile",
@@ -160,8 +167,10 @@ __all__ = [
     "draw_network",
     "errors",
     "fit_chain",
+    "fit_forgetting",
     "fit_interval",
     "max_divergence",
+    "overlap",
     "read_model",
     "read_rows",
     "read_sequences",

@@ -16,7 +16,7 @@ from pufferfish.core.propagation.lower_bound_of_networks import TiltedNetwork
 from pufferfish.errors import ParameterError, QueryError
 from pufferfish.given import truth
 from pufferfish.queries import BoundQuery, LinearQuery, Query
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.secrets import SecretPair
@@ -192,7 +192,7 @@ class Calibration(ReadOnly):
         theta = self.theta
         if theta.networks:
             return self._lower_bound_of_network
-        some = theta.some_members if isinstance(theta, BinaryChainInterval | IntervalChain) else theta.chains
+        some = theta.some_members if isinstance(theta, Continuum) else theta.chains
         known = bool(some) and not theta.stands_for_more
         if (
             not known

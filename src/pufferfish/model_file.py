@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -21,8 +21,9 @@ from pufferfish.frozen_record import FrozenRecord
 from pufferfish.given import listed
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import STATED, ChainClass
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.continua import CONTINUUM_KINDS
+from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.cpt import CPT
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.joint_distribution import JointDistribution
@@ -46,7 +47,7 @@ class Model(ReadOnly):
 
     Parameters
     ----------
-    theta : ChainClass, BinaryChainInterval, IntervalChain, ModelClass of networks, or what makes one of them
+    theta : ChainClass, ModelClass of networks, a class such as IntervalChain, or what makes one of them
         The class: Markov chains, or Bayesian networks.
     bins : tuple of float, optional
         Edges by which a numeric column becomes the states of Θ; of chains only.
@@ -150,8 +151,8 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         """
         if self.kind == BayesianNetwork.kind:
             return self._networks()
-        if self.kind in (BinaryChainInterval.kind, IntervalChain.kind):
-            return self._intervals()
+        if self.kind in CONTINUUM_KINDS:
+            return self._continuum()
         chains: list[MarkovChain] = []
         if self.kind != "Markov chains" or self.members:
             raise ModelError(f"theta is a class of {self.kind}, expected Markov chains or Bayesian networks alone")
@@ -183,18 +184,13 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
             except (msgspec.ValidationError, ModelError, ValueError) as error:
                 raise ModelError(f"theta[{i}]: {error}") from error
 
-    def _intervals(self) -> BinaryChainInterval | IntervalChain:
+    def _continuum(self) -> Any:
         if self.chains or len(self.members) != 1:
             raise ModelError(f"theta of {self.kind} is described by one member, its bounds, and by no chains")
         try:
-            if self.kind == IntervalChain.kind:
-                bounds = msgspec.convert(self.members[0], _IntervalRecord)
-                return IntervalChain(bounds.lower, bounds.upper, states=self.states, origin=self.origin)
-            two = msgspec.convert(self.members[0], _BinaryIntervalRecord)
+            return CONTINUUM_KINDS[self.kind].of_plain(self.members[0], self.states, self.origin)
         except msgspec.ValidationError as error:
             raise ModelError(f"bounds of {self.kind}: {error}") from error
-        start, states = two.initial_distribution, tuple(self.states)
-        return BinaryChainInterval(two.low, two.high, initial_distribution=start, states=states, origin=self.origin)
 
     def _networks(self) -> ModelClass:
         if self.chains:
@@ -210,17 +206,6 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         if list(theta.states) != self.states:
             raise ModelError(f"states are {', '.join(self.states)}, those of the networks {', '.join(theta.states)}")
         return theta
-
-
-class _IntervalRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    lower: list[list[float]]
-    upper: list[list[float]]
-
-
-class _BinaryIntervalRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    low: float
-    high: float
-    initial_distribution: Literal["any", "stationary"]
 
 
 class _NodeRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -266,10 +251,8 @@ _OF_THE_USER = {"laws": "computed by a function of the user's"}
 
 def _plain(member: Any) -> dict[str, Any]:
     """Return a model other than a chain, or bounds, as plain values; fractions as text, which is exact."""
-    if isinstance(member, IntervalChain):
-        return {"lower": member.lower.tolist(), "upper": member.upper.tolist()}
-    if isinstance(member, BinaryChainInterval):
-        return {"low": member.low, "high": member.high, "initial_distribution": member.initial_distribution}
+    if isinstance(member, Continuum):
+        return member.plain
     if isinstance(member, Cliques):
         return {"laws": [[str(p) for p in law] for law in member.laws]}
     if isinstance(member, JointDistribution):

@@ -20,6 +20,7 @@ __all__ = [
     "AnyWitness",
     "ClusterWitness",
     "CouplingWitness",
+    "ForgettingWitness",
     "LawWitness",
     "MatrixWitness",
     "Nearest",
@@ -110,6 +111,20 @@ class PropagationWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_on
     future: float
 
 
+class ForgettingWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="forgetting"):
+    """What is left of a record after the chain forgot decides; any two values of it are alike.
+
+    Parameters
+    ----------
+    own, past, future : float
+        Nats that the record itself, the records before it and those after it tell at most.
+    """
+
+    own: float
+    past: float
+    future: float
+
+
 class ClusterWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="clusters"):
     """What is propagated from cluster to cluster of a network decides.
 
@@ -147,6 +162,13 @@ class LawWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True,
 
 
 AnyWitness = (
-    AloneWitness | QuiltWitness | PropagationWitness | ClusterWitness | MatrixWitness | CouplingWitness | LawWitness
+    AloneWitness
+    | QuiltWitness
+    | PropagationWitness
+    | ForgettingWitness
+    | ClusterWitness
+    | MatrixWitness
+    | CouplingWitness
+    | LawWitness
 )
 """Every kind of witness."""

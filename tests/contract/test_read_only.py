@@ -30,6 +30,8 @@ BINARY, INTERVAL = (
     pf.BinaryChainInterval(0.4, 0.6),
     pf.IntervalChain([[0.8, 0.1], [0.3, 0.6]], [[0.9, 0.2], [0.4, 0.7]]),
 )
+FORGETTING = pf.ForgettingClass(3, 0.4, ["a", "b"])
+FITTED = pf.fit_forgetting(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5}), "s", 3)
 SUM = pf.Sum({"a": 0, "b": 1})
 TABLE = pl.DataFrame({"u": ["a", "b"] * 5, "v": ["a"] * 10})
 ROWS = pf.read_rows(TABLE, NETWORK)
@@ -53,6 +55,7 @@ THINGS: dict[str, Any] = {
     "GivenLaws": LAWS,
     "BinaryChainInterval": BINARY,
     "IntervalChain": INTERVAL,
+    "ForgettingClass": FORGETTING,
     "ChainClass": pf.ChainClass([CHAIN]),  # type: ignore[arg-type]
     "ModelClass": pf.ModelClass([NETWORK]),  # type: ignore[arg-type]
     "ChainLength": pf.ChainLength(3, 2),
@@ -94,10 +97,13 @@ THINGS: dict[str, Any] = {
     "AloneWitness": pf.AloneWitness(theta=0, length=3),
     "QuiltWitness": BOUND.calibrate(SUM, 1.0).witness,
     "PropagationWitness": pf.LeakagePropagation(CHAIN, 3).calibrate(SUM, 1.0).witness,
+    "ForgettingWitness": pf.LeakagePropagation(FORGETTING, 3).calibrate(SUM, 1.0).witness,
     "ClusterWitness": pf.LeakagePropagation(NETWORK).calibrate(pf.Marginals(), 1.0).witness,
     "MatrixWitness": pf.MatrixWitness(theta=0, length=3, node=1),
     "CouplingWitness": pf.CouplingWitness(theta=0, length=3, distance=2.0),
     "LawWitness": pf.LawWitness(theta=0, length=3),
+    "ForgettingFit": FITTED,
+    "OverlapEstimate": FITTED.estimates[0],
     "Nearest": pf.Nearest(gap=0.1, transition_matrix=((0.5, 0.5), (0.5, 0.5))),
 }
 LEFT_OUT = {"lower_bound", "inference", "time_reversal"}

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import click
 from click.core import ParameterSource
 
+from pufferfish.cli.fit_forgetting import forgetting_model
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import split_list, table_options
 from pufferfish.cli.printing import print_warnings, progress
@@ -15,6 +16,7 @@ from pufferfish.cli.targets import check_targets
 from pufferfish.data import read_sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit import fit_chain, fit_interval
+from pufferfish.fit_forgetting import SMOOTHING
 from pufferfish.model_file import MODEL, Model, write_model
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import IntervalChain
@@ -24,7 +26,7 @@ __all__ = ["fit_command"]
 
 
 @click.command("fit")
-@click.argument("table", type=str)
+@click.argument("table", type=str, required=False)
 @table_options(networks=False)
 @click.option("--states", metavar="A,B,…", help="The states, in order [default: those in the table, sorted].")
 @click.option(
@@ -34,28 +36,49 @@ __all__ = ["fit_command"]
     show_default=True,
     help="Law of the first record: the stationary one, or every law at once.",
 )
-@click.option("--smoothing", type=NUMBER, default=0.0, show_default=True, help="Added to every transition count.")
+@click.option(
+    "--smoothing",
+    type=NUMBER,
+    help="Added to every transition count [default: 0]; with --forgets pairs of all subjects added to each [default: "
+    f"{SMOOTHING:g}].",
+)
 @click.option(
     "--confidence",
     type=NUMBER,
     metavar="C",
     help="Instead of one chain, bounds that hold all transition probabilities with this confidence, such as 0.95.",
 )
+@click.option(
+    "--forgets",
+    multiple=True,
+    metavar="LEN",
+    help="Instead of a chain, how much habits overlap after this time (8min), or number of steps (8); may be repeated.",
+)
+@click.option(
+    "--overlap",
+    "overlaps",
+    multiple=True,
+    type=NUMBER,
+    metavar="SHARE",
+    help="With --forgets, the overlap as you know it: then no TABLE is read; one for each --forgets.",
+)
 @click.option("--output", required=True, metavar="FILE", help="Where the model is written, as JSON.")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier model.")
 @click.pass_context
 def fit_command(
     context: click.Context,
-    table: str,
+    table: str | None,
     states: str | None,
     initial: Literal["stationary", "any"],
-    smoothing: float,
+    smoothing: float | None,
     confidence: float | None,
+    forgets: tuple[str, ...],
+    overlaps: tuple[float, ...],
     output: str,
     overwrite: bool,
     **reading: Any,
 ) -> None:
-    """Fit a Markov chain, or bounds on one, to PUBLIC data and write it as a model file.
+    """Fit a Markov chain, bounds on one, or how soon it forgets, to PUBLIC data; and write it as a model file.
 
     The model is part of what everybody is assumed to know: fit it to data that is already public, such as an
     earlier survey, never to the table it shall protect.
@@ -64,7 +87,18 @@ def fit_command(
     Example:
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 10min --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --confidence 0.95 --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --time minute --forgets 8min --output model.json
+      pufferfish fit --forgets 8 --overlap 0.43 --states sit,stand,walk --output model.json
     """
+    if forgets or overlaps:
+        _check_forgetting(context)
+        check_targets([("--output", output, MODEL)], inputs=() if table is None else (table,), overwrite=overwrite)
+        _write(*forgetting_model(table, forgets, overlaps, states, smoothing, reading), output)
+        return
+    if table is None:
+        raise ParameterError("give the TABLE of public data; only --forgets with --overlap needs none")
+    if reading["state"] is None:
+        raise ParameterError("give --state: the column of states")
     if confidence is not None:
         _check_confidence(context, confidence, initial)
     check_targets([("--output", output, MODEL)], inputs=(table,), overwrite=overwrite)
@@ -74,7 +108,7 @@ def fit_command(
         sequences = read_sequences(table, states=names, **reading)
     print_warnings(sequences.warnings)
     theta = (
-        ChainClass((fit_chain(sequences, initial=initial, smoothing=smoothing),))
+        ChainClass((fit_chain(sequences, initial=initial, smoothing=smoothing or 0.0),))
         if confidence is None
         else fit_interval(sequences, confidence)
     )
@@ -92,10 +126,22 @@ def fit_command(
     model = Model(theta=theta, bins=base.bins, step=step, fitted_on=fingerprint(table))
     counted = f"from {observed:,} transitions between {sequences.records:,} records"
     lines = _of_bounds(theta, counted) if isinstance(theta, IntervalChain) else _of_chain(theta.chains[0], counted)
+    _write(model, lines, output)
+
+
+def _write(model: Model, lines: list[str], output: str) -> None:
     write_model(model, output)
     for line in [*lines, f"written: {output}"]:
         click.echo(printable(line))
-    click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
+    if model.fitted_on is not None:
+        click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
+
+
+def _check_forgetting(context: click.Context) -> None:
+    """Refuse options that speak of transition probabilities."""
+    for name in ("initial", "confidence"):
+        if context.get_parameter_source(name) != ParameterSource.DEFAULT:
+            raise ParameterError(f"--{name} is about transition probabilities, and --forgets needs none: leave it out")
 
 
 def _check_confidence(context: click.Context, confidence: float, initial: str) -> None:

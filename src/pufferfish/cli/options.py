@@ -44,7 +44,9 @@ QUERY_HELP = (
 )
 
 
-def table_options(*, networks: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def table_options(
+    *, networks: bool = True, state_needed: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Options that say how a table is read: of chains, or of networks too."""
     not_here = "; not for networks" if networks else ""
     columns = click.option(
@@ -52,7 +54,7 @@ def table_options(*, networks: bool = True) -> Callable[[Callable[..., Any]], Ca
     )
     options = [
         click.option(
-            "--state", required=not networks, metavar="COL", help=f"Column of states, or of numbers to bin{not_here}."
+            "--state", required=state_needed, metavar="COL", help=f"Column of states, or of numbers to bin{not_here}."
         ),
         *([columns] if networks else []),
         click.option("--subject", metavar="COL", help="Column of the independent unit; without it, one chain."),

@@ -18,6 +18,7 @@ leaves it is an aggregate, :class:`Sequences` or :class:`Rows`. The rows stay in
 ``labels``            names of states
 ``places``            which row a message is about
 ``where``             the small language of row filters
+``lagged``            pairs of states some steps apart, for what is fitted to public data
 ``bins``              numeric values as states
 ``durations``         "10min" and its relatives
 ====================  =======================================================================

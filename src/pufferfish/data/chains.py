@@ -125,6 +125,19 @@ class Layout:
         keys = [SUBJECT, _SEGMENT if self.independent else _GAP, _BEFORE, STATE, _LINKED]
         return frame.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
 
+    def pairs_apart(self, linked: Frame, steps: int) -> nw.DataFrame[Any]:
+        """Count pairs of observed states so many linked steps apart: subject, earlier state, state, and number."""
+        run = self._over((~nw.col(_LINKED)).cast(nw.Int64).cum_sum()).alias(_SEGMENT)
+        extra = [] if self.subject else [nw.lit("").alias(SUBJECT)]
+        frame = linked.with_columns(run, *extra).with_columns(
+            self._over(nw.col(STATE).shift(steps)).alias(_BEFORE),
+            self._over(nw.col(_SEGMENT).shift(steps)).alias(_EARLIER),
+        )
+        together = ~nw.col(_EARLIER).is_null() & (nw.col(_EARLIER) == nw.col(_SEGMENT))
+        both = frame.filter(together & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null())
+        keys = [SUBJECT, _BEFORE, STATE]
+        return both.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
+
     def usual_step(self, linked: Frame) -> int | float | None:
         """Most frequent time between linked rows, the shortest of those that tie; None if no rows are linked."""
         lasted = _LASTED if self.max_gap is None else _APART

@@ -42,8 +42,8 @@ from pufferfish.release.query_rules import Rules, near, nodes_of, postprocessing
 from pufferfish.release.witness_rules import BOUND_NAMES, TITLES, witness_rules
 from pufferfish.release.words import not_promised_of, promise_of, versions
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.continua import CONTINUUM_KINDS
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.joint_distribution import JointDistribution
 
@@ -58,7 +58,7 @@ _MOST_STEPS = 2**63
 
 _FOR_ONE_QUERY = [kind.name for kind in (*MECHANISMS, ApproximateWasserstein) if not kind.composes]
 
-_OF_CHAINS = ("Markov chains", BinaryChainInterval.kind, IntervalChain.kind)
+_OF_CHAINS = ("Markov chains", *CONTINUUM_KINDS)
 
 
 def contradictions(found: ReleaseFields) -> Iterator[str]:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from pufferfish.core.propagation.forgetting import fixed_point
 from pufferfish.mechanisms import (
     BOUNDS,
     MECHANISMS,
@@ -16,10 +17,13 @@ from pufferfish.mechanisms import (
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.query_rules import Rules, nodes_of
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.continua import CONTINUUM_KINDS
+from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.witness import (
     AloneWitness,
     ClusterWitness,
     CouplingWitness,
+    ForgettingWitness,
     LawWitness,
     PropagationWitness,
     QuiltWitness,
@@ -64,7 +68,7 @@ def _who(found: ReleaseFields) -> Rules:
         known = node is None
     elif nodes:
         known = node in nodes or (node is None and secrets is not None)
-    elif theta.chains or theta.kind in _INTERVALS:
+    elif theta.chains or theta.kind in CONTINUUM_KINDS:
         known = _is_step(node, seen.length) or (node is None and secrets is not None)
     else:
         known = node is None or _is_step(node, seen.length)
@@ -95,10 +99,11 @@ def _tells(found: ReleaseFields) -> Rules:
     match seen:
         case QuiltWitness():
             return [*rules, *_quilt(found, seen, nodes)]
-        case PropagationWitness():
+        case PropagationWitness() | ForgettingWitness():
             beyond = (seen.past and seen.node == 0) or (seen.future and seen.node == seen.length - 1)
             ends = (not beyond, "nothing comes before the first record of a chain, and nothing after its last")
-            return [*rules, ends, *_parts(found, (seen.own, seen.past, seen.future), _PROVED)]
+            parts = _parts(found, (seen.own, seen.past, seen.future), _PROVED)
+            return [*rules, ends, *parts, *_forgotten(found, (seen.past, seen.future))]
         case ClusterWitness():
             return [
                 *rules,
@@ -112,6 +117,20 @@ def _tells(found: ReleaseFields) -> Rules:
             return [*rules, (moves, "the distance is positive"), (agrees, "the leakage is distance over scale")]
         case _:
             return rules
+
+
+def _forgotten(found: ReleaseFields, sides: Sequence[float]) -> Rules:
+    """Check that the records on each side tell no more than they do where all have the largest loss, without end."""
+    seen, theta, multiplier = found.mechanism.witness, found.theta, found.noise.noise_multiplier
+    known = theta.kind == ForgettingClass.kind
+    rules = [(known == isinstance(seen, ForgettingWitness), "what was forgotten is told where Θ says what that is")]
+    if known and len(theta.members) == 1 and multiplier is not None:
+        pairs: list[Any] = ForgettingClass.of_plain(theta.members[0], theta.states, theta.origin).forgets
+        most = math.log1p(fixed_point(1 / multiplier, pairs))
+        rules.append(
+            (all(side <= most * (1 + _ROUNDED) for side in sides), "earlier and later records tell what Θ lets them")
+        )
+    return rules
 
 
 def _quilt(found: ReleaseFields, seen: QuiltWitness, nodes: dict[str, list[str]]) -> Rules:

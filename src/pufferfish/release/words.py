@@ -10,6 +10,7 @@ from pufferfish.calibration import Calibration
 from pufferfish.release.fields import LedgerRecord
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.given_laws import GivenLaws
 
 __all__ = ["not_promised_of", "promise_of", "secrets_of", "versions", "warnings_of"]
@@ -85,6 +86,10 @@ def not_promised_of(
         outside += (
             " Bounds that were estimated from public data miss the true transition probabilities with the probability "
             "that their confidence leaves, and say nothing of people or times that follow other ones."
+        )
+    if kind == ForgettingClass.kind:
+        outside += (
+            " An overlap that was estimated from public data says nothing of people or times that forget more slowly."
         )
     return [
         outside,

@@ -34,8 +34,8 @@ from pufferfish.robustness.cliques import between_cliques
 from pufferfish.robustness.distance import OVER_THETA, SAME, Distance
 from pufferfish.robustness.joints import between_joints
 from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Member, Theta, as_theta, lengths_of
@@ -178,7 +178,7 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
     """
     class_, beliefs = as_theta(theta), as_theta(belief)
     for given, name in ((class_, "theta"), (beliefs, "belief")):
-        if isinstance(given, BinaryChainInterval | IntervalChain):
+        if isinstance(given, Continuum):
             raise NotApplicableError(
                 f"{name} is a class of {given.kind}, and distances are computed between models that can be listed: "
                 "give a list of MarkovChain (a member that is near will do, and bounds the distance from above)"

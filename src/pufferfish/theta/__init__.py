@@ -5,6 +5,7 @@ from pufferfish.theta.chain_class import ChainClass, as_chain_class
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.cpt import CPT
+from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import ChainLength
@@ -22,6 +23,7 @@ __all__ = [
     "Cliques",
     "CountIs",
     "Fact",
+    "ForgettingClass",
     "GivenLaws",
     "IntervalChain",
     "JointDistribution",

@@ -9,6 +9,7 @@ matrix between two bounds, and the matrix free to change from step to step.
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -18,6 +19,7 @@ from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ModelError
 from pufferfish.given import one_of
 from pufferfish.theta.chain_class import STATED
+from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.states import state_names
 
@@ -28,26 +30,8 @@ _LEAST = 1e-9
 """Probabilities of staying that are nearer to 0 or 1 are as good as certain, and bounds on them lose their digits."""
 
 
-class _Continuum:
-    """What classes that are continua say of themselves: no member stands in a list."""
-
-    of_chains: ClassVar[bool] = True
-    stands_for_more: ClassVar[bool] = False
-    only_counts: ClassVar[bool] = False
-    chains: ClassVar[tuple[MarkovChain, ...]] = ()
-    members: ClassVar[tuple[Any, ...]] = ()
-    networks: ClassVar[tuple[Any, ...]] = ()
-    variables: ClassVar[None] = None
-    states: tuple[str, ...]
-
-    @property
-    def k(self) -> int:
-        """Number of states."""
-        return len(self.states)
-
-
 @dataclass(frozen=True)
-class BinaryChainInterval(ReadOnly, _Continuum):
+class BinaryChainInterval(ReadOnly, Continuum):
     """Every two-state Markov chain whose probabilities of staying, p0 and p1, lie in [low, high].
 
     Parameters
@@ -110,9 +94,21 @@ class BinaryChainInterval(ReadOnly, _Continuum):
             for stay in (self.high, self.low)
         )
 
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Its bounds and its initial law, as plain values."""
+        return {"low": self.low, "high": self.high, "initial_distribution": self.initial_distribution}
+
+    @classmethod
+    def of_plain(cls, plain: dict[str, Any], states: list[str], origin: str) -> "BinaryChainInterval":
+        """Return the class of plain values."""
+        two = msgspec.convert(plain, _BinaryIntervalRecord)
+        start = two.initial_distribution
+        return cls(two.low, two.high, initial_distribution=start, states=tuple(states), origin=origin)
+
 
 @dataclass(frozen=True, eq=False)
-class IntervalChain(ReadOnly, _Continuum):
+class IntervalChain(ReadOnly, Continuum):
     """Every sequence of transition matrices whose entries lie between two bounds; every initial law.
 
     Time-varying adversaries are included: the matrix of each step is any one between the bounds. So a confidence set
@@ -182,6 +178,17 @@ class IntervalChain(ReadOnly, _Continuum):
             MarkovChain(p / p.sum(axis=1, keepdims=True), "any", states=self.states) for p in (middle, lasting)
         )
 
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Its bounds, as plain values."""
+        return {"lower": self.lower.tolist(), "upper": self.upper.tolist()}
+
+    @classmethod
+    def of_plain(cls, plain: dict[str, Any], states: list[str], origin: str) -> "IntervalChain":
+        """Return the class of plain values."""
+        bounds = msgspec.convert(plain, _IntervalRecord)
+        return cls(bounds.lower, bounds.upper, states=states, origin=origin)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IntervalChain) and (
             (self.states, self.origin) == (other.states, other.origin)
@@ -191,6 +198,17 @@ class IntervalChain(ReadOnly, _Continuum):
 
     def __hash__(self) -> int:
         return hash((self.states, self.lower.tobytes(), self.upper.tobytes()))
+
+
+class _IntervalRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    lower: list[list[float]]
+    upper: list[list[float]]
+
+
+class _BinaryIntervalRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    low: float
+    high: float
+    initial_distribution: Literal["any", "stationary"]
 
 
 def _probability(name: str, value: Any) -> float:

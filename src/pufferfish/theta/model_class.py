@@ -12,6 +12,7 @@ from pufferfish.theta.bayesian_network import BayesianNetwork, connected
 from pufferfish.theta.chain_class import STATED, ChainClass, as_chain_class
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import ChainLength, as_lengths
 from pufferfish.theta.markov_chain import MarkovChain
@@ -165,7 +166,7 @@ def _names(member: Any) -> list[str]:
     return [repr(name) for name in names]
 
 
-Theta = ChainClass | BinaryChainInterval | IntervalChain | ModelClass
+Theta = ChainClass | BinaryChainInterval | IntervalChain | ForgettingClass | ModelClass
 
 
 def as_theta(theta: Any) -> Theta:

@@ -16,6 +16,7 @@ from pufferfish.mechanisms.composing.possible_losses import any_secret, member_p
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 from pufferfish.witness import AloneWitness, Witness
@@ -49,7 +50,7 @@ class EntryDP(InfluenceBound):
     name: ClassVar[str] = "entry-dp"
     title: ClassVar[str] = "EntryDP"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (AloneWitness,)
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ForgettingClass)
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
@@ -61,6 +62,8 @@ class EntryDP(InfluenceBound):
                 "records are correlated under members of Θ (P(0 → 0) and P(1 → 1) need not sum to 1); use "
                 "LeakagePropagation"
             )
+        if isinstance(theta, ForgettingClass):
+            return "records may be correlated: Θ says only how soon that is over; use LeakagePropagation"
         if isinstance(theta, IntervalChain):
             return _room_for_dependence(theta)
         for i, chain in enumerate(theta.chains):

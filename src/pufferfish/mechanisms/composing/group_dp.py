@@ -18,12 +18,12 @@ from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.continua import CONTINUA
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.witness import QuiltWitness, Witness
 
-__all__ = ["GroupDP", "ParticipantDP"]
+__all__ = ["GroupDP", "ParticipantDP", "total_of"]
 
 _MOST_EXACT = 4096
 """Stretches of a profile up to which losses are added exactly."""
@@ -58,7 +58,7 @@ class GroupDP(InfluenceBound):
     title: ClassVar[str] = "GroupDP"
     of_all_records: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, *CONTINUA, ModelClass)
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
@@ -73,7 +73,7 @@ class _ChainGroups(Proportional):
     """All observed records of a chain add up."""
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Found:
-        return worst(_total(chain) for chain in decisive(losses))
+        return worst(total_of(chain) for chain in decisive(losses))
 
 
 class _NetworkGroups(Proportional):
@@ -99,7 +99,8 @@ def _of_groups(theta: int, network: BayesianNetwork, losses: RecordLoss) -> Foun
     )
 
 
-def _total(losses: BlockLoss) -> Found:
+def total_of(losses: BlockLoss) -> Found:
+    """Return what all observed records of a chain cost together, rounded up, and the trivial quilt."""
     heaviest = np.argsort(-losses.largest, kind="stable")
     each, left = losses.largest[heaviest], losses.length.records
     # no more records than were observed cost anything, wherever they are
@@ -143,7 +144,7 @@ class ParticipantDP(GroupDP):
 
     name: ClassVar[str] = "participant-dp"
     title: ClassVar[str] = "ParticipantDP"
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, *CONTINUA)
 
     @called_as("{}(data.length, theta=theta).calibrate(query, epsilon=1.0)")
     def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:

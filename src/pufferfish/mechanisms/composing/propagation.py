@@ -10,13 +10,23 @@ from pufferfish.mechanisms.composing.engine import Engine, Found, LeastOf
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
 from pufferfish.mechanisms.composing.propagation_on_chains import ChainLeakage
+from pufferfish.mechanisms.composing.propagation_on_forgetting import ForgettingLeakage
 from pufferfish.mechanisms.composing.propagation_on_networks import NetworkLeakage
 from pufferfish.mechanisms.mechanism import ROUNDING
 from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.chain_intervals import BinaryChainInterval
+from pufferfish.theta.continua import CONTINUA
+from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.secrets import SecretPair
-from pufferfish.witness import AloneWitness, ClusterWitness, PropagationWitness, QuiltWitness, Witness
+from pufferfish.witness import (
+    AloneWitness,
+    ClusterWitness,
+    ForgettingWitness,
+    PropagationWitness,
+    QuiltWitness,
+    Witness,
+)
 
 __all__ = ["LeakagePropagation"]
 
@@ -31,7 +41,8 @@ class LeakagePropagation(InfluenceBound):
     Parameters
     ----------
     theta : MarkovChain, BayesianNetwork, sequence of these, or class
-        The class Θ: chains with every kind of initial law, :class:`IntervalChain`, or Bayesian networks.
+        The class Θ: chains with every kind of initial law, :class:`IntervalChain`, :class:`ForgettingClass`, or
+        Bayesian networks.
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains. The cost does not depend on long lengths. For networks
         the number of rows of their table.
@@ -69,10 +80,11 @@ class LeakagePropagation(InfluenceBound):
     witnesses: ClassVar[tuple[type[Witness], ...]] = (
         PropagationWitness,
         ClusterWitness,
+        ForgettingWitness,
         QuiltWitness,
         AloneWitness,
     )
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, *CONTINUA, ModelClass)
 
     @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
@@ -104,6 +116,8 @@ class LeakagePropagation(InfluenceBound):
             return NetworkLeakage(self.networks, self._secrets)
         if isinstance(theta, BinaryChainInterval):
             return LeastOf(BinaryPropagation(theta), BinaryQuilts(theta, "exact"))
+        if isinstance(theta, ForgettingClass):
+            return ForgettingLeakage(theta)
         return ChainLeakage(theta)
 
     def verify(self, calibration: Calibration) -> Found:

@@ -1,0 +1,104 @@
+"""``pufferfish fit --forgets``: a forgetting class, estimated from public data or stated."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pufferfish.cli.options import split_list
+from pufferfish.cli.printing import print_warnings, progress
+from pufferfish.cli.tables import fingerprint
+from pufferfish.data.bins import bin_labels, parse_bins
+from pufferfish.data.lagged import as_steps
+from pufferfish.errors import ParameterError
+from pufferfish.fit_forgetting import SMOOTHING, OverlapEstimate, fit_forgetting
+from pufferfish.model_file import Model
+from pufferfish.theta.forgetting_class import ForgettingClass
+
+__all__ = ["forgetting_model"]
+
+
+def forgetting_model(
+    table: str | None,
+    forgets: tuple[str, ...],
+    overlaps: tuple[float, ...],
+    states: str | None,
+    smoothing: float | None,
+    reading: dict[str, Any],
+) -> tuple[Model, list[str]]:
+    """Return the model, and what to say of it.
+
+    Raises
+    ------
+    ParameterError
+        If an overlap is stated and a table given, or neither; or one of the options does not go with the others.
+    """
+    if not forgets:
+        raise ParameterError("--overlap says how much, and --forgets after what time: give both")
+    names = None if states is None else split_list(states)
+    if overlaps:
+        return _stated(table, forgets, overlaps, names, smoothing, reading)
+    if table is None:
+        raise ParameterError(
+            "give the TABLE of public data that the overlap is estimated from, or state it by --overlap"
+        )
+    if reading["state"] is None:
+        raise ParameterError("give --state: the column of states")
+    reading = reading | {"missing": reading["missing"] or "unobserved", "states": names}
+    with progress("reading the table"):
+        found = fit_forgetting(
+            table,
+            reading.pop("state"),
+            list(forgets),
+            smoothing=SMOOTHING if smoothing is None else smoothing,
+            **reading,
+        )
+    print_warnings(found.sequences.warnings)
+    base = found.sequences.base
+    kept = f", rows where {base.where}" if base.where else ""
+    today = datetime.now(UTC).date().isoformat()
+    source = f"fitted to public data on {today}: {base.source}, column {base.state}{kept}; "
+    theta = _with_origin(found.theta, source + found.theta.origin.removeprefix("fitted to public data: "))
+    step = base.step or (found.sequences.usual_step if base.time is not None else None)
+    lines = [line for each in found.estimates for line in _lines(each, step)]
+    lines.append(
+        f"each subject's laws were given {found.smoothing:g} independent pairs of all subjects: little data looks less "
+        "forgetful than it is"
+    )
+    return Model(theta=theta, bins=base.bins, step=step, fitted_on=fingerprint(table)), lines
+
+
+def _with_origin(theta: ForgettingClass, origin: str) -> ForgettingClass:
+    """Return the class with another account of where it came from."""
+    return ForgettingClass(theta.steps, theta.overlap, theta.states, origin=origin)
+
+
+def _stated(
+    table: str | None,
+    forgets: tuple[str, ...],
+    overlaps: tuple[float, ...],
+    names: list[str] | None,
+    smoothing: float | None,
+    reading: dict[str, Any],
+) -> tuple[Model, list[str]]:
+    if table is not None:
+        raise ParameterError("--overlap states what a TABLE would tell: leave one of them out")
+    if len(overlaps) != len(forgets):
+        raise ParameterError(f"--forgets is given {len(forgets)} times and --overlap {len(overlaps)}: one for each")
+    for name, value in {**reading, "smoothing": smoothing}.items():
+        if value is not None and name not in ("bins", "step", "gaps"):
+            raise ParameterError(f"--{name.replace('_', '-')} is about a TABLE, and --overlap needs none: leave it out")
+    bins = None if reading["bins"] is None else parse_bins(reading["bins"])
+    if names is None and bins is None:
+        raise ParameterError("give the --states of the records, such as sit,stand,walk, or --bins")
+    steps = [as_steps(each, reading["step"]) for each in forgets]
+    theta = ForgettingClass(steps, list(overlaps), bin_labels(bins) if names is None and bins is not None else names)
+    lines = [f"after {n} steps habits overlap by {share:g}, as stated" for n, share in theta.pairs]
+    return Model(theta=theta, bins=bins, step=reading["step"]), lines
+
+
+def _lines(found: OverlapEstimate, step: str | None) -> list[str]:
+    who = f"subject {found.subject!r}, of {found.subjects}" if found.subject else "the one chain"
+    after = f"after {found.steps} steps{'' if step is None else f' of {step}'}"
+    return [
+        f"{after} habits overlap by {found.overlap:.4g}: the least, that of {who}, for the state {found.direction}",
+        f"  all taken together {found.pooled:.4g}, from {found.pairs:,} pairs of records",
+    ]

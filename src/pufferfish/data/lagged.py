@@ -1,0 +1,137 @@
+"""Pairs of states that are some steps apart, counted for every subject: what forgetting is estimated from.
+
+Only pairs without a gap between them count, both of whose records are observed: their distance is known to the step.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.data.chain_rows import ChainRows
+from pufferfish.data.chains import TIME, Layout
+from pufferfish.data.columns import is_absent
+from pufferfish.data.durations import parse_duration
+from pufferfish.data.files import ROW, engine_errors, open_source
+from pufferfish.data.labels import label_states
+from pufferfish.data.options import Options, check_options
+from pufferfish.data.read import read_sequences
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import ParameterError
+from pufferfish.theta.states import state_label
+
+__all__ = ["PairsApart", "as_steps", "read_pairs_apart"]
+
+_OPTIONS: dict[str, Any] = {
+    "subject": None,
+    "time": None,
+    "max_gap": None,
+    "bins": None,
+    "where": None,
+    "states": None,
+    "missing": "unobserved",
+    "gaps": "unobserved",
+    "step": None,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairsApart:
+    """Pairs of observed states so many steps apart.
+
+    Parameters
+    ----------
+    steps : int
+        Steps from the first to the second of a pair.
+    subjects : tuple of str
+        The subjects that have such pairs, sorted.
+    counts : (subjects, k, k) ndarray of int64
+        Pairs of each subject; rows are the earlier states.
+    """
+
+    steps: int
+    subjects: tuple[str, ...]
+    counts: NDArray[np.int64]
+
+
+def read_pairs_apart(
+    source: Any, state: str, apart: Sequence[Any], **reading: Any
+) -> tuple[Sequences, tuple[PairsApart, ...]]:
+    """Read a table of public data as sequences, and count the pairs of states that are some time apart.
+
+    Parameters
+    ----------
+    source, state, **reading
+        As for :func:`read_sequences`.
+    apart : sequence
+        Numbers of steps, or lengths of time such as ``"8min"``, which are as many steps as they have, rounded up.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`read_sequences` does; and if a length of time comes without times.
+    """
+    sequences = read_sequences(source, state, **reading)
+    options = check_options(state=state, **(_OPTIONS | reading))
+    table = open_source(source, options.columns, options.public)
+    layout = Layout(
+        subject=options.subject is not None,
+        order=ROW if table.ordered else TIME,
+        timed=options.time is not None,
+        max_gap=None if options.max_gap is None else options.max_gap.value,
+        split=options.missing == "split",
+        independent=options.gaps == "independent",
+    )
+    given = sequences.base.step or sequences.usual_step
+    steps = [as_steps(each, given) for each in apart]
+    with engine_errors(table.name, table.path):
+        rows = ChainRows(table, options, layout)
+        linked = layout.link(rows.frame, filtered=rows.filtered)
+        found = tuple(
+            _counted(n, layout.pairs_apart(linked, n).iter_rows(), sequences, options, untyped=table.untyped)
+            for n in steps
+        )
+    return sequences, found
+
+
+def as_steps(apart: Any, step: Any) -> int:
+    """Return a length of time as steps, rounded up; a whole number is that many steps.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither, or nothing says how long a step is.
+    """
+    length = parse_duration(apart, "forgets")
+    if not length.has_unit:
+        if not isinstance(length.value, int):
+            raise ParameterError(f"forgets is {apart!r}, expected a whole number of steps, or a time such as '8min'")
+        return length.value
+    one = None if step is None else parse_duration(step, "step")
+    if one is None or not one.has_unit:
+        raise ParameterError(
+            f"forgets is {apart!r}, and nothing says how long a step is: give step as a length of time, such as 1min, "
+            "or the column of times; or say after how many steps, such as 8"
+        )
+    return ceil(Fraction(length.value) / Fraction(one.value))
+
+
+def _counted(n: int, groups: Any, sequences: Sequences, options: Options, *, untyped: bool) -> PairsApart:
+    rows = [(state_label(who), a, b, int(number)) for who, a, b, number in groups if not (is_absent(a) or is_absent(b))]
+    raw = {state for _, a, b, _ in rows for state in (a, b)}
+    if options.bins is not None:
+        labels = {state: sequences.states[int(state)] for state in raw}
+    else:
+        where = f"column {options.state!r}"
+        labels = label_states(raw, options.states or (), untyped=untyped, where=where, owner="the model")
+    index = {name: i for i, name in enumerate(sequences.states)}
+    subjects = sorted({who for who, *_ in rows})
+    place = {who: i for i, who in enumerate(subjects)}
+    counts = np.zeros((len(subjects), len(index), len(index)), dtype=np.int64)
+    for who, before, state, number in rows:
+        counts[place[who], index[labels[before]], index[labels[state]]] += number
+    return PairsApart(n, tuple(subjects), counts)

@@ -1,0 +1,178 @@
+"""Classes of Markov processes of which only one thing is known: how much of the present is forgotten, and how soon."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+
+from pufferfish.calls import called_as
+from pufferfish.core.numbers.given import real_number, whole_number
+from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish.core.propagation.forgetting import Forgets
+from pufferfish.errors import ModelError, shortened
+from pufferfish.given import is_list
+from pufferfish.theta.chain_class import STATED
+from pufferfish.theta.continuum import Continuum
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.states import listed_labels
+
+__all__ = ["ForgettingClass"]
+
+_MOST_STEPS = 2**62
+
+_RARE = 0.02
+"""Probability of the other states in some members, which come nearest to what the class allows."""
+
+
+@dataclass(frozen=True)
+class ForgettingClass(ReadOnly, Continuum):
+    """Every Markov process on some states that forgets: whatever the state now, later habits overlap.
+
+    The transition probabilities may be any, may change at every step, and the first record may have any law. All that
+    is asked: take any two states x and x' that the record of any one time can have. The law of the record ``steps``
+    later, given x, and the law of that record given x', share at least ``overlap`` of their probability. The same holds
+    for the record ``steps`` earlier.
+
+    Parameters
+    ----------
+    steps : int, or sequence of int
+        After how many steps of the chain the overlap holds, at least 1.
+    overlap : float, or sequence of float
+        What the two laws share, Σ_y min(P(y | x), P(y | x')), above 0 and at most 1. It is 1 less their distance in
+        total variation. One for each of ``steps``.
+    states : sequence
+        Names of the states, at least 2.
+    origin : str
+        Where Θ came from, printed with every release.
+
+    Raises
+    ------
+    ModelError
+        If steps, overlap or states are none.
+
+    References
+    ----------
+    Beyond the paper: docs/forgetting.md, and docs/proofs/forgetting.md for the bound.
+
+    Examples
+    --------
+    "Whatever you did, eight minutes later habits overlap by 43%", one record a minute, three states:
+
+    >>> import pufferfish as pf
+    >>> theta = ForgettingClass(steps=8, overlap=0.43, states=["sit", "stand", "walk"])
+    >>> calibration = pf.LeakagePropagation(theta, length=10_000).calibrate(pf.Histogram(), epsilon=1.0)
+    >>> round(calibration.noise_multiplier, 1)
+    42.3
+
+    Two statements together are a smaller class:
+
+    >>> theta = ForgettingClass(steps=[8, 60], overlap=[0.43, 0.95], states=["sit", "stand", "walk"])
+    >>> theta.pairs
+    ((8, 0.43), (60, 0.95))
+    """
+
+    steps: tuple[int, ...]
+    overlap: tuple[float, ...]
+    states: tuple[str, ...]
+    origin: str
+    kind: ClassVar[str] = "Markov processes that forget"
+    lacks: ClassVar[str | None] = "it needs transition probabilities, and Θ says only how soon they are forgotten"
+
+    @called_as('ForgettingClass(steps=8, overlap=0.43, states=["sit", "stand", "walk"])')
+    def __init__(self, steps: Any, overlap: Any, states: Any, *, origin: str = STATED) -> None:
+        if not isinstance(origin, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ModelError(f"origin is {shortened(repr(origin))}, expected text: where Θ came from")
+        after = [_steps(value, name) for value, name in _each(steps, "steps")]
+        shared = [_overlap(value, name) for value, name in _each(overlap, "overlap")]
+        if len(after) != len(shared):
+            raise ModelError(f"steps has {len(after)} entries and overlap {len(shared)}, expected one overlap for each")
+        if len(set(after)) < len(after):
+            raise ModelError(f"steps names {max(after, key=after.count)} twice: give the larger overlap of the two")
+        names = listed_labels(states, "states")
+        if len(names) < 2:
+            raise ModelError(f"states has {len(names)} names, expected at least 2: one state has nothing to hide")
+        pairs = sorted(zip(after, shared, strict=True))
+        object.__setattr__(self, "steps", tuple(n for n, _ in pairs))
+        object.__setattr__(self, "overlap", tuple(share for _, share in pairs))
+        object.__setattr__(self, "states", names)
+        object.__setattr__(self, "origin", origin)
+
+    @property
+    def pairs(self) -> tuple[tuple[int, float], ...]:
+        """Numbers of steps with the overlap after them, the shortest first."""
+        return tuple(zip(self.steps, self.overlap, strict=True))
+
+    @property
+    def forgets(self) -> list[Forgets]:
+        """The pairs as the bound takes them: how much of the state may still be known, rounded up."""
+        return [Forgets(n, math.nextafter(1 - share, 1.0)) if share < 1 else Forgets(n, 0.0) for n, share in self.pairs]
+
+    @property
+    def in_words(self) -> str:
+        """What belonging to it means, as releases say it."""
+        said = " and ".join(f"{n} steps later by at least {share:g}" for n, share in self.pairs)
+        return (
+            f"one of Θ: a Markov process on {self.k} states, with any transition probabilities, which may change at "
+            f"every step, and any start; the laws of the state, given any two states now, overlap {said}, and as many "
+            "steps earlier as well"
+        )
+
+    @property
+    def some_members(self) -> tuple[MarkovChain, ...]:
+        """Chains that keep their state with one probability, and else draw it anew: from equal odds, or mostly one."""
+        keeps = min((1 - share) ** (1 / n) for n, share in self.pairs) * (1 - 1e-12)
+        laws = [np.full(self.k, 1 / self.k)]
+        for usual in {0, self.k - 1}:
+            law = np.full(self.k, _RARE / (self.k - 1))
+            law[usual] = 1 - _RARE
+            laws.append(law)
+        same = keeps * np.eye(self.k)
+        return tuple(MarkovChain(same + (1 - keeps) * law, "stationary", states=self.states) for law in laws)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Its pairs, as plain values."""
+        return {"steps": list(self.steps), "overlap": list(self.overlap)}
+
+    @classmethod
+    def of_plain(cls, plain: dict[str, Any], states: list[str], origin: str) -> "ForgettingClass":
+        """Return the class of plain values."""
+        pairs = msgspec.convert(plain, _PairsRecord)
+        return cls(pairs.steps, pairs.overlap, states, origin=origin)
+
+
+class _PairsRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    steps: list[int]
+    overlap: list[float]
+
+
+def _each(given: Any, name: str) -> list[tuple[Any, str]]:
+    """Return entries with their names for messages; a single one is a list of one."""
+    if not is_list(given):
+        return [(given, name)]
+    entries = [(value, f"{name}[{i}]") for i, value in enumerate(given)]
+    if not entries:
+        raise ModelError(f"{name} is empty, expected at least one entry")
+    return entries
+
+
+def _steps(value: Any, name: str) -> int:
+    try:
+        number = whole_number(value)
+    except TypeError:
+        number = 0
+    if not 1 <= number < _MOST_STEPS:
+        raise ModelError(f"{name} is {shortened(repr(value))}, expected a whole number of steps such as 8, at least 1")
+    return number
+
+
+def _overlap(value: Any, name: str) -> float:
+    number = real_number(value)
+    if number is None or math.isnan(number) or not 0 < number <= 1:
+        raise ModelError(
+            f"{name} is {shortened(repr(value))}, expected a share such as 0.43, above 0 and at most 1: with overlap 0 "
+            "nothing is ever forgotten"
+        )
+    return number
