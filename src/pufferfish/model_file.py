@@ -13,7 +13,7 @@ import msgspec
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.data.bins import bin_labels, parse_bins
-from pufferfish.data.durations import parse_duration
+from pufferfish.durations import parse_duration
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError
 from pufferfish.files import read_record, record_kind, write_whole
 from pufferfish.files.reading import check_path
@@ -22,12 +22,14 @@ from pufferfish.given import listed
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import STATED, ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.cpt import CPT
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
+from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import state_label
 
 __all__ = ["MODEL", "ChainRecord", "Model", "ThetaRecord", "chains_of", "check_names", "read_model", "write_model"]
@@ -46,7 +48,7 @@ class Model(ReadOnly):
 
     Parameters
     ----------
-    theta : ChainClass, BinaryChainInterval, IntervalChain, ModelClass of networks, or what makes one of them
+    theta : ChainClass, ChainModels, BinaryChainInterval, IntervalChain, ModelClass of networks, or what makes one
         The class: Markov chains, or Bayesian networks.
     bins : tuple of float, optional
         Edges by which a numeric column becomes the states of Θ; of chains only.
@@ -88,6 +90,11 @@ class Model(ReadOnly):
 
     def _check_reading(self, theta: Theta) -> None:
         """Check how tables are read, as where they are read."""
+        own = theta.step if isinstance(theta, ChainModels) else None
+        if own is not None and self.step is None:
+            object.__setattr__(self, "step", own)
+        elif own is not None and parse_duration(self.step, "step") != parse_duration(own, "step"):
+            raise ParameterError(f"step is {self.step!r}, and the clock of theta has a step of {own}: leave step out")
         if self.step is not None:
             parse_duration(self.step, "step")
         if self.bins is not None:
@@ -131,7 +138,7 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     def of(cls, theta: Theta) -> "ThetaRecord":
         """Return the record of a class."""
         chains = [ChainRecord.of(chain) for chain in theta.chains]
-        others = () if chains else (theta,) if theta.of_chains else theta.members
+        others = () if chains else theta.members or (theta,)  # a continuum has no members: it describes itself
         members = [_plain(other) for other in others]
         return cls(theta.origin, list(theta.states), chains, theta.kind, members)
 
@@ -152,6 +159,8 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
             return self._networks()
         if self.kind in (BinaryChainInterval.kind, IntervalChain.kind):
             return self._intervals()
+        if self.kind == PeriodicChain.kind:
+            return self._periodic()
         chains: list[MarkovChain] = []
         if self.kind != "Markov chains" or self.members:
             raise ModelError(f"theta is a class of {self.kind}, expected Markov chains or Bayesian networks alone")
@@ -196,6 +205,20 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         start, states = two.initial_distribution, tuple(self.states)
         return BinaryChainInterval(two.low, two.high, initial_distribution=start, states=states, origin=self.origin)
 
+    def _periodic(self) -> ChainModels:
+        if self.chains or not self.members:
+            raise ModelError(f"theta of {self.kind} is described by its members, and by no chains")
+        members: list[PeriodicChain] = []
+        for i, member in enumerate(self.members):
+            try:
+                found = msgspec.convert(member, _PeriodicRecord)
+                start: Any = found.initial_distribution
+                clock = {"clock": found.clock, "step": found.step}
+                members.append(PeriodicChain(found.matrices, start, states=self.states, **clock))
+            except (msgspec.ValidationError, ModelError) as error:
+                raise ModelError(f"theta[{i}]: {error}") from error
+        return ChainModels(tuple(members), self.origin)
+
     def _networks(self) -> ModelClass:
         if self.chains:
             raise ModelError("theta has both chains and networks: a class has members of one kind")
@@ -221,6 +244,13 @@ class _BinaryIntervalRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     low: float
     high: float
     initial_distribution: Literal["any", "stationary"]
+
+
+class _PeriodicRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    matrices: list[list[list[float]]]
+    initial_distribution: list[float] | str
+    clock: str | None
+    step: str | None
 
 
 class _NodeRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -270,6 +300,14 @@ def _plain(member: Any) -> dict[str, Any]:
         return {"lower": member.lower.tolist(), "upper": member.upper.tolist()}
     if isinstance(member, BinaryChainInterval):
         return {"low": member.low, "high": member.high, "initial_distribution": member.initial_distribution}
+    if isinstance(member, PeriodicChain):
+        start = member.initial_distribution
+        return {
+            "matrices": member.matrices.tolist(),
+            "initial_distribution": start if isinstance(start, str) else start.tolist(),
+            "clock": member.clock,
+            "step": member.step,
+        }
     if isinstance(member, Cliques):
         return {"laws": [[str(p) for p in law] for law in member.laws]}
     if isinstance(member, JointDistribution):

@@ -23,6 +23,7 @@ __all__ = [
     "LawWitness",
     "MatrixWitness",
     "Nearest",
+    "PhaseWitness",
     "PropagationWitness",
     "QuiltWitness",
     "Witness",
@@ -110,6 +111,20 @@ class PropagationWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_on
     future: float
 
 
+class PhaseWitness(
+    PropagationWitness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="propagation-by-clock"
+):
+    """What is propagated along a chain with a clock decides.
+
+    Parameters
+    ----------
+    phase : int
+        The phase of the clock that the worst record is at, 0-based: the hour of the day, say.
+    """
+
+    phase: int
+
+
 class ClusterWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="clusters"):
     """What is propagated from cluster to cluster of a network decides.
 
@@ -147,6 +162,13 @@ class LawWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True,
 
 
 AnyWitness = (
-    AloneWitness | QuiltWitness | PropagationWitness | ClusterWitness | MatrixWitness | CouplingWitness | LawWitness
+    AloneWitness
+    | QuiltWitness
+    | PropagationWitness
+    | PhaseWitness
+    | ClusterWitness
+    | MatrixWitness
+    | CouplingWitness
+    | LawWitness
 )
 """Every kind of witness."""

@@ -30,6 +30,7 @@ BINARY, INTERVAL = (
     pf.BinaryChainInterval(0.4, 0.6),
     pf.IntervalChain([[0.8, 0.1], [0.3, 0.6]], [[0.9, 0.2], [0.4, 0.7]]),
 )
+PHASES = pf.PeriodicChain([STEP, STEP[::-1]], [0.5, 0.5], states=["a", "b"])
 SUM = pf.Sum({"a": 0, "b": 1})
 TABLE = pl.DataFrame({"u": ["a", "b"] * 5, "v": ["a"] * 10})
 ROWS = pf.read_rows(TABLE, NETWORK)
@@ -54,6 +55,8 @@ THINGS: dict[str, Any] = {
     "BinaryChainInterval": BINARY,
     "IntervalChain": INTERVAL,
     "ChainClass": pf.ChainClass([CHAIN]),  # type: ignore[arg-type]
+    "PeriodicChain": PHASES,
+    "ChainModels": pf.ChainModels([PHASES]),  # type: ignore[arg-type]
     "ModelClass": pf.ModelClass([NETWORK]),  # type: ignore[arg-type]
     "ChainLength": pf.ChainLength(3, 2),
     "Quilt": pf.Quilt(["u"], ["v"], []),  # type: ignore[arg-type]
@@ -94,6 +97,7 @@ THINGS: dict[str, Any] = {
     "AloneWitness": pf.AloneWitness(theta=0, length=3),
     "QuiltWitness": BOUND.calibrate(SUM, 1.0).witness,
     "PropagationWitness": pf.LeakagePropagation(CHAIN, 3).calibrate(SUM, 1.0).witness,
+    "PhaseWitness": pf.LeakagePropagation(PHASES, 3).calibrate(SUM, 1.0).witness,
     "ClusterWitness": pf.LeakagePropagation(NETWORK).calibrate(pf.Marginals(), 1.0).witness,
     "MatrixWitness": pf.MatrixWitness(theta=0, length=3, node=1),
     "CouplingWitness": pf.CouplingWitness(theta=0, length=3, distance=2.0),

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pufferfish.data.bins import bin_labels, parse_bins
-from pufferfish.data.durations import Duration, parse_duration
 from pufferfish.data.where import Where, parse_where
+from pufferfish.durations import Duration, parse_duration
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.hints import did_you_mean
 from pufferfish.theta.states import listed_labels

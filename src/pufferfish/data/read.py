@@ -16,11 +16,11 @@ from pufferfish.calls import called_as
 from pufferfish.data.bins import MAX_STATES
 from pufferfish.data.chain_rows import BAD, ChainRows
 from pufferfish.data.chains import STATE, TIME, Fold, Layout
-from pufferfish.data.durations import Duration
 from pufferfish.data.files import ROW, Source, engine_errors, open_source
 from pufferfish.data.labels import count_rows, name_states
 from pufferfish.data.options import Gaps, Missing, Options, check_options
 from pufferfish.data.sequences import Base, Sequences
+from pufferfish.durations import Duration
 from pufferfish.errors import DataError
 from pufferfish.theta.lengths import ChainLength
 

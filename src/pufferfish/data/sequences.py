@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pufferfish.core.numbers.given import whole_array
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.data.bins import parse_bins
-from pufferfish.data.durations import parse_duration
 from pufferfish.data.where import check_filter
+from pufferfish.durations import parse_duration
 from pufferfish.errors import ParameterError
 from pufferfish.theta.lengths import ChainLength
 

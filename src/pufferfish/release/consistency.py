@@ -43,6 +43,7 @@ from pufferfish.release.witness_rules import BOUND_NAMES, TITLES, witness_rules
 from pufferfish.release.words import not_promised_of, promise_of, versions
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.chain_models import CHAIN_MODELS
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.joint_distribution import JointDistribution
@@ -58,7 +59,7 @@ _MOST_STEPS = 2**63
 
 _FOR_ONE_QUERY = [kind.name for kind in (*MECHANISMS, ApproximateWasserstein) if not kind.composes]
 
-_OF_CHAINS = ("Markov chains", BinaryChainInterval.kind, IntervalChain.kind)
+_OF_CHAINS = ("Markov chains", BinaryChainInterval.kind, IntervalChain.kind, *(m.kind for m in CHAIN_MODELS))
 
 
 def contradictions(found: ReleaseFields) -> Iterator[str]:
