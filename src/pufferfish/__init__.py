@@ -31,7 +31,7 @@ from pufferfish.errors import (
     RecordError,
     ReleaseRefused,
 )
-from pufferfish.fit import fit_chain, fit_interval
+from pufferfish.fit import fit_chain, fit_interval, fit_periodic
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import (
     GK16,
@@ -167,6 +167,7 @@ __all__ = [
     "errors",
     "fit_chain",
     "fit_interval",
+    "fit_periodic",
     "max_divergence",
     "read_model",
     "read_rows",

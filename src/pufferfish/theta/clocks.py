@@ -26,20 +26,23 @@ class Clock:
         How long each of them lasts, in microseconds.
     word : str
         What one phase is.
+    at_1970 : int
+        The phase that 1970 began in: a Thursday, at midnight.
     """
 
     name: str
     phases: int
     micros: int
     word: str
+    at_1970: int
 
 
 CLOCKS = {
     clock.name: clock
     for clock in (
-        Clock("hour", 24, _HOUR, "hour"),
-        Clock("weekday", 7, 24 * _HOUR, "day"),
-        Clock("weekday-hour", 168, _HOUR, "hour"),
+        Clock("hour", 24, _HOUR, "hour", 0),
+        Clock("weekday", 7, 24 * _HOUR, "day", 3),
+        Clock("weekday-hour", 168, _HOUR, "hour", 72),
     )
 }
 """Hours count from 0, midnight to 1 o'clock; days from Monday, 0; hours of the week from Monday's first."""
