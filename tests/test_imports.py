@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "pufferfish"
 
 LAYERS = [
     {"errors", "moments", "starting", "hints"},
-    {"calls", "given"},
+    {"calls", "given", "durations"},
     {"files"},
     {"core"},
     {"frozen_record"},

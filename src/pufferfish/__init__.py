@@ -31,7 +31,7 @@ from pufferfish.errors import (
     RecordError,
     ReleaseRefused,
 )
-from pufferfish.fit import fit_chain, fit_interval
+from pufferfish.fit import fit_chain, fit_interval, fit_periodic
 from pufferfish.fit_forgetting import ForgettingFit, OverlapEstimate, fit_forgetting, overlap
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import (
@@ -70,6 +70,7 @@ from pufferfish.theta import (
     BinaryChainInterval,
     ChainClass,
     ChainLength,
+    ChainModels,
     Cliques,
     CountIs,
     Fact,
@@ -79,6 +80,7 @@ from pufferfish.theta import (
     JointDistribution,
     MarkovChain,
     ModelClass,
+    PeriodicChain,
     Quilt,
     RecordIs,
 )
@@ -91,6 +93,7 @@ from pufferfish.witness import (
     LawWitness,
     MatrixWitness,
     Nearest,
+    PhaseWitness,
     PropagationWitness,
     QuiltWitness,
     Witness,
@@ -107,6 +110,7 @@ __all__ = [
     "Calibration",
     "ChainClass",
     "ChainLength",
+    "ChainModels",
     "Cliques",
     "ClusterWitness",
     "Count",
@@ -144,6 +148,8 @@ __all__ = [
     "OverlapEstimate",
     "ParameterError",
     "ParticipantDP",
+    "PeriodicChain",
+    "PhaseWitness",
     "Profile",
     "PropagationWitness",
     "PufferfishError",
@@ -169,6 +175,7 @@ __all__ = [
     "fit_chain",
     "fit_forgetting",
     "fit_interval",
+    "fit_periodic",
     "max_divergence",
     "overlap",
     "read_model",

@@ -16,8 +16,9 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.periodic_chain import PeriodicChain
 
-__all__ = ["fit_chain", "fit_interval", "proportion_bounds"]
+__all__ = ["fit_chain", "fit_interval", "fit_periodic", "proportion_bounds"]
 
 _BISECTIONS = 200
 
@@ -53,9 +54,7 @@ def fit_chain(
     ParameterError
         If smoothing is negative or above 1e15, where counts would be lost.
     """
-    added = real_number(smoothing)
-    if added is None or not 0 <= added <= _MOST_SMOOTHING:
-        raise ParameterError(f"smoothing is {smoothing!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as 1")
+    added = _added("smoothing", smoothing)
     _check_transitions(sequences)
     counts = sequences.transitions + added
     lost = np.flatnonzero(counts.sum(axis=1) == 0)
@@ -67,6 +66,75 @@ def fit_chain(
         )
     try:
         return MarkovChain(counts / counts.sum(axis=1, keepdims=True), initial, states=sequences.states)
+    except ModelError as error:
+        raise ModelError(f"{error}; or use smoothing (such as 1), which lets every transition happen") from error
+
+
+@called_as('fit_periodic(read_sequences("public.csv", "activity", time="t", max_gap="1min", clock="hour"))')
+def fit_periodic(
+    sequences: Sequences,
+    *,
+    initial: Literal["stationary", "any"] = "stationary",
+    smoothing: float = 0.0,
+    pooling: float = 0.0,
+) -> PeriodicChain:
+    """Maximum-likelihood transition matrix for each phase of a clock.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        Public data, read with ``clock=``.
+    initial : {"stationary", "any"}, default "stationary"
+        The initial law of the result: its periodic one, or the class of all.
+    smoothing : float, default 0
+        Added to every transition count of every phase.
+    pooling : float, default 0
+        So many transitions are added to every row of every phase, spread as those of all phases together are: what
+        little is known of an hour is completed by the rest of the day.
+
+    Returns
+    -------
+    PeriodicChain
+        With the states, the clock and the step of the sequences.
+
+    Raises
+    ------
+    ModelError
+        If a state is never left in some phase and nothing is added, or there is no one periodic law where it is asked
+        for.
+    ParameterError
+        If the sequences were read without a clock, or what is added is negative or above 1e15.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import pufferfish as pf
+    >>> times = pl.datetime_range(pl.datetime(2024, 1, 1), pl.datetime(2024, 1, 20), "1h", eager=True)
+    >>> table = pl.DataFrame({"time": times}).with_columns(rest=pl.col("time").dt.hour().is_in([1, 2, 5]))
+    >>> data = pf.read_sequences(table, "rest", time="time", max_gap="1h", clock="hour")
+    >>> chain = pf.fit_periodic(data, smoothing=1)
+    >>> chain.clock, chain.step, chain.matrices[1].round(2).tolist()
+    ('hour', '1h', [[0.5, 0.5], [0.05, 0.95]])
+    """
+    added, towards = _added("smoothing", smoothing), _added("pooling", pooling)
+    _check_transitions(sequences)
+    if sequences.clock is None or sequences.transitions_by_phase is None:
+        raise ParameterError('the sequences were read without a clock: read_sequences(…, clock="hour")')
+    clock, counts = sequences.clock, sequences.transitions_by_phase + added
+    pooled = sequences.transitions.astype(np.float64)
+    totals = pooled.sum(axis=1, keepdims=True)
+    counts = counts + towards * np.divide(pooled, totals, out=np.zeros_like(pooled), where=totals > 0)
+    rows = counts.sum(axis=2)
+    if np.any(rows == 0):
+        phase, state = (int(v) for v in np.argwhere(rows == 0)[0])
+        raise ModelError(
+            f"no transition out of state {sequences.states[state]!r} was observed in phase {phase} of the clock "
+            f"{clock!r} (and {int(np.sum(rows == 0)) - 1} more such rows); use smoothing (such as 0.5), or pooling "
+            "(such as 10), which takes that from the other phases"
+        )
+    matrices, step = counts / rows[:, :, None], sequences.base.step or sequences.usual_step
+    try:
+        return PeriodicChain(matrices, initial, clock=clock, step=step, states=sequences.states)
     except ModelError as error:
         raise ModelError(f"{error}; or use smoothing (such as 1), which lets every transition happen") from error
 
@@ -194,6 +262,13 @@ def proportion_bounds(successes: int, trials: int, miss: float) -> tuple[float, 
         return outer
 
     return end(0.0) if s else 0.0, end(1.0) if s < n else 1.0
+
+
+def _added(name: str, given: float) -> float:
+    added = real_number(given)
+    if added is None or not 0 <= added <= _MOST_SMOOTHING:
+        raise ParameterError(f"{name} is {given!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as 1")
+    return added
 
 
 def _check_transitions(sequences: Any) -> None:

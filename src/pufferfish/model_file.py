@@ -13,7 +13,7 @@ import msgspec
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.data.bins import bin_labels, parse_bins
-from pufferfish.data.durations import parse_duration
+from pufferfish.durations import parse_duration
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError
 from pufferfish.files import read_record, record_kind, write_whole
 from pufferfish.files.reading import check_path
@@ -21,6 +21,7 @@ from pufferfish.frozen_record import FrozenRecord
 from pufferfish.given import listed
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import STATED, ChainClass
+from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.continua import CONTINUUM_KINDS
 from pufferfish.theta.continuum import Continuum
@@ -29,6 +30,7 @@ from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
+from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import state_label
 
 __all__ = ["MODEL", "ChainRecord", "Model", "ThetaRecord", "chains_of", "check_names", "read_model", "write_model"]
@@ -47,7 +49,7 @@ class Model(ReadOnly):
 
     Parameters
     ----------
-    theta : ChainClass, ModelClass of networks, a class such as IntervalChain, or what makes one of them
+    theta : ChainClass, ChainModels, ModelClass of networks, a class such as IntervalChain, or what makes one of them
         The class: Markov chains, or Bayesian networks.
     bins : tuple of float, optional
         Edges by which a numeric column becomes the states of Θ; of chains only.
@@ -89,6 +91,11 @@ class Model(ReadOnly):
 
     def _check_reading(self, theta: Theta) -> None:
         """Check how tables are read, as where they are read."""
+        own = theta.step if isinstance(theta, ChainModels) else None
+        if own is not None and self.step is None:
+            object.__setattr__(self, "step", own)
+        elif own is not None and parse_duration(self.step, "step") != parse_duration(own, "step"):
+            raise ParameterError(f"step is {self.step!r}, and the clock of theta has a step of {own}: leave step out")
         if self.step is not None:
             parse_duration(self.step, "step")
         if self.bins is not None:
@@ -132,7 +139,7 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     def of(cls, theta: Theta) -> "ThetaRecord":
         """Return the record of a class."""
         chains = [ChainRecord.of(chain) for chain in theta.chains]
-        others = () if chains else (theta,) if theta.of_chains else theta.members
+        others = () if chains else theta.members or (theta,)  # a continuum has no members: it describes itself
         members = [_plain(other) for other in others]
         return cls(theta.origin, list(theta.states), chains, theta.kind, members)
 
@@ -153,6 +160,8 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
             return self._networks()
         if self.kind in CONTINUUM_KINDS:
             return self._continuum()
+        if self.kind == PeriodicChain.kind:
+            return self._periodic()
         chains: list[MarkovChain] = []
         if self.kind != "Markov chains" or self.members:
             raise ModelError(f"theta is a class of {self.kind}, expected Markov chains or Bayesian networks alone")
@@ -192,6 +201,20 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         except msgspec.ValidationError as error:
             raise ModelError(f"bounds of {self.kind}: {error}") from error
 
+    def _periodic(self) -> ChainModels:
+        if self.chains or not self.members:
+            raise ModelError(f"theta of {self.kind} is described by its members, and by no chains")
+        members: list[PeriodicChain] = []
+        for i, member in enumerate(self.members):
+            try:
+                found = msgspec.convert(member, _PeriodicRecord)
+                start: Any = found.initial_distribution
+                clock = {"clock": found.clock, "step": found.step}
+                members.append(PeriodicChain(found.matrices, start, states=self.states, **clock))
+            except (msgspec.ValidationError, ModelError) as error:
+                raise ModelError(f"theta[{i}]: {error}") from error
+        return ChainModels(tuple(members), self.origin)
+
     def _networks(self) -> ModelClass:
         if self.chains:
             raise ModelError("theta has both chains and networks: a class has members of one kind")
@@ -206,6 +229,13 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         if list(theta.states) != self.states:
             raise ModelError(f"states are {', '.join(self.states)}, those of the networks {', '.join(theta.states)}")
         return theta
+
+
+class _PeriodicRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    matrices: list[list[list[float]]]
+    initial_distribution: list[float] | str
+    clock: str | None
+    step: str | None
 
 
 class _NodeRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -253,6 +283,14 @@ def _plain(member: Any) -> dict[str, Any]:
     """Return a model other than a chain, or bounds, as plain values; fractions as text, which is exact."""
     if isinstance(member, Continuum):
         return member.plain
+    if isinstance(member, PeriodicChain):
+        start = member.initial_distribution
+        return {
+            "matrices": member.matrices.tolist(),
+            "initial_distribution": start if isinstance(start, str) else start.tolist(),
+            "clock": member.clock,
+            "step": member.step,
+        }
     if isinstance(member, Cliques):
         return {"laws": [[str(p) for p in law] for law in member.laws]}
     if isinstance(member, JointDistribution):

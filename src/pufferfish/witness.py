@@ -24,6 +24,7 @@ __all__ = [
     "LawWitness",
     "MatrixWitness",
     "Nearest",
+    "PhaseWitness",
     "PropagationWitness",
     "QuiltWitness",
     "Witness",
@@ -125,6 +126,20 @@ class ForgettingWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_onl
     future: float
 
 
+class PhaseWitness(
+    PropagationWitness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="propagation-by-clock"
+):
+    """What is propagated along a chain with a clock decides.
+
+    Parameters
+    ----------
+    phase : int
+        The phase of the clock that the worst record is at, 0-based: the hour of the day, say.
+    """
+
+    phase: int
+
+
 class ClusterWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="clusters"):
     """What is propagated from cluster to cluster of a network decides.
 
@@ -166,6 +181,7 @@ AnyWitness = (
     | QuiltWitness
     | PropagationWitness
     | ForgettingWitness
+    | PhaseWitness
     | ClusterWitness
     | MatrixWitness
     | CouplingWitness

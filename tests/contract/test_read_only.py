@@ -32,6 +32,7 @@ BINARY, INTERVAL = (
 )
 FORGETTING = pf.ForgettingClass(3, 0.4, ["a", "b"])
 FITTED = pf.fit_forgetting(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5}), "s", 3)
+PHASES = pf.PeriodicChain([STEP, STEP[::-1]], [0.5, 0.5], states=["a", "b"])
 SUM = pf.Sum({"a": 0, "b": 1})
 TABLE = pl.DataFrame({"u": ["a", "b"] * 5, "v": ["a"] * 10})
 ROWS = pf.read_rows(TABLE, NETWORK)
@@ -57,6 +58,8 @@ THINGS: dict[str, Any] = {
     "IntervalChain": INTERVAL,
     "ForgettingClass": FORGETTING,
     "ChainClass": pf.ChainClass([CHAIN]),  # type: ignore[arg-type]
+    "PeriodicChain": PHASES,
+    "ChainModels": pf.ChainModels([PHASES]),  # type: ignore[arg-type]
     "ModelClass": pf.ModelClass([NETWORK]),  # type: ignore[arg-type]
     "ChainLength": pf.ChainLength(3, 2),
     "Quilt": pf.Quilt(["u"], ["v"], []),  # type: ignore[arg-type]
@@ -98,6 +101,7 @@ THINGS: dict[str, Any] = {
     "QuiltWitness": BOUND.calibrate(SUM, 1.0).witness,
     "PropagationWitness": pf.LeakagePropagation(CHAIN, 3).calibrate(SUM, 1.0).witness,
     "ForgettingWitness": pf.LeakagePropagation(FORGETTING, 3).calibrate(SUM, 1.0).witness,
+    "PhaseWitness": pf.LeakagePropagation(PHASES, 3).calibrate(SUM, 1.0).witness,
     "ClusterWitness": pf.LeakagePropagation(NETWORK).calibrate(pf.Marginals(), 1.0).witness,
     "MatrixWitness": pf.MatrixWitness(theta=0, length=3, node=1),
     "CouplingWitness": pf.CouplingWitness(theta=0, length=3, distance=2.0),

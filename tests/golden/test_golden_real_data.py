@@ -48,6 +48,24 @@ def test_electricity(epsilon: float, multiplier: float, ends: tuple[int, int]) -
     assert chain.eigengap == pytest.approx(0.0366, rel=1e-2)
 
 
+def test_hourly_matrices_of_activity() -> None:
+    """BEYOND §4: 24 hourly matrices, .5 added to every count; what the noise for one matrix leaks then."""
+    path = DATA / "activity_fitbit_minute.parquet"
+    if not path.exists():
+        pytest.skip("real data not found: activity_fitbit_minute.parquet in ../shared/data")
+    reading = {"subject": "subject", "time": "timestamp", "max_gap": "1min", "where": "awake"}
+    data = pf.read_sequences(path, "state", **reading, clock="hour")
+    chain = pf.fit_periodic(data, smoothing=0.5)
+    bound = pf.LeakagePropagation(chain, data.length)
+    found = bound.calibrate(HISTOGRAM, 1.0)
+    assert found.noise_multiplier == pytest.approx(41.7, rel=0.02)
+    assert isinstance(found.witness, pf.PhaseWitness)
+    assert found.witness.phase == 5  # from 5 to 6 in the morning
+    pooled = pf.LeakagePropagation(pf.fit_chain(data), data.length).calibrate(HISTOGRAM, 1.0)
+    assert pooled.noise_multiplier == pytest.approx(30.93, rel=0.02)
+    assert bound.leakage(pooled.record_loss) == pytest.approx(1.39, rel=0.02)
+
+
 FITTED = {
     "Fitbit": ("activity_fitbit_minute.parquet", "state", "awake", {0.2: 135.38, 1.0: 30.98, 5.0: 8.848}),
     "activPAL": ("activity_activpal_12s.parquet", "state", "awake and worn", {0.2: 319.2, 1.0: 62.08, 5.0: 5.891}),

@@ -13,14 +13,17 @@ from pufferfish.cli.options import split_list, table_options
 from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.cli.tables import fingerprint
 from pufferfish.cli.targets import check_targets
-from pufferfish.data import read_sequences
+from pufferfish.data import Sequences, read_sequences
 from pufferfish.errors import ParameterError, printable
-from pufferfish.fit import fit_chain, fit_interval
+from pufferfish.fit import fit_chain, fit_interval, fit_periodic
 from pufferfish.fit_forgetting import SMOOTHING
 from pufferfish.model_file import MODEL, Model, write_model
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.chain_models import ChainModels
+from pufferfish.theta.clocks import CLOCKS
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.periodic_chain import PeriodicChain
 
 __all__ = ["fit_command"]
 
@@ -62,6 +65,18 @@ __all__ = ["fit_command"]
     metavar="SHARE",
     help="With --forgets, the overlap as you know it: then no TABLE is read; one for each --forgets.",
 )
+@click.option(
+    "--clock",
+    type=click.Choice(list(CLOCKS)),
+    help="A transition matrix for each hour of the day, weekday, or hour of the week.",
+)
+@click.option(
+    "--pooling",
+    type=NUMBER,
+    default=0.0,
+    show_default=True,
+    help="With --clock: transitions added to every row of every phase, spread as those of all phases together.",
+)
 @click.option("--output", required=True, metavar="FILE", help="Where the model is written, as JSON.")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier model.")
 @click.pass_context
@@ -74,6 +89,8 @@ def fit_command(
     confidence: float | None,
     forgets: tuple[str, ...],
     overlaps: tuple[float, ...],
+    clock: str | None,
+    pooling: float,
     output: str,
     overwrite: bool,
     **reading: Any,
@@ -89,6 +106,8 @@ def fit_command(
       pufferfish fit survey-2019.csv --state activity --subject id --confidence 0.95 --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --forgets 8min --output model.json
       pufferfish fit --forgets 8 --overlap 0.43 --states sit,stand,walk --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --clock hour \\
+        --smoothing 0.5 --output hourly.json
     """
     if forgets or overlaps:
         _check_forgetting(context)
@@ -99,19 +118,25 @@ def fit_command(
         raise ParameterError("give the TABLE of public data; only --forgets with --overlap needs none")
     if reading["state"] is None:
         raise ParameterError("give --state: the column of states")
+    if clock is None and pooling:
+        raise ParameterError("--pooling belongs to --clock: one chain has one matrix, of all transitions together")
+    if clock is not None and confidence is not None:
+        raise ParameterError("--confidence gives bounds on one matrix: leave out --clock, or give --smoothing instead")
     if confidence is not None:
         _check_confidence(context, confidence, initial)
     check_targets([("--output", output, MODEL)], inputs=(table,), overwrite=overwrite)
     names = None if states is None else split_list(states)
     with progress("reading the table"):
         reading["missing"] = reading["missing"] or "unobserved"
-        sequences = read_sequences(table, states=names, **reading)
+        sequences = read_sequences(table, states=names, clock=clock, **reading)
     print_warnings(sequences.warnings)
-    theta = (
-        ChainClass((fit_chain(sequences, initial=initial, smoothing=smoothing or 0.0),))
-        if confidence is None
-        else fit_interval(sequences, confidence)
-    )
+    theta: ChainClass | ChainModels | IntervalChain
+    if clock is not None:
+        theta = ChainModels((fit_periodic(sequences, initial=initial, smoothing=smoothing or 0.0, pooling=pooling),))
+    elif confidence is not None:
+        theta = fit_interval(sequences, confidence)
+    else:
+        theta = ChainClass((fit_chain(sequences, initial=initial, smoothing=smoothing or 0.0),))
     base = sequences.base
     kept = f", rows where {base.where}" if base.where else ""
     origin = (
@@ -125,7 +150,7 @@ def fit_command(
     step = base.step or (sequences.usual_step if base.max_gap else None)
     model = Model(theta=theta, bins=base.bins, step=step, fitted_on=fingerprint(table))
     counted = f"from {observed:,} transitions between {sequences.records:,} records"
-    lines = _of_bounds(theta, counted) if isinstance(theta, IntervalChain) else _of_chain(theta.chains[0], counted)
+    lines = _lines(theta, sequences, counted)
     _write(model, lines, output)
 
 
@@ -139,7 +164,7 @@ def _write(model: Model, lines: list[str], output: str) -> None:
 
 def _check_forgetting(context: click.Context) -> None:
     """Refuse options that speak of transition probabilities."""
-    for name in ("initial", "confidence"):
+    for name in ("initial", "confidence", "clock", "pooling"):
         if context.get_parameter_source(name) != ParameterSource.DEFAULT:
             raise ParameterError(f"--{name} is about transition probabilities, and --forgets needs none: leave it out")
 
@@ -157,6 +182,32 @@ def _check_confidence(context: click.Context, confidence: float, initial: str) -
         raise ParameterError(
             f"--confidence is {confidence:g}, expected a probability such as 0.95, above 0 and below 1"
         )
+
+
+def _lines(theta: ChainClass | ChainModels | IntervalChain, sequences: Sequences, counted: str) -> list[str]:
+    if isinstance(theta, IntervalChain):
+        return _of_bounds(theta, counted)
+    if isinstance(theta, ChainModels):
+        return _of_clock(theta.members[0], sequences, counted)
+    return _of_chain(theta.chains[0], counted)
+
+
+def _of_clock(chain: PeriodicChain, sequences: Sequences, counted: str) -> list[str]:
+    assert chain.clock is not None
+    assert sequences.transitions_by_phase is not None
+    each = sequences.transitions_by_phase.sum(axis=(1, 2))
+    word, fewest = CLOCKS[chain.clock].word, int(each.argmin())
+    lines = [
+        f"{chain.phases} matrices of {chain.k} states, one for each {word}, one record every {chain.step}, {counted}",
+        f"fewest transitions: {int(each[fewest]):,}, in {word} {fewest} (counted from 0)",
+    ]
+    impossible = int((chain.matrices == 0).sum())
+    if impossible:
+        lines.append(
+            f"{impossible} of {chain.matrices.size} transitions were never seen and are taken as impossible at their "
+            f"{word}, which is a strong claim; --smoothing 0.5 does not make it"
+        )
+    return lines
 
 
 def _of_chain(chain: MarkovChain, counted: str) -> list[str]:

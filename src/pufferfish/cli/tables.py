@@ -7,7 +7,7 @@ from typing import Any
 from pufferfish.cli.options import node_names
 from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.data import Rows, Sequences, read_rows, read_sequences
-from pufferfish.data.durations import parse_duration
+from pufferfish.durations import parse_duration
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.files.reading import failing
 from pufferfish.model_file import Model

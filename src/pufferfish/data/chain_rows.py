@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 
 from pufferfish.data.bins import bin_index
-from pufferfish.data.chains import KEEP, STATE, SUBJECT, TIME, Layout, keep_rows
+from pufferfish.data.chains import KEEP, PHASE, STATE, SUBJECT, TIME, Layout, keep_rows
 from pufferfish.data.columns import (
     ISO,
     NUMBER,
@@ -29,6 +29,7 @@ from pufferfish.data.columns import (
 )
 from pufferfish.data.files import ROW, Source
 from pufferfish.data.labels import count_rows
+from pufferfish.data.local_time import offsets_of, shifted, zone_named
 from pufferfish.data.options import Options
 from pufferfish.data.places import Places
 from pufferfish.errors import DataError, ParameterError
@@ -39,6 +40,8 @@ __all__ = ["BAD", "ChainRows"]
 BAD = -2  # number of the bin of text that is not a number
 _NUMERIC, _ABSENT = 1, 0
 _EXACT = 2**53
+_BEFORE_1970 = 200_000 * 7 * 86_400_000_000
+"""Whole weeks, in microseconds, that reach before the year 1."""
 _VALUE, _NUMBER = "__pf_value", "__pf_number"
 Frame = nw.LazyFrame[Any]
 
@@ -164,9 +167,12 @@ class ChainRows:
         if kind == "instant":
             column = native_column(TIME, dtype, zoned=name in self.table.zoned)
             self.instants, self.zoned = True, column.zoned
-            return frame.with_columns(column.value.alias(TIME))
+            frame = frame.with_columns(column.value.alias(TIME))
+            return frame if self.options.clock is None else self._local(frame, name, dtype)
         if kind == "text":
             return self._timed_text(frame, name)
+        if kind == "number":
+            self._refuse_clock(name)
         if kind != "number":
             raise DataError(f"time column {name!r} holds {dtype}, expected times, dates, ISO text or numbers")
         if dtype.is_integer():
@@ -189,10 +195,37 @@ class ChainRows:
             )
         if instants:
             self.instants, self.zoned = True, profile.zoned > 0
-            return with_text_instants(frame, TIME, zoned=self.zoned)
+            if self.options.clock is None:
+                return with_text_instants(frame, TIME, zoned=self.zoned)
+            frame = with_text_instants(frame, TIME, zoned=self.zoned, wall=PHASE)
+            return frame.with_columns(self._phase(nw.col(PHASE)))
+        self._refuse_clock(name)
         integer = profile.integers == profile.values
         frame = frame.with_columns(text_number(text, integer=integer).alias(TIME))
         return self._exact(frame, name) if integer else self._finite(frame, name)
+
+    def _local(self, frame: Frame, name: str, dtype: Any) -> Frame:
+        """Add the phase at which the local clock is, for a column of instants."""
+        zone = self.table.zones().get(name) or getattr(dtype, "time_zone", None)
+        wall = nw.col(TIME)
+        if zone is not None:
+            ends = frame.select(nw.col(TIME).min().alias("first"), nw.col(TIME).max().alias("last")).collect().row(0)
+            wall = shifted(wall, offsets_of(zone_named(zone, name), int(ends[0]), int(ends[1])))
+        return frame.with_columns(self._phase(wall))
+
+    def _phase(self, wall: nw.Expr) -> nw.Expr:
+        """Return the phase of the clock that the local time of a row is at."""
+        clock = self.options.clock
+        assert clock is not None
+        number = (wall + _BEFORE_1970) // clock.micros + clock.at_1970  # never below 0, where engines round differently
+        return (number % clock.phases).cast(nw.Int64).alias(PHASE)
+
+    def _refuse_clock(self, name: str) -> None:
+        if self.options.clock is not None:
+            raise DataError(
+                f"clock is {self.options.clock.name!r}, and column {name!r} holds numbers: a clock needs times, such "
+                "as 2016-04-13 08:00:00"
+            )
 
     def _exact(self, frame: Frame, name: str) -> Frame:
         """Refuse whole numbers that the engine's windows would round."""

@@ -25,12 +25,13 @@ import narwhals as nw
 from pufferfish.data.columns import count_where, is_absent
 from pufferfish.theta.states import state_label
 
-__all__ = ["KEEP", "STATE", "SUBJECT", "TIME", "Fold", "Layout", "gap_steps", "keep_rows"]
+__all__ = ["KEEP", "PHASE", "STATE", "SUBJECT", "TIME", "Fold", "Layout", "gap_steps", "keep_rows"]
 
 SUBJECT, TIME, STATE, KEEP = "__pf_subject", "__pf_time", "__pf_state", "__pf_keep"
 _POSITION, _BEFORE, _APART, _LINKED = "__pf_position", "__pf_before", "__pf_apart", "__pf_linked"
 _GAP, _SEGMENT, _COUNT, _EARLIER = "__pf_gap", "__pf_segment", "__pf_count", "__pf_earlier"
 _LASTED = "__pf_lasted"
+PHASE, _BEGAN = "__pf_phase", "__pf_began"
 
 Frame = nw.LazyFrame[Any]
 
@@ -53,6 +54,8 @@ class Layout:
         Whether rows with a missing state are left out, leaving a gap.
     independent : bool
         Whether every segment is its own chain.
+    clock : bool
+        Whether rows have a phase of a clock, and transitions are counted by the phase that they begin in.
     """
 
     subject: bool
@@ -61,6 +64,7 @@ class Layout:
     max_gap: int | float | None
     split: bool
     independent: bool
+    clock: bool = False
 
     def order_faults(self, frame: Frame) -> Frame:
         """Add to rows the time before (``earlier``) and the difference; null for the first of a subject."""
@@ -105,6 +109,8 @@ class Layout:
         )
         if self.timed and by_position:
             frame = frame.with_columns((nw.col(TIME) - self._over(nw.col(TIME).shift(1))).alias(_LASTED))
+        if self.clock:
+            frame = frame.with_columns(self._over(nw.col(PHASE).shift(1)).alias(_BEGAN))
         apart = nw.col(_APART)
         linked = ~apart.is_null() & (apart <= (1 if self.max_gap is None else self.max_gap))
         if self.split and not by_position:
@@ -123,6 +129,9 @@ class Layout:
         extra = [nw.lit("").alias(SUBJECT)] if not self.subject else []
         frame = linked.with_columns(before, second, *extra)
         keys = [SUBJECT, _SEGMENT if self.independent else _GAP, _BEFORE, STATE, _LINKED]
+        if self.clock:
+            frame = frame.with_columns(nw.when(is_linked).then(nw.col(_BEGAN)).alias(_BEGAN))
+            keys.append(_BEGAN)
         return frame.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
 
     def pairs_apart(self, linked: Frame, steps: int) -> nw.DataFrame[Any]:
@@ -188,12 +197,13 @@ class Fold:
     counts: dict[tuple[str, int], dict[Any, int]] = field(default_factory=dict[tuple[str, int], dict[Any, int]])
     steps: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     transitions: dict[tuple[Any, Any], int] = field(default_factory=dict[tuple[Any, Any], int])
+    by_phase: dict[int, dict[tuple[Any, Any], int]] = field(default_factory=dict[int, dict[tuple[Any, Any], int]])
     missing: dict[str, int] = field(default_factory=dict[str, int])
     unsized_gap: bool = False
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Add groups: rows of (subject, segment or gap, state before, state, linked, count)."""
-        for subject, second, before, state, linked, number in rows:
+        """Add groups: rows of (subject, segment or gap, state before, state, linked, and a phase if any, count)."""
+        for subject, second, before, state, linked, *phase, number in rows:
             label, n = state_label(subject), int(number)
             chain = (label, int(second) if self.layout.independent else 0)
             counts = self.counts.setdefault(chain, {})
@@ -204,6 +214,9 @@ class Fold:
                 self.missing[label] = self.missing.get(label, 0) + n
             if linked and observed and not is_absent(before):
                 self.transitions[before, state] = self.transitions.get((before, state), 0) + n
+                if phase:
+                    here = self.by_phase.setdefault(int(phase[0]), {})
+                    here[before, state] = here.get((before, state), 0) + n
             first = not linked and (self.layout.independent or is_absent(second))
             self.steps[chain] = self.steps.get(chain, 0) + n * (1 if linked or first else self._steps(second))
 
@@ -217,11 +230,8 @@ class Fold:
 
     def relabel(self, labels: Mapping[Any, str]) -> None:
         """Rename states; those that get the same name become one."""
-        renamed: dict[tuple[Any, Any], int] = {}
-        for (before, state), n in self.transitions.items():
-            key = (labels[before], labels[state])
-            renamed[key] = renamed.get(key, 0) + n
-        self.transitions = renamed
+        self.transitions = _renamed(self.transitions, labels)
+        self.by_phase = {phase: _renamed(found, labels) for phase, found in self.by_phase.items()}
         for chain, counts in self.counts.items():
             merged: dict[Any, int] = {}
             for state, n in counts.items():
@@ -241,3 +251,11 @@ class Fold:
             for state, n in counts.items():
                 totals[state] = totals.get(state, 0) + n
         return totals
+
+
+def _renamed(transitions: Mapping[tuple[Any, Any], int], labels: Mapping[Any, str]) -> dict[tuple[Any, Any], int]:
+    renamed: dict[tuple[Any, Any], int] = {}
+    for (before, state), n in transitions.items():
+        key = (labels[before], labels[state])
+        renamed[key] = renamed.get(key, 0) + n
+    return renamed

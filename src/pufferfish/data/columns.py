@@ -250,8 +250,12 @@ def text_number(text: nw.Expr, *, integer: bool) -> nw.Expr:
     return digits.cast(nw.Int64 if integer else nw.Float64)
 
 
-def with_text_instants(frame: nw.LazyFrame[Any], name: str, *, zoned: bool) -> nw.LazyFrame[Any]:
+def with_text_instants(
+    frame: nw.LazyFrame[Any], name: str, *, zoned: bool, wall: str | None = None
+) -> nw.LazyFrame[Any]:
     """Replace a column of ISO text by microseconds since 1970; digits after the sixth are dropped.
+
+    With ``wall``, what the text says without its offset, the local clock, is kept in a column of that name.
 
     Every value is ISO text, with an offset, which is taken off, or without one, as ``zoned`` says; or it is missing or
     empty, and becomes 0. In steps, each a column of its own: engines would evaluate a part once for every place it
@@ -262,10 +266,13 @@ def with_text_instants(frame: nw.LazyFrame[Any], name: str, *, zoned: bool) -> n
     frame = frame.with_columns(nw.when(text != "").then(text).otherwise(nw.lit("1970-01-01")).alias(local))
     if not zoned:
         frame = frame.with_columns(_full(nw.col(local)).alias(local))
-        return frame.with_columns(_instant(nw.col(local)).alias(name)).drop(local)
+        frame = frame.with_columns(_instant(nw.col(local)).alias(name)).drop(local)
+        return frame if wall is None else frame.with_columns(nw.col(name).alias(wall))
     # the default has no offset: nothing is cut from it, and it is 0 minutes east
     frame = frame.with_columns(_zone(nw.col(local)).alias(offset), _without_zone(nw.col(local)).alias(local))
     frame = frame.with_columns(_full(nw.col(local)).alias(local), _minutes_east(nw.col(offset)).alias(offset))
+    if wall is not None:
+        frame = frame.with_columns(_instant(nw.col(local)).alias(wall))
     return frame.with_columns((_instant(nw.col(local)) - nw.col(offset) * 60_000_000).alias(name)).drop(local, offset)
 
 

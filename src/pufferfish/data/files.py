@@ -56,6 +56,8 @@ class Source:
         Columns that had a time zone before the edge turned them into UTC.
     path : Path, optional
         The file, if it is one.
+    zones : callable
+        Returns the time zones that columns had on the way in, where their types no longer say so.
     """
 
     frame: nw.LazyFrame[Any]
@@ -64,6 +66,7 @@ class Source:
     untyped: bool = False
     zoned: frozenset[str] = frozenset()
     path: Path | None = None
+    zones: Callable[[], dict[str, str]] = dict[str, str]
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -313,6 +316,21 @@ def _from_file(path: Path, needed: Needed) -> Source:
 
 
 def _from_table(table: Any, needed: Needed, public: Collection[str]) -> Source:
+    source = _untimed(table, needed, public)
+    return replace(source, zones=partial(_zones, table))
+
+
+def _zones(table: Any) -> dict[str, str]:
+    """Return the names of the time zones of a table's columns, where they have one."""
+    native: Any = nw.to_native(table, pass_through=True)
+    if type(native).__module__.partition(".")[0] == "pandas":  # narwhals does not know the names of all time zones
+        return {str(n): str(t.tz) for n, t in native.dtypes.items() if getattr(t, "tz", None) is not None}
+    schema = nw.from_native(native).collect_schema()
+    zones = {name: getattr(dtype, "time_zone", None) for name, dtype in schema.items()}
+    return {name: zone for name, zone in zones.items() if zone is not None}
+
+
+def _untimed(table: Any, needed: Needed, public: Collection[str]) -> Source:
     native: Any = nw.to_native(table, pass_through=True)
     if type(native).__module__.partition(".")[0] == "pandas" and hasattr(native, "columns"):
         native = _pandas(native, needed, public)

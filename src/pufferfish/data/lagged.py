@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from pufferfish.data.chain_rows import ChainRows
 from pufferfish.data.chains import TIME, Layout
 from pufferfish.data.columns import is_absent
-from pufferfish.data.durations import parse_duration
 from pufferfish.data.files import ROW, engine_errors, open_source
 from pufferfish.data.labels import label_states
 from pufferfish.data.options import Options, check_options
 from pufferfish.data.read import read_sequences
 from pufferfish.data.sequences import Sequences
+from pufferfish.durations import parse_duration
 from pufferfish.errors import ParameterError
 from pufferfish.theta.states import state_label
 

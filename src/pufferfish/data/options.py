@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pufferfish.data.bins import bin_labels, parse_bins
-from pufferfish.data.durations import Duration, parse_duration
 from pufferfish.data.where import Where, parse_where
+from pufferfish.durations import Duration, parse_duration
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.hints import did_you_mean
+from pufferfish.theta.clocks import Clock, clock_named
 from pufferfish.theta.states import listed_labels
 
 __all__ = ["Gaps", "Missing", "Options", "check_choice", "check_options", "listed"]
@@ -31,6 +32,7 @@ class Options:
     states: tuple[str, ...] | None
     missing: Missing
     gaps: Gaps
+    clock: Clock | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -58,6 +60,7 @@ def check_options(
     missing: Any,
     gaps: Any,
     step: Any,
+    clock: Any = None,
 ) -> Options:
     """Check options as they were given.
 
@@ -86,6 +89,12 @@ def check_options(
     if longest and one and (one.has_unit != longest.has_unit or one.value > longest.value):
         raise ParameterError(f"step is {one} and max_gap is {longest}, expected step <= max_gap in the same unit")
     edges = None if bins is None else parse_bins(bins)
+    known = None if clock is None else clock_named(clock)
+    if known is not None and longest is None:
+        raise ParameterError(
+            f"clock is {clock!r}, and {'max_gap' if time is not None else 'time'} is missing: phases follow from "
+            "times, and a gap moves the clock on: give time= and max_gap=, the time between records, such as '1min'"
+        )
     return Options(
         state=state,
         subject=subject,
@@ -97,6 +106,7 @@ def check_options(
         states=_model_states(states, edges),
         missing=missing,
         gaps=gaps,
+        clock=known,
     )
 
 

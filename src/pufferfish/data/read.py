@@ -16,12 +16,12 @@ from pufferfish.calls import called_as
 from pufferfish.data.bins import MAX_STATES
 from pufferfish.data.chain_rows import BAD, ChainRows
 from pufferfish.data.chains import STATE, TIME, Fold, Layout
-from pufferfish.data.durations import Duration
 from pufferfish.data.files import ROW, Source, engine_errors, open_source
 from pufferfish.data.labels import count_rows, name_states
 from pufferfish.data.options import Gaps, Missing, Options, check_options
 from pufferfish.data.sequences import Base, Sequences
-from pufferfish.errors import DataError
+from pufferfish.durations import Duration
+from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["read_sequences"]
@@ -41,6 +41,7 @@ def read_sequences(
     missing: Missing = "unobserved",
     gaps: Gaps = "unobserved",
     step: str | timedelta | float | None = None,
+    clock: str | None = None,
 ) -> Sequences:
     """Read a table as sequences of states, without holding its rows.
 
@@ -79,6 +80,10 @@ def read_sequences(
         Time that one step takes, to turn gaps into steps; by default the most frequent time between adjacent
         records (the shortest of those that tie). Without ``max_gap`` every row is one step, and ``step`` only states
         how long it takes.
+    clock : {"hour", "weekday", "weekday-hour"}, optional
+        Count transitions also by the phase of this clock that they begin in, as :func:`fit_periodic` needs them: the
+        hour of the day, the weekday (0 is Monday), or the hour of the week, by the local time of the table's times.
+        Records that follow each other are then one step apart: ``max_gap`` is less than two steps.
 
     Returns
     -------
@@ -111,6 +116,7 @@ def read_sequences(
         missing=missing,
         gaps=gaps,
         step=step,
+        clock=clock,
     )
     table = open_source(source, options.columns, options.public)
     with engine_errors(table.name, table.path):
@@ -125,6 +131,7 @@ def _read(table: Source, options: Options) -> Sequences:
         max_gap=None if options.max_gap is None else options.max_gap.value,
         split=options.missing == "split",
         independent=options.gaps == "independent",
+        clock=options.clock is not None,
     )
     rows = ChainRows(table, options, layout)
     linked = layout.link(rows.frame, filtered=rows.filtered)
@@ -133,6 +140,8 @@ def _read(table: Source, options: Options) -> Sequences:
         found = layout.usual_step(linked)
         usual = None if found is None else Duration(found, has_unit=rows.instants)
         step = usual if options.max_gap is not None and not layout.independent else None
+    if options.clock is not None:
+        _check_clock(options, options.step or usual)
     groups = layout.groups(linked)
     if len(groups) == 0:
         raise rows.no_rows()
@@ -142,6 +151,17 @@ def _read(table: Source, options: Options) -> Sequences:
     if options.bins is not None and BAD in {int(state) for state in fold.states}:
         raise rows.not_a_number()
     return _sequences(fold, table, options, step, usual)
+
+
+def _check_clock(options: Options, step: Duration | None) -> None:
+    """Refuse to take records that are further than one step apart for neighbours: the clock would be late."""
+    longest = options.max_gap
+    if longest is None or step is None or longest.value < 2 * step.value:
+        return
+    raise ParameterError(
+        f"max_gap is {longest} and a step takes {step}: with a clock records that follow each other are one step "
+        f"apart; give max_gap={str(step)!r}, and longer gaps are unobserved records, through which the clock runs on"
+    )
 
 
 def _refuse_many_states(state: str, groups: nw.DataFrame[Any]) -> None:
@@ -185,6 +205,12 @@ def _sequences(fold: Fold, table: Source, options: Options, step: Duration | Non
     transitions = np.zeros((len(states), len(states)), dtype=np.int64)
     for (before, state), n in fold.transitions.items():
         transitions[index[before], index[state]] += n
+    by_phase = None
+    if options.clock is not None:
+        by_phase = np.zeros((options.clock.phases, len(states), len(states)), dtype=np.int64)
+        for phase, found in fold.by_phase.items():
+            for (before, state), n in found.items():
+                by_phase[phase, index[before], index[state]] += n
     lengths = tuple(
         ChainLength(fold.steps[chain], int(total)) for chain, total in zip(chains, counts.sum(axis=1), strict=True)
     )
@@ -208,4 +234,6 @@ def _sequences(fold: Fold, table: Source, options: Options, step: Duration | Non
         subjects=len({label for label, _ in chains}),
         base=base,
         usual_step=None if usual is None else str(usual),
+        clock=None if options.clock is None else options.clock.name,
+        transitions_by_phase=by_phase,
     )

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from pufferfish.core.numbers.given import whole_array
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.data.bins import parse_bins
-from pufferfish.data.durations import parse_duration
 from pufferfish.data.where import check_filter
+from pufferfish.durations import parse_duration
 from pufferfish.errors import ParameterError
+from pufferfish.theta.clocks import clock_named
 from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["Base", "Sequences"]
@@ -157,6 +158,10 @@ class Sequences(ReadOnly):
         How the table was read.
     usual_step : str, optional
         Most frequent time between adjacent records (public); None without times, or where the step was given.
+    clock : str, optional
+        The clock that transitions were counted by, where they were.
+    transitions_by_phase : (phases, k, k) ndarray of int64, optional
+        The transitions that begin in each phase of the clock; made read-only.
 
     Examples
     --------
@@ -172,12 +177,19 @@ class Sequences(ReadOnly):
     subjects: int
     base: Base
     usual_step: str | None = None
+    clock: str | None = None
+    transitions_by_phase: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         for name in ("states", "length"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         k, chains = len(self.states), len(self.length)
-        for name, shape in (("counts", (chains, k)), ("transitions", (k, k))):
+        shapes: dict[str, tuple[int, ...]] = {"counts": (chains, k), "transitions": (k, k)}
+        if (self.clock is None) != (self.transitions_by_phase is None):
+            raise ParameterError("clock and transitions_by_phase come together: give both or none")
+        if self.clock is not None:
+            shapes["transitions_by_phase"] = (clock_named(self.clock).phases, k, k)
+        for name, shape in shapes.items():
             try:
                 array = whole_array(getattr(self, name))
             except TypeError as error:

@@ -10,7 +10,7 @@ from pufferfish.errors import ReleaseRefused
 from pufferfish.hints import did_you_mean
 from pufferfish.ledger.windows import Windows
 from pufferfish.theta.lengths import ChainLength
-from pufferfish.theta.model_class import Theta
+from pufferfish.theta.model_class import Theta, gives_first_law
 
 __all__ = ["CHAIN_TIES", "check_lengths", "check_start", "groups_of"]
 
@@ -54,7 +54,7 @@ def check_start(theta: Theta, windows: Windows | None) -> None:
         If a window starts later than the chain and a member of Θ has an array as its initial law.
     """
     late = windows is not None and any(window is not None and window[0] > 0 for window in windows)
-    if late and any(not isinstance(chain.initial_distribution, str) for chain in theta.chains):
+    if late and gives_first_law(theta):
         raise ReleaseRefused(
             "Θ gives the law of the chain's first record as an array, and the window starts later: calibrate with the "
             'lengths of the whole base, or use a Θ with initial_distribution="any" or "stationary"'

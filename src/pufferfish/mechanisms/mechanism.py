@@ -21,6 +21,7 @@ from pufferfish.given import truth
 from pufferfish.queries import BoundQuery, LinearQuery, Query
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta, as_theta, lengths_of, rows_of
@@ -159,6 +160,11 @@ class Mechanism(ABC):
 
     @classmethod
     def _refuses(cls, theta: Theta) -> str | None:
+        if isinstance(theta, ChainModels) and ChainModels not in cls.kinds:
+            return (
+                f"it covers Markov chains with one transition matrix, and Θ is a class of {theta.kind}: "
+                "LeakagePropagation and GroupDP cover these"
+            )
         if not isinstance(theta, cls.kinds):
             if isinstance(theta, Continuum) and theta.lacks is not None:
                 return f"{theta.lacks}; use LeakagePropagation"

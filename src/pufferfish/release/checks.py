@@ -9,17 +9,19 @@ import numpy as np
 from pufferfish.calibration import Calibration
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
+from pufferfish.durations import parse_duration
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.hints import did_you_mean
 from pufferfish.mechanisms.mechanism import Mechanism
 from pufferfish.queries import BoundQuery, LinearQuery, Query, refuse_pooling
 from pufferfish.release.values import Database, PrivateData
+from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.lengths import ChainLength
-from pufferfish.theta.model_class import ModelClass
+from pufferfish.theta.model_class import ModelClass, Theta, gives_first_law
 from pufferfish.theta.secrets import RecordIs
 from pufferfish.witness import AnyWitness
 
-__all__ = ["check_arguments", "check_query", "check_reading", "check_records", "check_units", "prove"]
+__all__ = ["check_arguments", "check_clock", "check_query", "check_reading", "check_records", "check_units", "prove"]
 
 
 _CALIBRATE = (
@@ -232,10 +234,46 @@ def check_reading(data: PrivateData, calibration: Calibration) -> None:
             "ParticipantDP needs the records of each participant, and with gaps='independent' the data knows those of "
             "each segment: read it with gaps='unobserved' and calibrate with length=data.length"
         )
-    starts = any(not isinstance(chain.initial_distribution, str) for chain in calibration.theta.chains)
-    if starts and (base.where is not None or base.missing == "split" or base.gaps == "independent"):
+    check_clock(data, calibration.theta)
+    if gives_first_law(calibration.theta) and (
+        base.where is not None or base.missing == "split" or base.gaps == "independent"
+    ):
         raise ReleaseRefused(
             "Θ gives the law of a chain's first record as an array, and with where, missing='split' or "
             "gaps='independent' the first record that is kept need not be the chain's first: use a Θ with "
             'initial_distribution="any" or "stationary", or select rows before reading'
+        )
+
+
+def check_clock(data: Sequences, theta: Theta) -> None:
+    """Refuse a table whose records cannot follow the clock of Θ.
+
+    Which phase a chain begins at need not be known, as the proof covers every one; but from then on each step must be
+    one step of the clock.
+    """
+    expected = theta.step if isinstance(theta, ChainModels) else None
+    if expected is None:
+        return
+    base = data.base
+    how = f"read the table with time=, the column of times, and max_gap={expected!r}"
+    if base.time is None or base.max_gap is None:
+        what = "times" if base.time is None else "max_gap, so that a gap is one step however long it lasts"
+        raise ReleaseRefused(
+            f"Θ follows a clock with one record every {expected}, and the table was read without {what}: {how}"
+        )
+    longest, step = parse_duration(base.max_gap, "max_gap"), base.step or data.usual_step
+    if not longest.has_unit:
+        raise ReleaseRefused(
+            f"Θ follows a clock, and column {base.time!r} holds numbers: give times, such as 2016-04-13 08:00:00"
+        )
+    one = parse_duration(expected, "step")
+    if step is None or parse_duration(step, "step") != one:
+        raise ReleaseRefused(
+            f"one step of Θ takes {expected}, and one of the table {step or 'nobody knows how long'}: use a model of "
+            "the table's step, or aggregate the table to the model's"
+        )
+    if longest.value >= 2 * one.value:
+        raise ReleaseRefused(
+            f"records up to {base.max_gap} apart were read as one step, and one step of the clock of Θ takes "
+            f"{expected}: the clock would be late; {how}"
         )

@@ -42,6 +42,7 @@ from pufferfish.release.query_rules import Rules, near, nodes_of, postprocessing
 from pufferfish.release.witness_rules import BOUND_NAMES, TITLES, witness_rules
 from pufferfish.release.words import not_promised_of, promise_of, versions
 from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.chain_models import CHAIN_MODELS
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.continua import CONTINUUM_KINDS
 from pufferfish.theta.given_laws import GivenLaws
@@ -58,7 +59,7 @@ _MOST_STEPS = 2**63
 
 _FOR_ONE_QUERY = [kind.name for kind in (*MECHANISMS, ApproximateWasserstein) if not kind.composes]
 
-_OF_CHAINS = ("Markov chains", *CONTINUUM_KINDS)
+_OF_CHAINS = ("Markov chains", *CONTINUUM_KINDS, *(m.kind for m in CHAIN_MODELS))
 
 
 def contradictions(found: ReleaseFields) -> Iterator[str]:

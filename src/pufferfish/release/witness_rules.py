@@ -17,14 +17,17 @@ from pufferfish.mechanisms import (
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.query_rules import Rules, nodes_of
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.chain_models import CHAIN_MODELS
 from pufferfish.theta.continua import CONTINUUM_KINDS
 from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.witness import (
     AloneWitness,
     ClusterWitness,
     CouplingWitness,
     ForgettingWitness,
     LawWitness,
+    PhaseWitness,
     PropagationWitness,
     QuiltWitness,
 )
@@ -36,6 +39,7 @@ BOUND_NAMES = {m.name for m in (*BOUNDS, ParticipantDP)}
 
 _OF_ALL_RECORDS = {m.name for m in (*BOUNDS, ParticipantDP) if m.of_all_records}
 _INTERVALS = (BinaryChainInterval.kind, IntervalChain.kind)
+_OF_CHAINS = (*CONTINUUM_KINDS, *(model.kind for model in CHAIN_MODELS))
 
 _KINDS = {m.name: m.witnesses for m in (*MECHANISMS, ParticipantDP, ApproximateWasserstein)}
 """What decides, mechanism by mechanism."""
@@ -68,7 +72,7 @@ def _who(found: ReleaseFields) -> Rules:
         known = node is None
     elif nodes:
         known = node in nodes or (node is None and secrets is not None)
-    elif theta.chains or theta.kind in CONTINUUM_KINDS:
+    elif theta.chains or theta.kind in _OF_CHAINS:
         known = _is_step(node, seen.length) or (node is None and secrets is not None)
     else:
         known = node is None or _is_step(node, seen.length)
@@ -103,7 +107,7 @@ def _tells(found: ReleaseFields) -> Rules:
             beyond = (seen.past and seen.node == 0) or (seen.future and seen.node == seen.length - 1)
             ends = (not beyond, "nothing comes before the first record of a chain, and nothing after its last")
             parts = _parts(found, (seen.own, seen.past, seen.future), _PROVED)
-            return [*rules, ends, *parts, *_forgotten(found, (seen.past, seen.future))]
+            return [*rules, ends, *_phase(found, seen), *parts, *_forgotten(found, (seen.past, seen.future))]
         case ClusterWitness():
             return [
                 *rules,
@@ -131,6 +135,16 @@ def _forgotten(found: ReleaseFields, sides: Sequence[float]) -> Rules:
             (all(side <= most * (1 + _ROUNDED) for side in sides), "earlier and later records tell what Θ lets them")
         )
     return rules
+
+
+def _phase(found: ReleaseFields, seen: PropagationWitness | ForgettingWitness) -> Rules:
+    """Check that a phase is one of the clock of the member that decides."""
+    if not isinstance(seen, PhaseWitness):
+        return []
+    theta = found.theta
+    clocked = theta.kind == PeriodicChain.kind and 0 <= seen.theta < len(theta.members)
+    phases = len(theta.members[seen.theta]["matrices"]) if clocked else 0
+    return [(0 <= seen.phase < phases, "the witness's phase is one of theta's clock")]
 
 
 def _quilt(found: ReleaseFields, seen: QuiltWitness, nodes: dict[str, list[str]]) -> Rules:

@@ -3,6 +3,7 @@
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass, as_chain_class
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.cpt import CPT
 from pufferfish.theta.forgetting_class import ForgettingClass
@@ -11,6 +12,7 @@ from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, as_theta
+from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.quilt import Quilt
 from pufferfish.theta.secrets import CountIs, Fact, RecordIs
 
@@ -20,6 +22,7 @@ __all__ = [
     "BinaryChainInterval",
     "ChainClass",
     "ChainLength",
+    "ChainModels",
     "Cliques",
     "CountIs",
     "Fact",
@@ -29,6 +32,7 @@ __all__ = [
     "JointDistribution",
     "MarkovChain",
     "ModelClass",
+    "PeriodicChain",
     "Quilt",
     "RecordIs",
     "as_chain_class",

@@ -11,6 +11,7 @@ from pufferfish.given import is_list, listed
 from pufferfish.theta.bayesian_network import BayesianNetwork, connected
 from pufferfish.theta.chain_class import STATED, ChainClass, as_chain_class
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.chain_models import CHAIN_MODELS, ChainModels
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.joint_distribution import JointDistribution
@@ -18,7 +19,7 @@ from pufferfish.theta.lengths import ChainLength, as_lengths
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.same_records import same_records
 
-__all__ = ["Member", "ModelClass", "Theta", "as_theta", "lengths_of", "rows_of"]
+__all__ = ["Member", "ModelClass", "Theta", "as_theta", "gives_first_law", "lengths_of", "rows_of"]
 
 
 @runtime_checkable
@@ -166,7 +167,7 @@ def _names(member: Any) -> list[str]:
     return [repr(name) for name in names]
 
 
-Theta = ChainClass | BinaryChainInterval | IntervalChain | ForgettingClass | ModelClass
+Theta = ChainClass | BinaryChainInterval | IntervalChain | ForgettingClass | ChainModels | ModelClass
 
 
 def as_theta(theta: Any) -> Theta:
@@ -179,10 +180,14 @@ def as_theta(theta: Any) -> Theta:
     """
     if isinstance(theta, Theta):
         return theta
+    if isinstance(theta, CHAIN_MODELS):
+        return ChainModels((theta,))
     if isinstance(theta, Member):
         return ModelClass((theta,))
     if is_list(theta):
         members: list[Any] = list(theta)  # pyright: ignore[reportUnknownArgumentType]
+        if members and isinstance(members[0], CHAIN_MODELS):
+            return ChainModels(tuple(members))
         if members and not isinstance(members[0], MarkovChain):
             for i, member in enumerate(members):
                 if not isinstance(member, Member):
@@ -193,6 +198,12 @@ def as_theta(theta: Any) -> Theta:
             return ModelClass(tuple(members))
         return as_chain_class(members)
     return as_chain_class(theta)
+
+
+def gives_first_law(theta: Theta) -> bool:
+    """Whether some chain of Θ gives the law of its first record as an array."""
+    chains = theta.members if isinstance(theta, ChainModels) else theta.chains
+    return any(not isinstance(chain.initial_distribution, str) for chain in chains)
 
 
 def rows_of(theta: Theta, length: Any) -> int:

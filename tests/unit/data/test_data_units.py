@@ -8,7 +8,7 @@ import pytest
 
 from pufferfish import MarkovChain, Model, read_sequences
 from pufferfish.data.bins import bin_labels, parse_bins
-from pufferfish.data.durations import Duration, format_micros, parse_duration
+from pufferfish.durations import Duration, format_micros, parse_duration
 from pufferfish.errors import DataError, ParameterError
 
 SECOND = 1_000_000

@@ -11,6 +11,8 @@ use for privacy honest:
 """
 
 from collections import deque
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,11 +48,11 @@ def log_of(values: Matrix, support: Mask) -> Matrix:
 
 def log_matmul(a: Matrix, b: Matrix) -> Matrix:
     """Matrix product in logarithms: log(exp(a) @ exp(b)) without leaving the log domain."""
-    terms = a[:, :, None] + b[None, :, :]
-    top = np.max(terms, axis=1)
+    terms = a[..., :, :, None] + b[..., None, :, :]
+    top = np.max(terms, axis=-2)
     shift = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
-        return np.log(np.sum(np.exp(terms - shift[:, None, :]), axis=1)) + shift
+        return np.log(np.sum(np.exp(terms - shift[..., None, :]), axis=-2)) + shift
 
 
 def bool_matmul(a: Mask, b: Mask) -> Mask:
@@ -123,14 +125,19 @@ class LogVectorPath:
 
     Parameters
     ----------
-    initial : (k,) ndarray
-        A probability distribution.
-    transition_matrix : (k, k) ndarray
-        Row-stochastic matrix.
+    initial : (..., k) ndarray
+        A probability distribution, or one for each phase of a cycle.
+    transition_matrix : (..., k, k) ndarray
+        Row-stochastic matrix, or those of a cycle.
+    moved_on : callable, optional
+        What stood at the phases before a step, at the phases after it; for cycles.
     """
 
-    def __init__(self, initial: Matrix, transition_matrix: Matrix) -> None:
+    def __init__(
+        self, initial: Matrix, transition_matrix: Matrix, moved_on: Callable[[Any], Any] | None = None
+    ) -> None:
         self._p = transition_matrix
+        self._moved_on: Callable[[Any], Any] = moved_on or _unmoved
         self._p_support = transition_matrix > 0
         self._log_p = log_of(transition_matrix, self._p_support)
         self.step = 0
@@ -141,15 +148,15 @@ class LogVectorPath:
 
     def advance(self) -> None:
         """Move on by one step."""
-        support = bool_matmul(self.support[None, :], self._p_support)[0]
+        support: Mask = self._moved_on(bool_matmul(self.support[..., None, :], self._p_support)[..., 0, :])
         if self._value is not None:
-            self._value = self._value @ self._p
-            if np.any(self._value[support] < TINY):
-                self._value = None  # from here on in logarithms: once a state's mass underflows it may stay so
+            value: Matrix = self._moved_on((self._value[..., None, :] @ self._p)[..., 0, :])
+            # from here on in logarithms, if a state's mass underflows: it may stay so
+            self._value = None if np.any(value[support] < TINY) else value
         if self._value is not None:
             self.log = log_of(self._value, support)
         else:
-            self.log = log_matmul(self.log[None, :], self._log_p)[0]
+            self.log = self._moved_on(log_matmul(self.log[..., None, :], self._log_p)[..., 0, :])
             self._log_domain_error += UNIT * 4 * _largest(self.log)
         self.support = support
         self.step += 1
@@ -157,8 +164,12 @@ class LogVectorPath:
     @property
     def log_error(self) -> float:
         """A bound on the absolute error of every finite entry of ``log``."""
-        rows = (self.step + 1) * (self._p.shape[0] + 8)
+        rows = (self.step + 1) * (self._p.shape[-1] + 8)
         return UNIT * (rows + 4 * _largest(self.log)) + self._log_domain_error
+
+
+def _unmoved(values: Any) -> Any:
+    return values
 
 
 def strong_components(support: Mask) -> list[list[int]]:

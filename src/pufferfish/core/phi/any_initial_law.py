@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from pufferfish.core.numbers.rounding import TINY, UNIT
 
-__all__ = ["AnyPrior"]
+__all__ = ["AnyPrior", "AnyPriors"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -115,8 +115,58 @@ class AnyPrior:
 
     def solve(self, residual: Matrix) -> Matrix:
         """Solve δ = residual + Φ'δ, with Φ' the derivative at the last call: each pair looks at one other."""
-        change, slope, at = residual.ravel().copy(), self._slope.ravel().copy(), self._at.ravel().copy()
-        for _ in range(_DOUBLINGS):
-            change = change + slope * change[at]
-            slope, at = slope * slope[at], at[at]
-        return change.reshape(residual.shape)
+        return _followed(residual, self._slope, self._at)
+
+
+class AnyPriors:
+    """The same for a cycle of matrices: the past of a record at each phase, under every law of the record before.
+
+    Parameters
+    ----------
+    matrices : (N, k, k) ndarray
+        P_φ of the step from phase φ to phase φ + 1.
+    """
+
+    def __init__(self, matrices: Matrix) -> None:
+        known: dict[bytes, AnyPrior] = {}
+        self._k: int = matrices.shape[-1]
+        self._each = [known.setdefault(matrix.tobytes(), AnyPrior(matrix)) for matrix in matrices]
+        self._slope, self._at = np.zeros(matrices.shape), np.zeros(matrices.shape, dtype=np.intp)
+
+    def __call__(self, b: Matrix, before: Mask | None = None) -> Matrix:
+        """Return the log ratios of the past of a record at each phase, rounded up; shape (N, k, k).
+
+        Parameters
+        ----------
+        b : (N, k, k) or (k, k) ndarray
+            Log ratios B of what a record at each phase and its past tell.
+        before : (N, k) ndarray of bool, optional
+            States that a record at each phase can have; by default all.
+        """
+        phases, k = len(self._each), self._k
+        b, result = np.broadcast_to(b, self._slope.shape), np.empty(self._slope.shape)
+        known: dict[tuple[int, bytes], int] = {}
+        for phase, prior in enumerate(self._each):
+            after, states = (phase + 1) % phases, None if before is None else before[phase]
+            key = id(prior), b[phase].tobytes() + (b"" if states is None else states.tobytes())
+            same = known.setdefault(key, after)
+            if same != after:  # near the start the phases of an hour are alike
+                result[after], self._slope[after] = result[same], self._slope[same]
+                at = self._at[same] % (k * k)
+            else:
+                result[after] = prior(b[phase], states)
+                self._slope[after], at = prior.slopes
+            self._at[after] = phase * k * k + at
+        return result
+
+    def solve(self, residual: Matrix) -> Matrix:
+        """Solve δ = residual + Φ'δ around the cycle, with Φ' the derivative at the last call."""
+        return _followed(residual, self._slope, self._at)
+
+
+def _followed(residual: Matrix, slope: Matrix, at: NDArray[np.intp]) -> Matrix:
+    change, slope, at = residual.ravel().copy(), slope.ravel().copy(), at.ravel().copy()
+    for _ in range(_DOUBLINGS):
+        change = change + slope * change[at]
+        slope, at = slope * slope[at], at[at]
+    return change.reshape(residual.shape)

@@ -49,11 +49,13 @@ _MOST_TERMS, _ENOUGH = 2000, 3e-3
 class Kernel:
     """Laws of the next state, each entry between two bounds; rows that cannot occur have no part.
 
+    A stack of kernels, one for each phase of a cycle say, has one more axis in front.
+
     Parameters
     ----------
-    upper, lower : (k, k) ndarray
+    upper, lower : (..., k, k) ndarray
         Bounds on K(x, y); ``upper`` is 0 exactly where K is.
-    rows : (k,) ndarray of bool
+    rows : (..., k) ndarray of bool
         States x that can occur; only pairs of these have a log ratio.
     """
 
@@ -66,9 +68,9 @@ class Kernel:
         """Return the kernel with the given logarithms (−∞ for a zero), each good to ``error``."""
         largest = float(np.max(np.abs(logs), where=np.isfinite(logs), initial=1.0))
         slack = error + 8 * UNIT * largest
-        values = np.exp(np.where(rows[:, None], logs, -np.inf))
+        values = np.exp(np.where(rows[..., None], logs, -np.inf))
         upper = np.where(values > 0, np.maximum(values * np.exp(slack) * (1 + 8 * UNIT), SMALLEST), 0.0)
-        upper[rows[:, None] & np.isfinite(logs) & (values == 0)] = SMALLEST
+        upper[rows[..., None] & np.isfinite(logs) & (values == 0)] = SMALLEST
         lower = np.where(values > SMALLEST, values * np.exp(-slack) * (1 - 8 * UNIT), 0.0)
         return cls(upper, lower, rows)
 
@@ -166,7 +168,7 @@ class LogRatios:
         inside = (kernel.upper > 0)[x] | (kernel.lower > 0)[x_]
         known = self._trees
         if known is None or known.inside.shape != inside.shape or not np.array_equal(known.inside, inside):
-            known = _stars(kernel, a, x, x_, inside)
+            known = stars_of(kernel, a, x, x_, inside)
         known.x, known.x_ = x, x_
         self._trees = known
         return known
@@ -261,8 +263,8 @@ def close(a: Matrix) -> Matrix:
     """Return the largest matrix below ``a`` with the triangle inequality: shortest paths; the cone is the same."""
     closed = a.copy()
     with np.errstate(over="ignore"):  # a sum beyond the largest number is no shorter path
-        for z in range(a.shape[0]):
-            np.minimum(closed, closed[:, z, None] + closed[None, z, :], out=closed)
+        for z in range(a.shape[-1]):
+            np.minimum(closed, closed[..., :, z, None] + closed[..., None, z, :], out=closed)
     return closed
 
 
@@ -275,7 +277,7 @@ def without_flows(kernel: Kernel) -> Matrix:
     return np.maximum(max_log_ratio(rows)[:k, k:] + 8 * UNIT * 700, 0.0)
 
 
-def _stars(kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64], inside: Mask) -> _Trees:
+def stars_of(kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64], inside: Mask) -> _Trees:
     """Start from the best of the 2k vertices in which one state is below, or above, all others."""
     n, k = inside.shape
     bounds = np.where(np.isfinite(a), a, 0.0)

@@ -23,13 +23,13 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.chains.markov import closure
 from pufferfish.core.numbers.inversion import bracket
 from pufferfish.core.numbers.rounding import UNIT, up
 from pufferfish.core.phi.phi import close
 from pufferfish.core.propagation.fixed_point import Settled
-from pufferfish.core.propagation.past_and_future import Side, future_of, past_of
+from pufferfish.core.propagation.past_and_future import AnyPast, Side, future_of, past_of
 from pufferfish.core.propagation.past_and_future_interval import PastBetween, sides_between
+from pufferfish.core.propagation.steps import Cycle, Same, Steps
 
 __all__ = ["Attained", "ChainPropagation", "Run"]
 
@@ -90,6 +90,8 @@ class Attained:
         The two states.
     own, past, future : float
         What the record itself, its past and its future tell.
+    phase : int or None
+        The record's phase, in a cycle.
     """
 
     total: float
@@ -98,6 +100,11 @@ class Attained:
     own: float = 0.0
     past: float = 0.0
     future: float = 0.0
+    phase: int | None = None
+
+
+def _past_of_any(steps: Steps) -> Side:
+    return AnyPast(steps) if steps.phases else PastBetween(steps.matrices, steps.matrices)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,21 +121,30 @@ class ChainPropagation:
 
     Parameters
     ----------
-    transition_matrix : (k, k) ndarray
-        P, rows = from.
+    matrices : (k, k) or (N, k, k) ndarray
+        P, rows = from; or P_φ of the step from phase φ of a cycle to the next: the first record may be at any phase.
     initial : (k,) ndarray, "stationary" or "any"
-        The initial law, or the class of all of them.
+        The initial law, or the class of all of them. In a cycle the stationary one is its periodic law, and a given one
+        is that of the first record whatever its phase.
     """
 
-    def __init__(self, transition_matrix: Matrix, initial: Vector | Literal["stationary", "any"]) -> None:
-        p = transition_matrix
-        self._states: NDArray[np.intp] = np.arange(p.shape[0])
-        if not isinstance(initial, str):  # a state that no record can have is none
-            self._states = np.flatnonzero(closure(initial > 0, p > 0))
-            p, initial = p[np.ix_(self._states, self._states)], initial[self._states]
-        self._future: Side = future_of(p, initial)
-        every_law = isinstance(initial, str) and initial == "any"
-        self._past: Side = PastBetween(p, p) if every_law else past_of(p, initial)
+    def __init__(self, matrices: Matrix, initial: Vector | Literal["stationary", "any"]) -> None:
+        steps: Steps = Same(matrices) if matrices.ndim == 2 else Cycle(matrices)
+        self._states: NDArray[np.intp] = np.arange(steps.k)
+        possible = np.ones(matrices.shape[:-1], dtype=np.bool_)
+        if isinstance(initial, str):
+            if steps.phases and initial == "stationary":
+                possible = steps.law()[1]
+            every_law = initial == "any"
+            self._future: Side = future_of(steps, possible)
+            self._past: Side = _past_of_any(steps) if every_law else past_of(steps, None)
+            return
+        possible = steps.reached(np.broadcast_to(initial > 0, possible.shape))
+        # a state that no record can have is none
+        self._states = np.flatnonzero(possible.reshape(-1, steps.k).any(axis=0))
+        steps = steps.restricted(self._states)
+        self._future = future_of(steps, possible[..., self._states])
+        self._past = past_of(steps, initial[self._states])
 
     @classmethod
     def between(cls, lower: Matrix, upper: Matrix) -> Self:
@@ -170,11 +186,13 @@ class ChainPropagation:
                 continue
             total = np.where(secrets, own + before + after, -np.inf)
             total[np.isnan(total)] = np.inf  # no number is no proof
-            x, x_ = (int(v) for v in np.unravel_index(int(np.argmax(total)), total.shape))
-            if worst.node == 0 or total[x, x_] > worst.total:
-                parts = (float(part[x, x_]) for part in (own, before, after))
+            at = np.unravel_index(int(np.argmax(total)), total.shape)
+            if worst.node == 0 or total[at] > worst.total:
+                *phase, x, x_ = (int(v) for v in at)
+                parts = (float(np.broadcast_to(part, total.shape)[at]) for part in (own, before, after))
                 pair = int(self._states[x]), int(self._states[x_])
-                worst = Attained(up(float(total[x, x_])), (first + last) // 2, pair, *parts)
+                most = up(float(total[at]))
+                worst = Attained(most, (first + last) // 2, pair, *parts, phase=phase[0] if phase else None)
         return worst
 
 
@@ -202,10 +220,10 @@ def _sweep(side: Side, runs: Sequence[Run]) -> list[_Segment]:
                     place, a = place + left, found.bound
                     break
                 if spent:
-                    segments.extend(_adding_up(place, left, a, run.loss))
+                    segments.extend(_adding_up(place, left, a, run.loss, side.phases))
                     place, a = place + left, np.nextafter(run.loss + segments[-1].message, np.inf)
                     break
-            message = np.zeros((k, k)) if a is None else side.message(place + 1, a)
+            message = np.zeros((*side.phases, k, k)) if a is None else side.message(place + 1, a)
             place, left = place + 1, left - 1
             segments.append(_Segment(place, place, message))
             arrived = np.where(message == 0, run.loss, np.nextafter(run.loss + message, np.inf))
@@ -269,8 +287,9 @@ def _exact_steps(side: Side, runs: Sequence[Run], k: int) -> int:
 
     Its middle is then farther from both ends than a sweep would come, or steps take too long.
     """
-    most = int(np.clip(5e9 / k**4, 64, side.most_steps))
-    longest = 2 * most if most * k**4 <= _CHEAP else most // 2
+    work = k**4 * max((1, *side.phases))
+    most = int(np.clip(5e9 / work, min(64, side.most_steps), side.most_steps))
+    longest = 2 * most if most * work <= _CHEAP else most // 2
     if len(runs) == 1 and side.starts_settled and runs[0].steps > longest:
         return 0
     return most
@@ -289,7 +308,7 @@ def _is_near(a: Matrix | None, bound: Matrix) -> bool:
     return bool(np.array_equal(defined, np.isfinite(bound)) and np.all(bound[defined] <= a[defined] * (1 + _NEAR)))
 
 
-def _adding_up(place: int, steps: int, a: Matrix | None, loss: Matrix) -> Iterator[_Segment]:
+def _adding_up(place: int, steps: int, a: Matrix | None, loss: Matrix, phases: tuple[int, ...]) -> Iterator[_Segment]:
     """Yield the bound that needs nothing: Φ(A) ≤ max A, so no step adds more than its own largest loss."""
     enters = 0.0 if a is None else float(np.max(a, where=np.isfinite(a), initial=0.0))
     each, rounding = float(loss.max()), UNIT * (len(loss) + 4)  # rows sum to 1 up to rounding, at every step
@@ -297,8 +316,7 @@ def _adding_up(place: int, steps: int, a: Matrix | None, loss: Matrix) -> Iterat
     while done < steps:
         block = min(block, steps - done) if each > 0 else steps
         most = up(enters + (done + block - 1) * each + (done + block) * rounding)
-        message = np.full(loss.shape, most)
-        np.fill_diagonal(message, 0.0)
+        message = np.broadcast_to(np.where(np.eye(len(loss), dtype=np.bool_), 0.0, most), (*phases, *loss.shape))
         yield _Segment(place + done + 1, place + done + block, message)
         done, block = done + block, 2 * block
 

@@ -36,7 +36,7 @@ class Settled:
 
     Parameters
     ----------
-    bound, message : (k, k) ndarray
+    bound, message : (..., k, k) ndarray
         A, and the upper bound on Φ(A); +∞ for pairs that cannot occur.
     """
 
@@ -50,6 +50,9 @@ class _Unbounded(Exception):
 
 class FixedPoint:
     """Least certified A ≥ d + Φ(A) for losses d that change little from call to call.
+
+    A may be a stack of matrices, one for each phase of a cycle: Φ then takes those of the neighbouring phases, and the
+    inequality is checked for every phase.
 
     Parameters
     ----------
@@ -94,7 +97,7 @@ class FixedPoint:
         return None
 
     def _newton(self, loss: Matrix, slack: float) -> Settled | None:
-        off_diagonal = ~np.eye(loss.shape[0], dtype=np.bool_)
+        off_diagonal = ~np.eye(loss.shape[-1], dtype=np.bool_)
         with np.errstate(over="ignore"):  # beyond the largest number it is infinite, and nothing is certified
             target = np.where(off_diagonal, loss + slack, loss)
         a, best, stalled = self._guess(target), np.inf, 0
@@ -105,7 +108,9 @@ class FixedPoint:
             with np.errstate(invalid="ignore"):
                 residual = np.where(defined & off_diagonal, target + message - a, 0.0)
             size = float(np.max(np.abs(residual)))
-            if size <= slack and np.all(np.nextafter(loss + message, np.inf)[off_diagonal] <= a[off_diagonal]):
+            if size <= slack and np.all(
+                np.nextafter(loss + message, np.inf)[..., off_diagonal] <= a[..., off_diagonal]
+            ):
                 return Settled(a, message)
             stalled = stalled + 1 if size > 0.9 * best else 0
             best = min(best, size)

@@ -3,28 +3,24 @@ r"""The two sides of a record: through which kernels its future and its past tel
 Places count from a side's own end of the chain: place j is the j-th record from the end for the future, the j-th
 record for the past. A side turns bounds A at place j − 1 into what arrives at place j, Φ(A); see
 :mod:`pufferfish.core.propagation.chain`.
+
+Where the matrix goes through the phases of a cycle, a place may be at any of them: bounds are then stacks of matrices,
+one for each phase that the place may be at, and Φ takes each from the phase beside it.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.chains.markov import (
-    LogVectorPath,
-    bool_matmul,
-    closure,
-    log_of,
-    mixes,
-    stationary_law,
-    stationary_log_error,
-)
+from pufferfish.core.chains.markov import LogVectorPath, log_of
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.core.phi.any_initial_law import AnyPrior
-from pufferfish.core.phi.phi import Kernel, LogRatios
+from pufferfish.core.phi.phi import Kernel
 from pufferfish.core.propagation.fixed_point import FixedPoint, Settled
+from pufferfish.core.propagation.steps import Steps
 from pufferfish.errors import ModelError
 
 __all__ = ["AnyPast", "Homogeneous", "Side", "future_of", "past_of", "under_any_prior"]
@@ -33,12 +29,18 @@ Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Vector = NDArray[np.float64]
 
+_MOST_PLACES = 100_000
+"""Places of all phases together that are visited one by one at most, in cycles."""
+
 _SETTLED = 1e-9
 """Marginals have settled once every later kernel is within this of the stationary one; the excess is added to it."""
 
 
 class Side(ABC):
     """One side of the records of a chain."""
+
+    phases: tuple[int, ...] = ()
+    """Shape of what stands before the states in its arrays: nothing, or the number of phases of a cycle."""
 
     starts_settled: bool = True
     """Whether one fixed point covers all places, however near the end."""
@@ -50,7 +52,7 @@ class Side(ABC):
     def message(self, place: int, a: Matrix) -> Matrix:
         """Return what arrives at a place ≥ 2, an upper bound on Φ of the bounds ``a`` at the place before.
 
-        Shape (k, k); +∞ for pairs of states that the place cannot have.
+        Shape (..., k, k); +∞ for pairs of states that the place cannot have.
         """
 
     @abstractmethod
@@ -71,16 +73,17 @@ class Side(ABC):
 
 
 class Homogeneous(Side):
-    """One kernel for all places, or one set of kernels."""
+    """One kernel for all places, one set of kernels, or one kernel for each phase."""
 
     def __init__(self, states: Mask, phi: Callable[[Matrix], Matrix], solve: Callable[[Matrix], Matrix]) -> None:
         self._states, self._phi = states, phi
         self._fixed = FixedPoint(phi, solve)
+        self.phases = states.shape[:-1]
+        self.most_steps = _most_steps(self.phases)
 
     @classmethod
-    def of(cls, kernel: Kernel) -> "Homogeneous":
-        """Return the side of one kernel."""
-        ratios = LogRatios()
+    def of(cls, kernel: Kernel, ratios: Any) -> "Homogeneous":
+        """Return the side of one kernel, or of one for each phase."""
         return cls(kernel.rows, lambda a: ratios(kernel, a), ratios.solve)
 
     def message(self, place: int, a: Matrix) -> Matrix:
@@ -95,9 +98,9 @@ class Homogeneous(Side):
         """Return a bound for all places."""
         return self._fixed(loss, room)
 
-    def onwards(self, place: int) -> Callable[[Matrix], Matrix]:
+    def onwards(self, place: int) -> Callable[[Matrix], Matrix] | None:
         """Return the Φ of every place."""
-        return self._phi
+        return None if self.phases else self._phi
 
     def secrets(self, first: int, last: int) -> Mask:
         """Return pairs of states that the places can have."""
@@ -107,11 +110,13 @@ class Homogeneous(Side):
 class AnyPast(Side):
     """The past under every initial law, and under every matrix above ``lower`` where there is one."""
 
-    def __init__(self, transition_matrix: Matrix, lower: Matrix | None = None) -> None:
-        self._prior = AnyPrior(transition_matrix, lower)
-        self._possible = transition_matrix > 0
-        self._reached: list[Mask] = [np.ones(transition_matrix.shape[0], dtype=np.bool_)]
+    def __init__(self, steps: Steps, lower: Matrix | None = None) -> None:
+        self._prior: Any = steps.any_prior() if lower is None else AnyPrior(steps.matrices, lower)
+        self._steps = steps
+        self._reached: list[Mask] = [np.ones(steps.matrices.shape[:-1], dtype=np.bool_)]
         self._fixed: dict[bytes, FixedPoint] = {}
+        self.phases = steps.phases
+        self.most_steps = _most_steps(self.phases)
 
     def message(self, place: int, a: Matrix) -> Matrix:
         """Return what arrives at a place."""
@@ -122,7 +127,7 @@ class AnyPast(Side):
         return self._fixed_on(self._states(max(place, 1)), loss, room)
 
     def at_worst(self, loss: Matrix, room: float) -> Settled | None:
-        """Return a bound for all places."""
+        """Return such a bound for all places."""
         return self._fixed_on(self._states(1), loss, room)
 
     def secrets(self, first: int, last: int) -> Mask:
@@ -132,7 +137,7 @@ class AnyPast(Side):
     def _states(self, place: int) -> Mask:
         """States that the record at a place can have: ever fewer."""
         while len(self._reached) < place:
-            onwards = bool_matmul(self._reached[-1][None, :], self._possible)[0]
+            onwards = self._steps.followers(self._reached[-1])
             if np.array_equal(onwards, self._reached[-1]):
                 break
             self._reached.append(onwards)
@@ -142,7 +147,7 @@ class AnyPast(Side):
         """Bound with laws on these states for the record before: more states, more laws."""
         key = states.tobytes()
         if key not in self._fixed:
-            self._fixed[key] = under_any_prior(self._prior, self._prior.solve, self._possible, states)
+            self._fixed[key] = under_any_prior(self._prior, self._prior.solve, self._steps.followers(states), states)
         return self._fixed[key](loss, room)
 
 
@@ -151,21 +156,25 @@ class _GivenPast(Side):
 
     starts_settled = False
 
-    def __init__(self, transition_matrix: Matrix, initial: Vector) -> None:
-        self._p = transition_matrix
-        self._log_p = log_of(transition_matrix, transition_matrix > 0)
-        self._reachable = closure(initial > 0, transition_matrix > 0)
-        self._path = LogVectorPath(initial, transition_matrix)
+    def __init__(self, steps: Steps, initial: Vector) -> None:
+        initial = np.broadcast_to(initial, steps.matrices.shape[:-1])
+        self._steps = steps
+        self._log_into = steps.log_into
+        self._reachable = steps.reached(initial > 0)
+        self._path = LogVectorPath(initial, steps.matrices, steps.moved_on)
         self._marginals = [(self._path.log, self._path.support, self._path.log_error)]
-        self._ratios = LogRatios()
-        prior = AnyPrior(transition_matrix)
-        self._always = under_any_prior(prior, prior.solve, transition_matrix > 0, self._reachable)
+        self._ratios = steps.past()
+        prior = steps.any_prior()
+        follows = steps.followers(self._reachable)
+        self._always = under_any_prior(prior, prior.solve, follows, self._reachable)
         self._later: tuple[int, Homogeneous] | None = None
+        self.phases = steps.phases
+        self.most_steps = _most_steps(self.phases)
 
     def message(self, place: int, a: Matrix) -> Matrix:
         (before, _, error), (here, support, error_) = self._marginal(place - 1), self._marginal(place)
         with np.errstate(invalid="ignore"):
-            logs = before[None, :] + self._log_p.T - here[:, None]
+            logs = self._steps.moved_on(before)[..., None, :] + self._log_into - here[..., :, None]
         return self._ratios(Kernel.of_logs(logs, support, error + error_ + UNIT * 8), a)
 
     def settled(self, place: int, loss: Matrix, room: float) -> Settled | None:
@@ -200,60 +209,59 @@ class _GivenPast(Side):
     def _settle(self, place: int) -> "Homogeneous | None":
         """Return the stationary kernel, widened to hold all kernels after a place, where that is little."""
         logs, support, error = self._marginal(place)
-        if np.any(self._p[support][:, ~support]) or not mixes(self._p, support):
+        if not self._steps.forgets_on(support):
             return None
-        members = np.flatnonzero(support)
         try:
-            log_pi = np.log(stationary_law(self._p[np.ix_(members, members)]))
+            law, positive, law_error = self._steps.law(support)
         except ModelError:
             return None  # too small to compute: this side never counts as settled
-        ratio = logs[members] - log_pi
+        if not np.array_equal(positive, support):
+            return None
+        log_pi = log_of(law, support)
+        ratio = logs - np.where(support, log_pi, 0.0)
         # π_i between c·π and C·π entrywise holds for all later marginals too
-        drift = float(ratio.max() - ratio.min())
+        spread = np.max(ratio, axis=-1) - np.min(np.where(support, ratio, np.inf), axis=-1)
+        drift = float(np.max(spread))
         if drift > _SETTLED:
             return None
-        rounding = 2 * stationary_log_error(len(members)) + 8 * UNIT * float(np.max(np.abs(log_pi), initial=1.0))
-        return Homogeneous.of(_reversed(self._p, support, drift + 2 * error + rounding))
+        rounding = 2 * law_error + 8 * UNIT * float(np.max(np.abs(log_pi), where=support, initial=1.0))
+        kernel = _reversed(self._steps, (law, support, law_error), drift + 2 * error + rounding)
+        return Homogeneous.of(kernel, self._steps.past())
 
 
-def future_of(transition_matrix: Matrix, initial: Vector | Literal["stationary", "any"]) -> Side:
+def future_of(steps: Steps, possible: Mask) -> Side:
     """Return the future of a chain's records: the kernel is P, on the states that can occur."""
-    k: int = transition_matrix.shape[0]
-    possible = np.ones(k, dtype=np.bool_) if isinstance(initial, str) else closure(initial > 0, transition_matrix > 0)
-    logs = log_of(transition_matrix, transition_matrix > 0)
-    return Homogeneous.of(Kernel.of_logs(logs, possible, UNIT * (k + 2)))
+    logs = log_of(steps.matrices, steps.matrices > 0)
+    return Homogeneous.of(Kernel.of_logs(logs, possible, UNIT * (steps.k + 2)), steps.future())
 
 
-def past_of(transition_matrix: Matrix, initial: Vector | str) -> Side:
-    """Return the past of a chain's records, for a given law of the first one or the "stationary" one."""
-    if not isinstance(initial, str):
-        return _GivenPast(transition_matrix, initial)
-    k: int = transition_matrix.shape[0]
-    return Homogeneous.of(_reversed(transition_matrix, np.ones(k, dtype=np.bool_), 0.0))
+def past_of(steps: Steps, initial: Vector | None) -> Side:
+    """Return the past of a chain's records, for a given law of the first one, or (None) for the stationary one."""
+    if initial is not None:
+        return _GivenPast(steps, initial)
+    return Homogeneous.of(_reversed(steps, steps.law(), 0.0), steps.past())
 
 
-def _reversed(p: Matrix, states: Mask, error: float) -> Kernel:
-    """Kernel of the reversed stationary chain on an irreducible set of states: π(y) P(y,x) / π(x)."""
-    members = np.flatnonzero(states)
-    log_pi = np.full(p.shape[0], -np.inf)
-    log_pi[members] = np.log(stationary_law(p[np.ix_(members, members)]))
+def _reversed(steps: Steps, stationary: tuple[Matrix, Mask, float], error: float) -> Kernel:
+    """Kernel of the reversed stationary chain: π(y) P(y,x) / π(x), on the states that π gives."""
+    law, states, law_error = stationary
+    log_pi = log_of(law, states)
     with np.errstate(invalid="ignore"):
-        logs = log_pi[None, :] + log_of(p, p > 0).T - log_pi[:, None]
-    k = len(members)
-    rounding = 2 * stationary_log_error(k) + UNIT * (k + 2) + 4 * UNIT * float(np.max(np.abs(log_pi[members])))
+        logs = steps.moved_on(log_pi)[..., None, :] + steps.log_into - log_pi[..., :, None]
+    largest = float(np.max(np.abs(log_pi), where=states, initial=0.0))
+    rounding = 2 * law_error + UNIT * (steps.k + 2) + 4 * UNIT * largest
     return Kernel.of_logs(logs, states, error + rounding)
 
 
 def under_any_prior(
-    prior: Callable[[Matrix, Mask], Matrix], solve: Callable[[Matrix], Matrix], possible: Mask, states: Mask
+    prior: Callable[[Matrix, Mask], Matrix], solve: Callable[[Matrix], Matrix], follows: Mask, states: Mask
 ) -> FixedPoint:
     """Return the fixed point of the past under any law on some states and what they lead to.
 
     A state that follows none of them is a state of the first record only, whose past says nothing; its bounds are no
     link between the bounds of other states.
     """
-    follows = np.any(possible[states], axis=0)
-    later = follows[:, None] & follows[None, :]
+    later = follows[..., :, None] & follows[..., None, :]
 
     def message(b: Matrix) -> Matrix:
         return np.where(later, prior(b, states), 0.0)
@@ -262,4 +270,9 @@ def under_any_prior(
 
 
 def _pairs(states: Mask) -> Mask:
-    return states[:, None] & states[None, :] & ~np.eye(states.size, dtype=np.bool_)
+    return states[..., :, None] & states[..., None, :] & ~np.eye(states.shape[-1], dtype=np.bool_)
+
+
+def _most_steps(phases: tuple[int, ...]) -> int:
+    """How many places are visited one by one at most: a place of a cycle takes as long as all its phases."""
+    return int(np.clip(_MOST_PLACES // max((1, *phases)), 16, Side.most_steps))

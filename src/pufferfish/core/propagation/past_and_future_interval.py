@@ -18,6 +18,7 @@ from pufferfish.core.phi.phi import solve_slopes
 from pufferfish.core.phi.rows_between_bounds import IntervalRatios, pairs_of
 from pufferfish.core.propagation.fixed_point import FixedPoint, Settled
 from pufferfish.core.propagation.past_and_future import AnyPast, Homogeneous, Side, under_any_prior
+from pufferfish.core.propagation.steps import Same
 
 __all__ = ["PastBetween", "sides_between"]
 
@@ -44,10 +45,10 @@ class PastBetween(AnyPast):
     """
 
     starts_settled = False
-    most_steps = _MOST_STEPS
 
     def __init__(self, lower: Matrix, upper: Matrix) -> None:
-        super().__init__(upper, lower)
+        super().__init__(Same(upper), lower)
+        self.most_steps = _MOST_STEPS
         self._lower, self._upper = lower, upper
         self._marginals = Marginals(lower, upper)
         self._backward: dict[int, IntervalRatios] = {}
@@ -66,7 +67,7 @@ class PastBetween(AnyPast):
         key = states.tobytes(), steps
         if key not in self._later:
             self._later[key] = under_any_prior(
-                lambda b, before: self._least(b, before, steps), self._solve, self._possible, states
+                lambda b, before: self._least(b, before, steps), self._solve, self._steps.followers(states), states
             )
         return self._later[key](loss, room)
 

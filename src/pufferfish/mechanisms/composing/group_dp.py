@@ -18,12 +18,13 @@ from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.continua import CONTINUA
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.witness import QuiltWitness, Witness
 
-__all__ = ["GroupDP", "ParticipantDP", "total_of"]
+__all__ = ["ChainGroups", "GroupDP", "ParticipantDP", "total_of"]
 
 _MOST_EXACT = 4096
 """Stretches of a profile up to which losses are added exactly."""
@@ -58,7 +59,7 @@ class GroupDP(InfluenceBound):
     title: ClassVar[str] = "GroupDP"
     of_all_records: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, *CONTINUA, ModelClass)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, *CONTINUA, ChainModels, ModelClass)
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
@@ -66,13 +67,14 @@ class GroupDP(InfluenceBound):
         return None
 
     def _engine_of(self, theta: Theta) -> Engine:
-        return _NetworkGroups(theta.networks) if theta.networks else _ChainGroups()
+        return _NetworkGroups(theta.networks) if theta.networks else ChainGroups()
 
 
-class _ChainGroups(Proportional):
+class ChainGroups(Proportional):
     """All observed records of a chain add up."""
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+        """Bound the leakage of losses by the largest sum of a chain."""
         return worst(total_of(chain) for chain in decisive(losses))
 
 
@@ -144,7 +146,7 @@ class ParticipantDP(GroupDP):
 
     name: ClassVar[str] = "participant-dp"
     title: ClassVar[str] = "ParticipantDP"
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, *CONTINUA)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, *CONTINUA, ChainModels)
 
     @called_as("{}(data.length, theta=theta).calibrate(query, epsilon=1.0)")
     def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:

@@ -9,12 +9,13 @@ from pufferfish.mechanisms.composing.binary_interval import BinaryPropagation, B
 from pufferfish.mechanisms.composing.engine import Engine, Found, LeastOf
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
-from pufferfish.mechanisms.composing.propagation_on_chains import ChainLeakage
+from pufferfish.mechanisms.composing.propagation_on_chains import ChainLeakage, too_large
 from pufferfish.mechanisms.composing.propagation_on_forgetting import ForgettingLeakage
 from pufferfish.mechanisms.composing.propagation_on_networks import NetworkLeakage
 from pufferfish.mechanisms.mechanism import ROUNDING
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval
+from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.continua import CONTINUA
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.model_class import ModelClass, Theta
@@ -23,6 +24,7 @@ from pufferfish.witness import (
     AloneWitness,
     ClusterWitness,
     ForgettingWitness,
+    PhaseWitness,
     PropagationWitness,
     QuiltWitness,
     Witness,
@@ -41,8 +43,8 @@ class LeakagePropagation(InfluenceBound):
     Parameters
     ----------
     theta : MarkovChain, BayesianNetwork, sequence of these, or class
-        The class Θ: chains with every kind of initial law, :class:`IntervalChain`, :class:`ForgettingClass`, or
-        Bayesian networks.
+        The class Θ: chains with every kind of initial law, chains with a clock (:class:`PeriodicChain`),
+        :class:`IntervalChain`, :class:`ForgettingClass`, or Bayesian networks.
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains. The cost does not depend on long lengths. For networks
         the number of rows of their table.
@@ -79,12 +81,13 @@ class LeakagePropagation(InfluenceBound):
     searches_continuum: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (
         PropagationWitness,
+        PhaseWitness,
         ClusterWitness,
         ForgettingWitness,
         QuiltWitness,
         AloneWitness,
     )
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, *CONTINUA, ModelClass)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, *CONTINUA, ChainModels, ModelClass)
 
     @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
@@ -106,7 +109,9 @@ class LeakagePropagation(InfluenceBound):
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
-        """Every class of Markov chains and of Bayesian networks is covered."""
+        """Every class of Markov chains and of Bayesian networks is covered, but for very large clocks."""
+        if isinstance(theta, ChainModels):
+            return next((reason for member in theta.members if (reason := too_large(member))), None)
         if theta.of_chains or theta.networks:
             return None
         return f"it covers Markov chains and Bayesian networks, and Θ is a class of {theta.kind}"

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,20 +14,26 @@ from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish.mechanisms.composing.binary_interval import BinaryPropagation
 from pufferfish.mechanisms.composing.engine import Engine, Found, least, worst
 from pufferfish.mechanisms.composing.entry_dp import EntryDP, IndependentRecords
+from pufferfish.mechanisms.composing.group_dp import ChainGroups
 from pufferfish.mechanisms.composing.mqm_exact import ExactQuilts
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta, as_theta
-from pufferfish.witness import AnyWitness, PropagationWitness
+from pufferfish.theta.periodic_chain import PeriodicChain
+from pufferfish.witness import AnyWitness, PhaseWitness, PropagationWitness, QuiltWitness
 
-__all__ = ["MOST_STATES", "ChainLeakage", "as_runs"]
+__all__ = ["MOST_STATES", "ChainLeakage", "as_runs", "too_large"]
 
 MOST_STATES = 80
 """Chains with more states are left to quilts: a step of propagation grows like the fourth power of their number."""
 
 _MOST_RUNS = 4096
 """Profiles that change more often than this are rounded up to this many runs."""
+
+_MOST_IN_CYCLE = 1e7
+"""Steps of a period times the third power of the states, at most: what trees are kept for in memory."""
 
 _UNLIKELY = 1e-9
 """With transitions less likely than this initial laws are not searched one by one."""
@@ -39,11 +46,12 @@ _USUAL_GAIN = 3.0
 class _Member:
     """A member of Θ with its bounds: propagation if its states are few, entry DP if its records are independent.
 
-    An interval class is one member, and two states under every initial law are searched law by law.
+    An interval class is one member, and two states under every initial law are searched law by law. A chain with a
+    clock has no quilts: the sum of all losses stands beside its propagation.
     """
 
-    chain: MarkovChain | IntervalChain
-    quilts: ExactQuilts
+    chain: MarkovChain | IntervalChain | PeriodicChain
+    quilts: ExactQuilts | None
     alone: IndependentRecords | None
     every_law: BinaryPropagation | None
 
@@ -53,6 +61,8 @@ class _Member:
             return None
         if isinstance(self.chain, IntervalChain):
             return ChainPropagation.between(self.chain.lower, self.chain.upper)
+        if isinstance(self.chain, PeriodicChain):
+            return ChainPropagation(self.chain.cycle, self.chain.initial_distribution)
         return ChainPropagation(self.chain.transition_matrix, self.chain.initial_distribution)
 
 
@@ -76,7 +86,7 @@ class ChainLeakage(Engine):
     def divisors(self, losses: RecordLoss, epsilon: float) -> Iterator[Found]:
         """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
         yield self.least_divisor(losses, epsilon)
-        engines = [member.alone or member.quilts for member in self._members]
+        engines: list[Engine] = [member.alone or member.quilts or _SUMS for member in self._members]
         yield worst(found for engine in engines for found in engine.divisors(losses, epsilon))
 
     def _one(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss) -> Found:
@@ -99,10 +109,10 @@ class ChainLeakage(Engine):
                 return 0.0, None
             if _quilts_prove_no_less(member.quilts, chain, found.node, LeakThrough(), found.total):
                 return found.total, self._witness(found, theta, chain)
-        by_quilts, witness = member.quilts.leakage(_alone(chain))
-        if found.total < by_quilts:
+        by_others, witness = (member.quilts or _SUMS).leakage(_alone(chain))
+        if found.total < by_others:
             return found.total, self._witness(found, theta, chain)
-        return _of(theta, by_quilts, witness)
+        return _of(theta, by_others, witness if member.quilts else _all_of(chain))
 
     def least_divisor(self, losses: RecordLoss, epsilon: float) -> Found:
         """Return the least number found that divides the losses so that they leak at most epsilon."""
@@ -123,7 +133,8 @@ class ChainLeakage(Engine):
             best = member.every_law.least_divisor(_alone(chain), epsilon)
         if propagation is not None:
             runs = as_runs(chain, self._theta.k)
-            guess = member.quilts.best_at(chain, _middle_of_the_heaviest(chain), score) or math.inf
+            middle = _middle_of_the_heaviest(chain)
+            guess = (member.quilts and member.quilts.best_at(chain, middle, score)) or math.inf
             start = guess if guess < math.inf else _USUAL_GAIN * float(chain.largest.max()) / epsilon
             if start > 0:
                 divisor = propagation.least_divisor(runs, epsilon, start / _USUAL_GAIN)
@@ -135,8 +146,10 @@ class ChainLeakage(Engine):
                         best = divisor, self._witness(found, theta, chain)
                     if _quilts_prove_no_less(member.quilts, chain, found.node, score, best[0]):
                         return best
-        by_quilts = worst(member.quilts.divisors(_alone(chain), epsilon))
-        return by_quilts if by_quilts[1] is None else least(best, by_quilts)
+        by_others = worst((member.quilts or _SUMS).divisors(_alone(chain), epsilon))
+        if by_others[1] is None:
+            return by_others
+        return least(best, by_others if member.quilts else (by_others[0], _all_of(chain)))
 
     def _each(self, losses: RecordLoss) -> Iterator[tuple[int, ChainPropagation | None, BlockLoss]]:
         """Yield every member of Θ with every chain that can decide; the chains of a member share one new search."""
@@ -148,19 +161,54 @@ class ChainLeakage(Engine):
                 yield theta, propagation, chain
 
     def _witness(self, found: Attained, theta: int, chain: BlockLoss) -> PropagationWitness:
-        return PropagationWitness(
-            theta=theta,
-            length=chain.length.steps,
-            node=found.node - 1,
-            secret_pair=(self._theta.states[found.pair[0]], self._theta.states[found.pair[1]]),
-            own=found.own,
-            past=found.past,
-            future=found.future,
+        parts: dict[str, Any] = {
+            "theta": theta,
+            "length": chain.length.steps,
+            "node": found.node - 1,
+            "secret_pair": (self._theta.states[found.pair[0]], self._theta.states[found.pair[1]]),
+            "own": found.own,
+            "past": found.past,
+            "future": found.future,
+        }
+        member = self._members[theta].chain
+        if isinstance(member, PeriodicChain) and found.phase is not None:
+            return PhaseWitness(**parts, phase=member.phase_of(found.phase))
+        return PropagationWitness(**parts)
+
+
+def too_large(member: Any) -> str | None:
+    """Return why a chain with a clock cannot be propagated, or None."""
+    steps, k = len(member.cycle), member.k
+    if k > MOST_STATES:
+        return (
+            f"chains with a clock have at most {MOST_STATES} states here, and these {k}: merge states, or use GroupDP"
         )
+    if steps * k**3 > _MOST_IN_CYCLE:
+        return (
+            f"a period of {steps:,} steps with {k} states is too large: merge states, or use a longer step, a clock "
+            "with fewer phases, or GroupDP"
+        )
+    return None
 
 
-def _quilts_prove_no_less(quilts: ExactQuilts, chain: BlockLoss, node: int, objective: Objective, value: float) -> bool:
+def _all_of(chain: BlockLoss) -> QuiltWitness:
+    """Return the witness of the sum of all losses of a chain: the trivial quilt, around its heaviest record."""
+    return QuiltWitness(
+        theta=0,
+        length=chain.length.steps,
+        node=_middle_of_the_heaviest(chain) - 1,
+        active_quilt=(),
+        nearby=chain.length.steps,
+        influence=0.0,
+    )
+
+
+def _quilts_prove_no_less(
+    quilts: ExactQuilts | None, chain: BlockLoss, node: int, objective: Objective, value: float
+) -> bool:
     """Whether one record already needs as much by quilts: then they need not be searched for all records."""
+    if quilts is None:
+        return False
     needs = quilts.best_at(chain, node, objective, enough=value)
     return needs is not None and needs >= value
 
@@ -190,11 +238,19 @@ def as_runs(losses: BlockLoss, k: int) -> list[Run]:
     ]
 
 
-def _chains(theta: Theta) -> Sequence[MarkovChain | IntervalChain]:
+_SUMS = ChainGroups()
+
+
+def _chains(theta: Theta) -> Sequence[MarkovChain | IntervalChain | PeriodicChain]:
+    if isinstance(theta, ChainModels):
+        return theta.members
     return (theta,) if isinstance(theta, IntervalChain) else theta.chains
 
 
-def _member(chain: MarkovChain | IntervalChain) -> _Member:
+def _member(chain: MarkovChain | IntervalChain | PeriodicChain) -> _Member:
+    if isinstance(chain, PeriodicChain):
+        plain = chain.same_at_all_phases  # a clock with one phase is none
+        return _Member(chain, None, None, None) if plain is None else _member(plain)
     theta = as_theta(chain)
     alone = IndependentRecords(theta) if EntryDP.supports(theta) is None else None
     every_law = BinaryPropagation(chain) if isinstance(chain, MarkovChain) and _by_law(chain) else None

@@ -1,0 +1,96 @@
+"""A class Θ of chains that are more than one matrix: a finite list of periodic ones, or of ones with more memory."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish.errors import ModelError, shortened
+from pufferfish.given import listed
+from pufferfish.theta.chain_class import STATED
+from pufferfish.theta.periodic_chain import PeriodicChain
+
+__all__ = ["CHAIN_MODELS", "ChainModels"]
+
+CHAIN_MODELS = (PeriodicChain,)
+"""Kinds of its members."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainModels(ReadOnly):
+    """A finite class Θ of chains of one kind, such as :class:`PeriodicChain`, over the same states.
+
+    Parameters
+    ----------
+    members : tuple of PeriodicChain
+        The members θ; a guarantee holds under every one of them. Chains with a clock have the same step.
+    origin : str
+        Where Θ came from, printed with every release.
+    """
+
+    members: tuple[PeriodicChain, ...]
+    origin: str = STATED
+
+    of_chains: ClassVar[bool] = True
+    stands_for_more: ClassVar[bool] = False
+    only_counts: ClassVar[bool] = False
+    chains: ClassVar[tuple[Any, ...]] = ()
+    networks: ClassVar[tuple[Any, ...]] = ()
+    variables: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        members = tuple(listed(self.members, "members", "a list of chains", ModelError))
+        object.__setattr__(self, "members", members)
+        if not isinstance(self.origin, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ModelError(f"origin is {shortened(repr(self.origin))}, expected text: where Θ came from")
+        if not members:
+            raise ModelError("theta is empty: give at least one chain")
+        first = members[0]
+        for i, member in enumerate(members):
+            if not isinstance(member, CHAIN_MODELS) or type(member) is not type(first):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ModelError(
+                    f"theta[{i}] is {type(member).__name__} and theta[0] {type(first).__name__}: lists have members of "
+                    "one kind; a MarkovChain is a PeriodicChain with one matrix"
+                )
+            if member.states != first.states:
+                raise ModelError(
+                    f"theta[{i}] has states {', '.join(member.states)} and theta[0] has {', '.join(first.states)}: "
+                    "all members of a class share their states, in the same order"
+                )
+            if member.step != first.step:
+                raise ModelError(
+                    f"theta[{i}] has a step of {member.step} and theta[0] of {first.step}: all members of a class are "
+                    "about the same records"
+                )
+
+    @property
+    def in_words(self) -> str:
+        """What belonging to it means, as releases say it."""
+        which = "the one of Θ" if len(self.members) == 1 else f"one of the {len(self.members)} of Θ"
+        clock, first = self.members[0].clock, self.members[0]
+        at = (
+            "phase"
+            if clock is None
+            else {"hour": "hour of the day", "weekday": "weekday"}.get(clock, "hour of the week")
+        )
+        lasting = "" if first.step is None else f", one record every {first.step}"
+        return f"{which}: a Markov chain with a transition matrix for each {at}{lasting}, which may begin at any"
+
+    @property
+    def kind(self) -> str:
+        """Word for its members."""
+        return self.members[0].kind
+
+    @property
+    def step(self) -> str | None:
+        """Time between records, where the members have a clock."""
+        return self.members[0].step
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of the k states."""
+        return self.members[0].states
+
+    @property
+    def k(self) -> int:
+        """Number of states."""
+        return len(self.states)

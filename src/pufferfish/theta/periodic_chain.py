@@ -1,0 +1,181 @@
+r"""Markov chains whose habits follow a public clock: another transition matrix at every phase.
+
+:math:`P_\varphi` governs the steps that begin at a record of phase φ. The clock is known to everybody: the hour of the
+day, the weekday, or plain phases, one for each step. A chain of records may begin at any phase, so what holds of
+:class:`PeriodicChain` holds whichever phase its first record is at.
+
+References: ``docs/proofs/periodic.md``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pufferfish.calls import called_as
+from pufferfish.core.chains.cycles import least_cycle, periodic_law
+from pufferfish.core.numbers.given import real_array
+from pufferfish.core.numbers.read_only import ReadOnly, read_only
+from pufferfish.errors import ModelError, ParameterError
+from pufferfish.theta.clocks import clock_named, steps_of_phase
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.states import state_names
+
+__all__ = ["PeriodicChain"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class PeriodicChain(ReadOnly):
+    """A Markov chain with a transition matrix for each phase of a public clock; read-only.
+
+    Parameters
+    ----------
+    matrices : array_like, shape (n, k, k)
+        ``matrices[phase][x, y]`` = P(next = y | present = x) for steps that begin in this phase. Each row sums to 1
+        (tolerance 1e-9) and is divided by its sum.
+    initial_distribution : array_like of shape (k,), "stationary" or "any", default "stationary"
+        Law of the first record, whatever phase it is at. ``"stationary"`` is the periodic law: that of a chain that has
+        run for ever.
+    clock : {None, "hour", "weekday", "weekday-hour"}
+        What the phases are: hours of the day (24 matrices, from midnight), days of the week (7, from Monday), hours of
+        the week (168, from Monday's first); or, with None, plain phases, any number of them, one for each step.
+    step : str or timedelta, optional
+        Time between records, such as ``"1min"``: a phase of the clock lasts a whole number of steps. Plain phases need
+        none.
+    states : sequence, optional
+        k distinct names of the states, by default "0", "1", …
+
+    Raises
+    ------
+    ModelError
+        If a row is no probability distribution, shapes or names do not fit, a phase is no whole number of steps, or
+        there is no one periodic law where it is asked for.
+
+    Examples
+    --------
+    People who walk more by day:
+
+    >>> night, day = [[0.99, 0.01], [0.3, 0.7]], [[0.9, 0.1], [0.2, 0.8]]
+    >>> hours = [night] * 7 + [day] * 16 + [night]
+    >>> chain = PeriodicChain(hours, clock="hour", step="10min", states=["rest", "walk"])
+    >>> chain.k, chain.phases, chain.steps_per_phase
+    (2, 24, 6)
+    """
+
+    matrices: NDArray[np.float64]
+    initial_distribution: NDArray[np.float64] | Literal["stationary", "any"]
+    clock: str | None
+    step: str | None
+    states: tuple[str, ...]
+    k: int = field(init=False)
+    phases: int = field(init=False)
+    steps_per_phase: int = field(init=False)
+    kind: ClassVar[str] = "periodic Markov chains"
+
+    @called_as('PeriodicChain(matrices, clock="hour", step="1min", states=["rest", "walk"])')
+    def __init__(
+        self,
+        matrices: ArrayLike,
+        initial_distribution: ArrayLike | Literal["stationary", "any"] = "stationary",
+        *,
+        clock: str | None = None,
+        step: Any = None,
+        states: Sequence[Any] | None = None,
+    ) -> None:
+        given = _stack(matrices)
+        each = [_one(matrix, phase) for phase, matrix in enumerate(given)]
+        k, start = each[0].k, initial_distribution
+        steps_per_phase = 1
+        if clock is not None and clock != "phase":
+            try:
+                known = clock_named(clock)
+            except ParameterError as error:
+                raise ModelError(f"{error} None is for plain phases") from None
+            if len(each) != known.phases:
+                raise ModelError(
+                    f"there are {len(each)} matrices, expected {known.phases} for the clock {clock!r}: one for each "
+                    f"{known.word}"
+                )
+            step, steps_per_phase = steps_of_phase(known, step)
+        elif step is not None:
+            raise ModelError(f"step is {step!r}, and plain phases are one step each: leave it out, or name a clock")
+        named = state_names(states, k)
+        if not isinstance(start, str) or start not in ("stationary", "any"):
+            start = MarkovChain(each[0].transition_matrix, start).initial_distribution
+        for name, value in (
+            ("matrices", read_only(np.array([chain.transition_matrix for chain in each]))),
+            ("initial_distribution", start),
+            ("clock", None if clock == "phase" else clock),
+            ("step", step),
+            ("states", named),
+            ("k", k),
+            ("phases", len(each)),
+            ("steps_per_phase", steps_per_phase),
+        ):
+            object.__setattr__(self, name, value)
+        if start == "stationary" if isinstance(start, str) else False:
+            self._check_periodic_law()
+
+    def __repr__(self) -> str:
+        q = self.initial_distribution
+        start = repr(q) if isinstance(q, str) else np.array2string(q, precision=6, separator=", ")
+        clock = "" if self.clock is None else f", clock={self.clock!r}, step={self.step!r}"
+        return f"PeriodicChain(<{self.phases} matrices of {self.k} states>, initial_distribution={start}{clock})"
+
+    @cached_property
+    def cycle(self) -> NDArray[np.float64]:
+        """The matrices of successive steps, from phase 0 until they repeat; shape (N, k, k)."""
+        numbers: dict[bytes, int] = {}
+        which = np.array([numbers.setdefault(m.tobytes(), i) for i, m in enumerate(self.matrices)])
+        return read_only(self.matrices[least_cycle(np.repeat(which, self.steps_per_phase))])
+
+    @cached_property
+    def periodic_distribution(self) -> NDArray[np.float64]:
+        """The law at each step of :attr:`cycle` of a chain that has run for ever; shape (N, k).
+
+        Raises
+        ------
+        ModelError
+            If there are several, or a probability is too small to compute.
+        """
+        return read_only(periodic_law(self.cycle)[0])
+
+    @property
+    def same_at_all_phases(self) -> MarkovChain | None:
+        """The chain with one matrix that this one is, where all matrices are equal; else None."""
+        if len(self.cycle) > 1:
+            return None
+        return MarkovChain(self.cycle[0], self.initial_distribution, states=self.states)
+
+    def phase_of(self, step: int) -> int:
+        """Return the phase that a step of :attr:`cycle` belongs to, the first one where several are alike."""
+        return step // self.steps_per_phase
+
+    def _check_periodic_law(self) -> None:
+        law = self.periodic_distribution
+        never = np.flatnonzero(~np.any(law > 0, axis=0))
+        if never.size:
+            raise ModelError(
+                f'initial_distribution="stationary": state {self.states[int(never[0])]!r} has probability 0 at every '
+                'phase of the periodic law; give an array or "any", or leave such states out'
+            )
+
+
+def _stack(given: Any) -> NDArray[np.float64]:
+    try:
+        stack = real_array(given)
+    except TypeError as error:
+        raise ModelError(f"matrices {error}; expected an array of shape (phases, k, k)") from None
+    if stack.ndim != 3 or not stack.shape[0] or stack.shape[1] != stack.shape[2]:
+        raise ModelError(f"matrices has shape {stack.shape}, expected (phases, k, k): a square matrix for each phase")
+    return stack
+
+
+def _one(matrix: NDArray[np.float64], phase: int) -> MarkovChain:
+    try:
+        return MarkovChain(matrix, "any")
+    except ModelError as error:
+        raise ModelError(str(error).replace("transition_matrix", f"matrices[{phase}]", 1)) from None

@@ -1,0 +1,63 @@
+"""A model with a clock on the command line: fitted, compared, released under, and booked."""
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from commands import refused, run
+
+READING = ("--state", "act", "--subject", "who", "--time", "t", "--max-gap", "1h")
+
+
+def write_table(path: Path, seed: int) -> Path:
+    start = datetime(2024, 1, 1)
+    rows = [
+        {"who": who, "t": start + timedelta(hours=h), "act": "walk" if (h * 7 + who + seed) % 24 > 15 else "rest"}
+        for who in range(3)
+        for h in range(24 * 30)
+        if h % 97 != 5
+    ]
+    pl.DataFrame(rows).write_csv(path)
+    return path
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path, table = tmp_path / "hourly.json", write_table(tmp_path / "public.csv", 1)
+    result = run("fit", table, *READING, "--clock", "hour", "--smoothing", 2, "--output", path)
+    assert result.exit_code == 0, result.output
+    assert "24 matrices of 2 states, one for each hour, one record every 1h" in result.output
+    assert "fewest transitions:" in result.output
+    return path
+
+
+def test_from_a_table_with_hours_to_a_release_and_its_ledger(tmp_path: Path, model: Path) -> None:
+    table, book, output = write_table(tmp_path / "private.csv", 2), tmp_path / "book.json", tmp_path / "release.json"
+    result = run("compare", model, "--length", 700, "--epsilon", 1)
+    assert result.exit_code == 0, result.output
+    assert "LeakagePropagation" in result.output
+    result = run("ledger", "create", book, "--model", model, "--budget", 2, "--table", table, *READING)
+    assert result.exit_code == 0, result.output
+    result = run("release", table, *READING, "--model", model, "--epsilon", 0.5, "--query", "histogram",
+                 "--ledger", book, "--output", output)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    found = json.loads(output.read_text())
+    assert found["theta"]["kind"] == "periodic Markov chains"
+    assert found["mechanism"]["witness"]["kind"] == "propagation-by-clock"
+    assert run("ledger", "show", book).exit_code == 0
+
+
+def test_refusals(tmp_path: Path, model: Path) -> None:
+    table, output = write_table(tmp_path / "private.csv", 2), tmp_path / "other.json"
+    fit = ("fit", table, *READING, "--output", output)
+    assert "--pooling belongs to --clock" in refused(*fit, "--pooling", 3)
+    assert "leave out --clock" in refused(*fit, "--clock", "hour", "--confidence", 0.9)
+    assert "no transition out of state" in refused(*fit, "--clock", "weekday-hour")
+    assert "max_gap is 2h and a step takes 1h" in refused(*fit, "--clock", "hour", "--max-gap", "2h")
+    release = ("release", table, "--state", "act", "--subject", "who", "--model", model, "--epsilon", 1)
+    assert "give --time" in refused(*release, "--output", output)
+    assert "read without max_gap" in refused(*release, "--time", "t", "--output", output)
+    assert not output.exists()

@@ -1,0 +1,144 @@
+"""Transitions by the phase of a clock: every engine reads the local hour alike, and gaps move the clock on."""
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import pufferfish as pf
+from pufferfish.data.local_time import zone_named
+from pufferfish.errors import DataError, ModelError, ParameterError
+
+START = datetime(2016, 2, 28, 22, 30)  # a Sunday
+MINUTES = [0, 30, 60, 90, 120, 240, 270, 300, 1500, 1530, 3000, 3030]
+STATES = ["a", "b", "b", "a", "a", "b", None, "a", "b", "b", "a", "b"]
+ROWS = [(START + timedelta(minutes=m), s) for m, s in zip(MINUTES, STATES, strict=True)]
+PHASES = {
+    "hour": lambda t: t.hour,
+    "weekday": lambda t: t.weekday(),
+    "weekday-hour": lambda t: 24 * t.weekday() + t.hour,
+}
+
+
+def expected(clock: str, rows: list[tuple[datetime, str | None]]) -> np.ndarray[Any, Any]:
+    found = np.zeros(({"hour": 24, "weekday": 7, "weekday-hour": 168}[clock], 2, 2), dtype=np.int64)
+    for (before, x), (after, y) in itertools.pairwise(rows):
+        if after - before == timedelta(minutes=30) and x is not None and y is not None:
+            found[PHASES[clock](before), "ab".index(x), "ab".index(y)] += 1
+    return found
+
+
+def tables() -> dict[str, Any]:
+    frame = pl.DataFrame({"t": [t for t, _ in ROWS], "s": [s for _, s in ROWS]})
+    text = frame.with_columns(pl.col("t").dt.strftime("%Y-%m-%d %H:%M"))
+    pandas = pd.DataFrame({"t": [t for t, _ in ROWS], "s": [s for _, s in ROWS]})
+    connection = duckdb.connect()
+    connection.register("frame", frame.to_arrow())
+    found: dict[str, Any] = {
+        "polars": frame,
+        "polars lazy": frame.lazy(),
+        "text": text,
+        "pandas": pandas,
+        "duckdb": connection.sql("select * from frame"),
+    }
+    try:
+        import ibis
+    except ImportError:
+        return found
+    return found | {"ibis": ibis.memtable(pandas)}
+
+
+@pytest.mark.parametrize("clock", list(PHASES))
+def test_every_engine_counts_by_the_local_clock(clock: str) -> None:
+    for name, table in tables().items():
+        data = pf.read_sequences(table, "s", time="t", max_gap="30min", clock=clock)
+        assert data.transitions_by_phase is not None
+        assert np.array_equal(data.transitions_by_phase, expected(clock, ROWS)), name
+        assert np.array_equal(data.transitions_by_phase.sum(axis=0), data.transitions), name
+        plain = pf.read_sequences(table, "s", time="t", max_gap="30min")
+        assert (plain.length, plain.base) == (data.length, data.base), name
+
+
+def test_times_with_a_zone_follow_the_clock_of_the_zone() -> None:
+    zone = ZoneInfo("America/New_York")
+    local = [(t.replace(tzinfo=zone), s) for t, s in ROWS]
+    instants = pl.Series([t.astimezone(UTC) for t, _ in local])
+    frame = pl.DataFrame({"t": instants.dt.convert_time_zone("America/New_York"), "s": STATES})
+    text = pl.DataFrame({"t": [t.isoformat() for t, _ in local], "s": STATES})
+    pandas = pd.DataFrame({"t": pd.to_datetime([t for t, _ in local]), "s": STATES})
+    for table in (frame, text, pandas):
+        data = pf.read_sequences(table, "s", time="t", max_gap="30min", clock="hour")
+        assert np.array_equal(data.transitions_by_phase, expected("hour", ROWS))
+    utc = frame.with_columns(pl.col("t").dt.convert_time_zone("UTC"))
+    data = pf.read_sequences(utc, "s", time="t", max_gap="30min", clock="hour")
+    assert np.array_equal(data.transitions_by_phase, np.roll(expected("hour", ROWS), 5, axis=0))
+
+
+def test_times_before_1970_and_several_subjects() -> None:
+    rows = [(t.replace(year=1956), s) for t, s in ROWS if s is not None]
+    frame = pl.DataFrame({"t": [t for t, _ in rows] * 2, "s": [s for _, s in rows] * 2, "who": [1] * 11 + [2] * 11})
+    data = pf.read_sequences(frame, "s", time="t", subject="who", max_gap="30min", clock="weekday-hour")
+    assert np.array_equal(data.transitions_by_phase, 2 * expected("weekday-hour", rows))
+
+
+@pytest.mark.parametrize(
+    ("reading", "message"),
+    [
+        ({"clock": "hours", "time": "t", "max_gap": "30min"}, "clock is 'hours', expected one of"),
+        ({"clock": "hour"}, "clock is 'hour', and time is missing"),
+        ({"clock": "hour", "time": "t"}, "clock is 'hour', and max_gap is missing"),
+        ({"clock": "hour", "time": "n", "max_gap": 1}, "column 'n' holds numbers: a clock needs times"),
+        ({"clock": "hour", "time": "t", "max_gap": "1h"}, "max_gap is 1h and a step takes 30min"),
+    ],
+)
+def test_refusals(reading: dict[str, Any], message: str) -> None:
+    frame = pl.DataFrame({"t": [t for t, _ in ROWS], "n": range(12), "s": STATES})
+    with pytest.raises((ParameterError, DataError), match=message) as refusal:
+        pf.read_sequences(frame, "s", **reading)
+    assert "\n" not in str(refusal.value)
+
+
+def test_fitting_says_which_phase_lacks_what() -> None:
+    frame = pl.DataFrame({"t": [t for t, _ in ROWS], "s": STATES})
+    data = pf.read_sequences(frame, "s", time="t", max_gap="30min", clock="hour")
+    with pytest.raises(ModelError, match=r"no transition out of state 'b' was observed in phase 0 .*pooling"):
+        pf.fit_periodic(data)
+    with pytest.raises(ParameterError, match="read without a clock"):
+        pf.fit_periodic(pf.read_sequences(frame, "s"))
+    pooled = data.transitions / data.transitions.sum(axis=1, keepdims=True)
+    chain = pf.fit_periodic(data, pooling=10)
+    assert (chain.clock, chain.step) == ("hour", "30min")
+    assert np.allclose(chain.matrices[12], pooled)  # nothing was seen at noon
+    counts = data.transitions_by_phase
+    assert counts is not None
+    assert np.allclose(chain.matrices[22, 0], (counts[22, 0] + 10 * pooled[0]) / (counts[22, 0].sum() + 10))
+    flat = pf.fit_periodic(data, smoothing=0.5, initial="any")
+    assert np.allclose(flat.matrices[12], 0.5)
+
+
+def test_the_hour_after_the_clocks_change() -> None:
+    """Berlin, 27 March 2016: at 2 o'clock clocks go to 3; a column of instants follows them, on every engine."""
+    start = datetime(2016, 3, 26, 23, 0, tzinfo=UTC)
+    instants = [start + timedelta(minutes=30 * i) for i in range(8)]
+    states = ["a", "b"] * 4
+    hours = [t.astimezone(ZoneInfo("Europe/Berlin")).hour for t in instants]
+    assert hours == [0, 0, 1, 1, 3, 3, 4, 4]
+    frame = pl.DataFrame({"t": pl.Series(instants).dt.convert_time_zone("Europe/Berlin"), "s": states})
+    pandas = pd.DataFrame({"t": pd.to_datetime(instants).tz_convert("Europe/Berlin"), "s": states})
+    for table in (frame, pandas, frame.to_arrow()):
+        data = pf.read_sequences(table, "s", time="t", max_gap="30min", clock="hour")
+        assert data.transitions_by_phase is not None
+        assert [int(data.transitions_by_phase[h].sum()) for h in (0, 1, 2, 3, 4)] == [2, 2, 0, 2, 1]
+
+
+def test_a_zone_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(DataError, match="times of the zone 'Mars/Olympus'"):
+        zone_named("Mars/Olympus", "t")
+    assert zone_named("+05:30", "t").utcoffset(None) == timedelta(hours=5, minutes=30)
+    assert zone_named("UTC-03:00", "t").utcoffset(None) == timedelta(hours=-3)
