@@ -31,7 +31,7 @@ from pufferfish.errors import (
     RecordError,
     ReleaseRefused,
 )
-from pufferfish.fit import fit_chain, fit_interval, fit_periodic
+from pufferfish.fit import fit_chain, fit_interval, fit_order, fit_periodic
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import (
     GK16,
@@ -74,6 +74,7 @@ from pufferfish.theta import (
     CountIs,
     Fact,
     GivenLaws,
+    HigherOrderChain,
     IntervalChain,
     JointDistribution,
     MarkovChain,
@@ -121,6 +122,7 @@ __all__ = [
     "Function",
     "GivenLaws",
     "GroupDP",
+    "HigherOrderChain",
     "Histogram",
     "IntervalChain",
     "JointDistribution",
@@ -167,6 +169,7 @@ __all__ = [
     "errors",
     "fit_chain",
     "fit_interval",
+    "fit_order",
     "fit_periodic",
     "max_divergence",
     "read_model",

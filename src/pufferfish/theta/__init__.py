@@ -7,6 +7,7 @@ from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.cpt import CPT
 from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
@@ -26,6 +27,7 @@ __all__ = [
     "CountIs",
     "Fact",
     "GivenLaws",
+    "HigherOrderChain",
     "IntervalChain",
     "JointDistribution",
     "MarkovChain",

@@ -33,7 +33,7 @@ class LeakagePropagation(InfluenceBound):
     ----------
     theta : MarkovChain, BayesianNetwork, sequence of these, or class
         The class Θ: chains with every kind of initial law, :class:`IntervalChain`, chains with a clock
-        (:class:`PeriodicChain`), or Bayesian networks.
+        (:class:`PeriodicChain`) or with more memory (:class:`HigherOrderChain`), or Bayesian networks.
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains. The cost does not depend on long lengths. For networks
         the number of rows of their table.
