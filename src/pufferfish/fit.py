@@ -189,8 +189,8 @@ def fit_order(
     if np.any(rows == 0):
         never = " then ".join(repr(sequences.states[int(x)]) for x in np.argwhere(rows == 0)[0])
         raise ModelError(
-            f"no record after {never} was observed (and {int(np.sum(rows == 0)) - 1} more such histories); use smoothing "
-            "(such as 0.5), or pooling (such as 10), which takes that from the latest record alone"
+            f"no record after {never} was observed (and {int(np.sum(rows == 0)) - 1} more such histories); use "
+            "smoothing (such as 0.5), or pooling (such as 10), which takes that from the latest record alone"
         )
     try:
         return HigherOrderChain(counts / rows[..., None], initial, states=sequences.states)
