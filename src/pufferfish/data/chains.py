@@ -204,7 +204,7 @@ class Fold:
     unsized_gap: bool = False
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Add groups: rows of (subject, segment or gap, state before, state, linked, phase or earlier states, count)."""
+        """Add groups: rows of (subject, segment or gap, state before, state, linked, phase or earlier states, n)."""
         for subject, second, before, state, linked, *more, number in rows:
             label, n = state_label(subject), int(number)
             chain = (label, int(second) if self.layout.independent else 0)
