@@ -178,7 +178,7 @@ def fit_order(
     >>> import pufferfish as pf
     >>> data = pf.read_sequences(pl.DataFrame({"s": list("aabaabbaabab" * 50)}), "s", order=2)
     >>> pf.fit_order(data).tensor.round(2).tolist()
-    [[[0.0, 1.0], [0.67, 0.33]], [[0.75, 0.25], [1.0, 0.0]]]
+    [[[0.0, 1.0], [0.75, 0.25]], [[0.75, 0.25], [1.0, 0.0]]]
     """
     added, towards = _added("smoothing", smoothing), _added("pooling", pooling)
     _check_transitions(sequences)

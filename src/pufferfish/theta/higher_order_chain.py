@@ -53,7 +53,7 @@ class HigherOrderChain(ReadOnly):
     >>> tensor = [[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.2, 0.8]]]
     >>> chain = HigherOrderChain(tensor, states=["rest", "walk"])
     >>> chain.order, chain.k, chain.stationary_distribution.round(3).tolist()
-    (2, 2, [[0.686, 0.086], [0.086, 0.143]])
+    (2, 2, [[0.667, 0.083], [0.083, 0.167]])
     """
 
     tensor: NDArray[np.float64]
