@@ -31,7 +31,7 @@ from pufferfish.errors import (
     RecordError,
     ReleaseRefused,
 )
-from pufferfish.fit import fit_chain, fit_interval, fit_periodic
+from pufferfish.fit import fit_chain, fit_interval, fit_order, fit_periodic
 from pufferfish.fit_forgetting import ForgettingFit, OverlapEstimate, fit_forgetting, overlap
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import (
@@ -76,6 +76,7 @@ from pufferfish.theta import (
     Fact,
     ForgettingClass,
     GivenLaws,
+    HigherOrderChain,
     IntervalChain,
     JointDistribution,
     MarkovChain,
@@ -127,6 +128,7 @@ __all__ = [
     "Function",
     "GivenLaws",
     "GroupDP",
+    "HigherOrderChain",
     "Histogram",
     "IntervalChain",
     "JointDistribution",
@@ -175,6 +177,7 @@ __all__ = [
     "fit_chain",
     "fit_forgetting",
     "fit_interval",
+    "fit_order",
     "fit_periodic",
     "max_divergence",
     "overlap",

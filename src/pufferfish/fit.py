@@ -9,16 +9,18 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import real_number
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 
-__all__ = ["fit_chain", "fit_interval", "fit_periodic", "proportion_bounds"]
+__all__ = ["fit_chain", "fit_interval", "fit_order", "fit_periodic", "proportion_bounds"]
 
 _BISECTIONS = 200
 
@@ -121,9 +123,7 @@ def fit_periodic(
     if sequences.clock is None or sequences.transitions_by_phase is None:
         raise ParameterError('the sequences were read without a clock: read_sequences(…, clock="hour")')
     clock, counts = sequences.clock, sequences.transitions_by_phase + added
-    pooled = sequences.transitions.astype(np.float64)
-    totals = pooled.sum(axis=1, keepdims=True)
-    counts = counts + towards * np.divide(pooled, totals, out=np.zeros_like(pooled), where=totals > 0)
+    counts = counts + towards * _pooled(sequences)
     rows = counts.sum(axis=2)
     if np.any(rows == 0):
         phase, state = (int(v) for v in np.argwhere(rows == 0)[0])
@@ -135,6 +135,65 @@ def fit_periodic(
     matrices, step = counts / rows[:, :, None], sequences.base.step or sequences.usual_step
     try:
         return PeriodicChain(matrices, initial, clock=clock, step=step, states=sequences.states)
+    except ModelError as error:
+        raise ModelError(f"{error}; or use smoothing (such as 1), which lets every transition happen") from error
+
+
+@called_as('fit_order(read_sequences("public.csv", "activity", order=2))')
+def fit_order(
+    sequences: Sequences,
+    *,
+    initial: Literal["stationary", "any"] = "stationary",
+    smoothing: float = 0.0,
+    pooling: float = 0.0,
+) -> HigherOrderChain:
+    """Maximum-likelihood chain whose next record depends on several records before it.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        Public data, read with ``order=`` of 2 or more.
+    initial : {"stationary", "any"}, default "stationary"
+        The initial law of the result: its stationary one, or the class of all.
+    smoothing : float, default 0
+        Added to every count.
+    pooling : float, default 0
+        So many records are added after every history, spread as those after its latest record alone.
+
+    Returns
+    -------
+    HigherOrderChain
+        With the states of the sequences.
+
+    Raises
+    ------
+    ModelError
+        If some history was never seen and nothing is added, or there is no one stationary law where it is asked for.
+    ParameterError
+        If the sequences were read without an order, or what is added is negative or above 1e15.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import pufferfish as pf
+    >>> data = pf.read_sequences(pl.DataFrame({"s": list("aabaabbaabab" * 50)}), "s", order=2)
+    >>> pf.fit_order(data).tensor.round(2).tolist()
+    [[[0.0, 1.0], [0.75, 0.25]], [[0.75, 0.25], [1.0, 0.0]]]
+    """
+    added, towards = _added("smoothing", smoothing), _added("pooling", pooling)
+    _check_transitions(sequences)
+    if sequences.histories is None:
+        raise ParameterError("the sequences were read without an order: read_sequences(…, order=2)")
+    counts = sequences.histories + added + towards * _pooled(sequences)
+    rows = counts.sum(axis=-1)
+    if np.any(rows == 0):
+        never = " then ".join(repr(sequences.states[int(x)]) for x in np.argwhere(rows == 0)[0])
+        raise ModelError(
+            f"no record after {never} was observed (and {int(np.sum(rows == 0)) - 1} more such histories); use "
+            "smoothing (such as 0.5), or pooling (such as 10), which takes that from the latest record alone"
+        )
+    try:
+        return HigherOrderChain(counts / rows[..., None], initial, states=sequences.states)
     except ModelError as error:
         raise ModelError(f"{error}; or use smoothing (such as 1), which lets every transition happen") from error
 
@@ -269,6 +328,13 @@ def _added(name: str, given: float) -> float:
     if added is None or not 0 <= added <= _MOST_SMOOTHING:
         raise ParameterError(f"{name} is {given!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as 1")
     return added
+
+
+def _pooled(sequences: Sequences) -> NDArray[np.float64]:
+    """Return the laws of the next state, of all transitions together; 0 after states that were never left."""
+    counts = sequences.transitions.astype(np.float64)
+    totals = counts.sum(axis=1, keepdims=True)
+    return np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0)
 
 
 def _check_transitions(sequences: Any) -> None:

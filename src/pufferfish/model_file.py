@@ -21,12 +21,13 @@ from pufferfish.frozen_record import FrozenRecord
 from pufferfish.given import listed
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import STATED, ChainClass
-from pufferfish.theta.chain_models import ChainModels
+from pufferfish.theta.chain_models import CHAIN_MODELS, ChainModels
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.continua import CONTINUUM_KINDS
 from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.cpt import CPT
 from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
@@ -160,8 +161,8 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
             return self._networks()
         if self.kind in CONTINUUM_KINDS:
             return self._continuum()
-        if self.kind == PeriodicChain.kind:
-            return self._periodic()
+        if self.kind in {model.kind for model in CHAIN_MODELS}:
+            return self._chain_models()
         chains: list[MarkovChain] = []
         if self.kind != "Markov chains" or self.members:
             raise ModelError(f"theta is a class of {self.kind}, expected Markov chains or Bayesian networks alone")
@@ -201,16 +202,13 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         except msgspec.ValidationError as error:
             raise ModelError(f"bounds of {self.kind}: {error}") from error
 
-    def _periodic(self) -> ChainModels:
+    def _chain_models(self) -> ChainModels:
         if self.chains or not self.members:
             raise ModelError(f"theta of {self.kind} is described by its members, and by no chains")
-        members: list[PeriodicChain] = []
+        members: list[PeriodicChain | HigherOrderChain] = []
         for i, member in enumerate(self.members):
             try:
-                found = msgspec.convert(member, _PeriodicRecord)
-                start: Any = found.initial_distribution
-                clock = {"clock": found.clock, "step": found.step}
-                members.append(PeriodicChain(found.matrices, start, states=self.states, **clock))
+                members.append(_chain_model(self.kind, member, self.states))
             except (msgspec.ValidationError, ModelError) as error:
                 raise ModelError(f"theta[{i}]: {error}") from error
         return ChainModels(tuple(members), self.origin)
@@ -238,6 +236,11 @@ class _PeriodicRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     step: str | None
 
 
+class _HigherOrderRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    tensor: list[Any]
+    initial_distribution: list[Any] | str
+
+
 class _NodeRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     states: list[str]
     parents: list[str]
@@ -256,6 +259,17 @@ class _JointRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     variables: list[str]
     rows: list[list[str]]
     probabilities: list[str]
+
+
+def _chain_model(kind: str, member: dict[str, Any], states: list[str]) -> PeriodicChain | HigherOrderChain:
+    start: Any
+    if kind == PeriodicChain.kind:
+        found = msgspec.convert(member, _PeriodicRecord)
+        start = found.initial_distribution
+        return PeriodicChain(found.matrices, start, clock=found.clock, step=found.step, states=states)
+    longer = msgspec.convert(member, _HigherOrderRecord)
+    start = longer.initial_distribution
+    return HigherOrderChain(longer.tensor, start, states=states)
 
 
 def _check_described(kind: str, member: dict[str, Any], states: list[str]) -> None:
@@ -290,6 +304,12 @@ def _plain(member: Any) -> dict[str, Any]:
             "initial_distribution": start if isinstance(start, str) else start.tolist(),
             "clock": member.clock,
             "step": member.step,
+        }
+    if isinstance(member, HigherOrderChain):
+        start = member.initial_distribution
+        return {
+            "tensor": member.tensor.tolist(),
+            "initial_distribution": start if isinstance(start, str) else start.tolist(),
         }
     if isinstance(member, Cliques):
         return {"laws": [[str(p) for p in law] for law in member.laws]}

@@ -59,6 +59,7 @@ THINGS: dict[str, Any] = {
     "ForgettingClass": FORGETTING,
     "ChainClass": pf.ChainClass([CHAIN]),  # type: ignore[arg-type]
     "PeriodicChain": PHASES,
+    "HigherOrderChain": pf.HigherOrderChain([STEP, STEP[::-1]], states=["a", "b"]),
     "ChainModels": pf.ChainModels([PHASES]),  # type: ignore[arg-type]
     "ModelClass": pf.ModelClass([NETWORK]),  # type: ignore[arg-type]
     "ChainLength": pf.ChainLength(3, 2),

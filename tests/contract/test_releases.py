@@ -14,6 +14,7 @@ from pufferfish.queries import KINDS, QUERIES, Query
 STATES = ["a", "b"]
 CHAIN = pf.MarkovChain([[0.56, 0.44], [0.4, 0.6]], states=STATES)
 PHASES = pf.PeriodicChain([[[0.56, 0.44], [0.4, 0.6]], [[0.7, 0.3], [0.2, 0.8]]], states=STATES)
+MEMORY = pf.HigherOrderChain([[[0.56, 0.44], [0.4, 0.6]], [[0.7, 0.3], [0.2, 0.8]]], states=STATES)
 COIN = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=STATES)
 FORGETS = pf.ForgettingClass(3, 0.4, STATES)
 NETWORK = pf.BayesianNetwork({"u": pf.CPT(STATES, [0.5, 0.5]), "v": pf.CPT(STATES, [[0.7, 0.3], [0.4, 0.6]], ["u"])})
@@ -46,7 +47,8 @@ def test_every_query_has_an_example_of_each_of_its_kinds() -> None:
 def test_what_is_released_is_read_again(make: type[Mechanism], tmp_path: Path) -> None:
     chains, rows = pf.read_sequences(SERIES, state="s", states=STATES), pf.read_rows(TABLE, NETWORK)
     path, done = tmp_path / "release.json", 0
-    for theta, data in ((CHAIN, chains), (COIN, chains), (PHASES, chains), (FORGETS, chains), (NETWORK, rows)):
+    kinds = (CHAIN, COIN, PHASES, MEMORY, FORGETS)
+    for theta, data in (*((theta, chains) for theta in kinds), (NETWORK, rows)):
         for query in (query for queries in EXAMPLES.values() for query in queries):
             asked: Any = pf.Subset(query, ["u"]) if data is rows and not isinstance(query, pf.Marginals) else query
             try:

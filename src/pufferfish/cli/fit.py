@@ -15,13 +15,14 @@ from pufferfish.cli.tables import fingerprint
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.errors import ParameterError, printable
-from pufferfish.fit import fit_chain, fit_interval, fit_periodic
+from pufferfish.fit import fit_chain, fit_interval, fit_order, fit_periodic
 from pufferfish.fit_forgetting import SMOOTHING
 from pufferfish.model_file import MODEL, Model, write_model
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.clocks import CLOCKS
+from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 
@@ -75,7 +76,13 @@ __all__ = ["fit_command"]
     type=NUMBER,
     default=0.0,
     show_default=True,
-    help="With --clock: transitions added to every row of every phase, spread as those of all phases together.",
+    help="With --clock or --order: transitions added to every row, spread as those of all together.",
+)
+@click.option(
+    "--order",
+    type=click.IntRange(min=2, max=6),
+    metavar="M",
+    help="Let each record depend on so many before it, instead of one.",
 )
 @click.option("--output", required=True, metavar="FILE", help="Where the model is written, as JSON.")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier model.")
@@ -91,6 +98,7 @@ def fit_command(
     overlaps: tuple[float, ...],
     clock: str | None,
     pooling: float,
+    order: int | None,
     output: str,
     overwrite: bool,
     **reading: Any,
@@ -118,21 +126,23 @@ def fit_command(
         raise ParameterError("give the TABLE of public data; only --forgets with --overlap needs none")
     if reading["state"] is None:
         raise ParameterError("give --state: the column of states")
-    if clock is None and pooling:
-        raise ParameterError("--pooling belongs to --clock: one chain has one matrix, of all transitions together")
-    if clock is not None and confidence is not None:
-        raise ParameterError("--confidence gives bounds on one matrix: leave out --clock, or give --smoothing instead")
+    if clock is None and order is None and pooling:
+        raise ParameterError("--pooling belongs to --clock and --order: one matrix is of all transitions together")
+    if confidence is not None and not (clock is None and order is None):
+        raise ParameterError("--confidence gives bounds on one matrix: leave out --clock and --order")
     if confidence is not None:
         _check_confidence(context, confidence, initial)
     check_targets([("--output", output, MODEL)], inputs=(table,), overwrite=overwrite)
     names = None if states is None else split_list(states)
     with progress("reading the table"):
         reading["missing"] = reading["missing"] or "unobserved"
-        sequences = read_sequences(table, states=names, clock=clock, **reading)
+        sequences = read_sequences(table, states=names, clock=clock, order=order or 1, **reading)
     print_warnings(sequences.warnings)
     theta: ChainClass | ChainModels | IntervalChain
     if clock is not None:
         theta = ChainModels((fit_periodic(sequences, initial=initial, smoothing=smoothing or 0.0, pooling=pooling),))
+    elif order is not None:
+        theta = ChainModels((fit_order(sequences, initial=initial, smoothing=smoothing or 0.0, pooling=pooling),))
     elif confidence is not None:
         theta = fit_interval(sequences, confidence)
     else:
@@ -164,7 +174,7 @@ def _write(model: Model, lines: list[str], output: str) -> None:
 
 def _check_forgetting(context: click.Context) -> None:
     """Refuse options that speak of transition probabilities."""
-    for name in ("initial", "confidence", "clock", "pooling"):
+    for name in ("initial", "confidence", "clock", "pooling", "order"):
         if context.get_parameter_source(name) != ParameterSource.DEFAULT:
             raise ParameterError(f"--{name} is about transition probabilities, and --forgets needs none: leave it out")
 
@@ -188,7 +198,10 @@ def _lines(theta: ChainClass | ChainModels | IntervalChain, sequences: Sequences
     if isinstance(theta, IntervalChain):
         return _of_bounds(theta, counted)
     if isinstance(theta, ChainModels):
-        return _of_clock(theta.members[0], sequences, counted)
+        (member,) = theta.members
+        return (
+            _of_clock(member, sequences, counted) if isinstance(member, PeriodicChain) else _of_order(member, counted)
+        )
     return _of_chain(theta.chains[0], counted)
 
 
@@ -206,6 +219,17 @@ def _of_clock(chain: PeriodicChain, sequences: Sequences, counted: str) -> list[
         lines.append(
             f"{impossible} of {chain.matrices.size} transitions were never seen and are taken as impossible at their "
             f"{word}, which is a strong claim; --smoothing 0.5 does not make it"
+        )
+    return lines
+
+
+def _of_order(chain: HigherOrderChain, counted: str) -> list[str]:
+    lines = [f"chain of {chain.k} states, each record depends on the {chain.order} before it, {counted}"]
+    impossible = int((chain.tensor == 0).sum())
+    if impossible:
+        lines.append(
+            f"{impossible} of {chain.tensor.size} transitions were never seen and are taken as impossible, which is a "
+            "strong claim; --smoothing 0.5 does not make it"
         )
     return lines
 

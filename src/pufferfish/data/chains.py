@@ -56,6 +56,8 @@ class Layout:
         Whether every segment is its own chain.
     clock : bool
         Whether rows have a phase of a clock, and transitions are counted by the phase that they begin in.
+    memory : int
+        How many records before each one are looked at.
     """
 
     subject: bool
@@ -65,6 +67,7 @@ class Layout:
     split: bool
     independent: bool
     clock: bool = False
+    memory: int = 1
 
     def order_faults(self, frame: Frame) -> Frame:
         """Add to rows the time before (``earlier``) and the difference; null for the first of a subject."""
@@ -116,7 +119,11 @@ class Layout:
         if self.split and not by_position:
             hole = nw.col(_POSITION) - self._over(nw.col(_POSITION).shift(1))
             linked = linked & ~hole.is_null() & (hole == 1)
-        return frame.with_columns(linked.alias(_LINKED))
+        frame = frame.with_columns(linked.alias(_LINKED))
+        for lag in range(2, self.memory + 1):  # what was before the record before, where that one was linked too
+            earlier = nw.when(nw.col(_LINKED)).then(nw.col(_lag(lag - 1))).alias(_lag(lag))
+            frame = frame.with_columns(earlier).with_columns(self._over(nw.col(_lag(lag)).shift(1)).alias(_lag(lag)))
+        return frame
 
     def groups(self, linked: Frame) -> nw.DataFrame[Any]:
         """Count linked rows by chain, state before, state, whether linked, and gap."""
@@ -132,6 +139,9 @@ class Layout:
         if self.clock:
             frame = frame.with_columns(nw.when(is_linked).then(nw.col(_BEGAN)).alias(_BEGAN))
             keys.append(_BEGAN)
+        lags = [_lag(lag) for lag in range(2, self.memory + 1)]
+        frame = frame.with_columns(nw.when(is_linked).then(nw.col(lag)).alias(lag) for lag in lags)
+        keys.extend(lags)
         return frame.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
 
     def pairs_apart(self, linked: Frame, steps: int) -> nw.DataFrame[Any]:
@@ -159,6 +169,10 @@ class Layout:
 
     def _over(self, window: nw.Expr) -> nw.Expr:
         return window.over(SUBJECT, order_by=self.order) if self.subject else window.over(order_by=self.order)
+
+
+def _lag(lag: int) -> str:
+    return _BEFORE if lag == 1 else f"{_BEFORE}_{lag}"
 
 
 def keep_rows(frame: Frame, condition: nw.Expr) -> Frame:
@@ -198,12 +212,13 @@ class Fold:
     steps: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     transitions: dict[tuple[Any, Any], int] = field(default_factory=dict[tuple[Any, Any], int])
     by_phase: dict[int, dict[tuple[Any, Any], int]] = field(default_factory=dict[int, dict[tuple[Any, Any], int]])
+    histories: dict[tuple[Any, ...], int] = field(default_factory=dict[tuple[Any, ...], int])
     missing: dict[str, int] = field(default_factory=dict[str, int])
     unsized_gap: bool = False
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Add groups: rows of (subject, segment or gap, state before, state, linked, and a phase if any, count)."""
-        for subject, second, before, state, linked, *phase, number in rows:
+        """Add groups: rows of (subject, segment or gap, state before, state, linked, phase or earlier states, n)."""
+        for subject, second, before, state, linked, *more, number in rows:
             label, n = state_label(subject), int(number)
             chain = (label, int(second) if self.layout.independent else 0)
             counts = self.counts.setdefault(chain, {})
@@ -214,9 +229,12 @@ class Fold:
                 self.missing[label] = self.missing.get(label, 0) + n
             if linked and observed and not is_absent(before):
                 self.transitions[before, state] = self.transitions.get((before, state), 0) + n
-                if phase:
-                    here = self.by_phase.setdefault(int(phase[0]), {})
+                if self.layout.clock:
+                    here = self.by_phase.setdefault(int(more[0]), {})
                     here[before, state] = here.get((before, state), 0) + n
+                elif not any(is_absent(earlier) for earlier in more):
+                    history = (*reversed(more), before, state)
+                    self.histories[history] = self.histories.get(history, 0) + n
             first = not linked and (self.layout.independent or is_absent(second))
             self.steps[chain] = self.steps.get(chain, 0) + n * (1 if linked or first else self._steps(second))
 
@@ -231,6 +249,7 @@ class Fold:
     def relabel(self, labels: Mapping[Any, str]) -> None:
         """Rename states; those that get the same name become one."""
         self.transitions = _renamed(self.transitions, labels)
+        self.histories = _renamed(self.histories, labels)
         self.by_phase = {phase: _renamed(found, labels) for phase, found in self.by_phase.items()}
         for chain, counts in self.counts.items():
             merged: dict[Any, int] = {}
@@ -253,9 +272,9 @@ class Fold:
         return totals
 
 
-def _renamed(transitions: Mapping[tuple[Any, Any], int], labels: Mapping[Any, str]) -> dict[tuple[Any, Any], int]:
-    renamed: dict[tuple[Any, Any], int] = {}
-    for (before, state), n in transitions.items():
-        key = (labels[before], labels[state])
+def _renamed(counted: Mapping[Any, int], labels: Mapping[Any, str]) -> dict[Any, int]:
+    renamed: dict[Any, int] = {}
+    for states, n in counted.items():
+        key = tuple(labels[state] for state in states)
         renamed[key] = renamed.get(key, 0) + n
     return renamed

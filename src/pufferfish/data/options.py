@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from pufferfish.core.numbers.given import whole_number
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.where import Where, parse_where
 from pufferfish.durations import Duration, parse_duration
@@ -13,6 +14,8 @@ from pufferfish.theta.clocks import Clock, clock_named
 from pufferfish.theta.states import listed_labels
 
 __all__ = ["Gaps", "Missing", "Options", "check_choice", "check_options", "listed"]
+
+_MOST_ORDER = 6
 
 Missing = Literal["unobserved", "split", "refuse"]
 Gaps = Literal["unobserved", "independent"]
@@ -33,6 +36,7 @@ class Options:
     missing: Missing
     gaps: Gaps
     clock: Clock | None = None
+    order: int = 1
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -61,6 +65,7 @@ def check_options(
     gaps: Any,
     step: Any,
     clock: Any = None,
+    order: Any = 1,
 ) -> Options:
     """Check options as they were given.
 
@@ -107,7 +112,20 @@ def check_options(
         missing=missing,
         gaps=gaps,
         clock=known,
+        order=_order(order, known),
     )
+
+
+def _order(order: Any, clock: Clock | None) -> int:
+    try:
+        found = whole_number(order)
+    except TypeError:
+        raise ParameterError(f"order is {order!r}, expected a whole number such as 2") from None
+    if not 1 <= found <= _MOST_ORDER:
+        raise ParameterError(f"order is {found}, expected 1 to {_MOST_ORDER}: records that each one depends on")
+    if found > 1 and clock is not None:
+        raise ParameterError(f"order is {found} and clock is {clock.name!r}: models have a clock or a longer memory")
+    return found
 
 
 def check_choice(option: str, value: Any, allowed: Sequence[str]) -> None:

@@ -42,6 +42,7 @@ def read_sequences(
     gaps: Gaps = "unobserved",
     step: str | timedelta | float | None = None,
     clock: str | None = None,
+    order: int = 1,
 ) -> Sequences:
     """Read a table as sequences of states, without holding its rows.
 
@@ -84,6 +85,8 @@ def read_sequences(
         Count transitions also by the phase of this clock that they begin in, as :func:`fit_periodic` needs them: the
         hour of the day, the weekday (0 is Monday), or the hour of the week, by the local time of the table's times.
         Records that follow each other are then one step apart: ``max_gap`` is less than two steps.
+    order : int, default 1
+        With 2 or more, count also what follows that many records in a row, as :func:`fit_order` needs it.
 
     Returns
     -------
@@ -117,6 +120,7 @@ def read_sequences(
         gaps=gaps,
         step=step,
         clock=clock,
+        order=order,
     )
     table = open_source(source, options.columns, options.public)
     with engine_errors(table.name, table.path):
@@ -132,6 +136,7 @@ def _read(table: Source, options: Options) -> Sequences:
         split=options.missing == "split",
         independent=options.gaps == "independent",
         clock=options.clock is not None,
+        memory=options.order,
     )
     rows = ChainRows(table, options, layout)
     linked = layout.link(rows.frame, filtered=rows.filtered)
@@ -211,6 +216,11 @@ def _sequences(fold: Fold, table: Source, options: Options, step: Duration | Non
         for phase, found in fold.by_phase.items():
             for (before, state), n in found.items():
                 by_phase[phase, index[before], index[state]] += n
+    histories = None
+    if options.order > 1:
+        histories = np.zeros((len(states),) * (options.order + 1), dtype=np.int64)
+        for history, n in fold.histories.items():
+            histories[tuple(index[state] for state in history)] += n
     lengths = tuple(
         ChainLength(fold.steps[chain], int(total)) for chain, total in zip(chains, counts.sum(axis=1), strict=True)
     )
@@ -236,4 +246,5 @@ def _sequences(fold: Fold, table: Source, options: Options, step: Duration | Non
         usual_step=None if usual is None else str(usual),
         clock=None if options.clock is None else options.clock.name,
         transitions_by_phase=by_phase,
+        histories=histories,
     )

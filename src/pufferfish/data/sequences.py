@@ -162,6 +162,8 @@ class Sequences(ReadOnly):
         The clock that transitions were counted by, where they were.
     transitions_by_phase : (phases, k, k) ndarray of int64, optional
         The transitions that begin in each phase of the clock; made read-only.
+    histories : (k,) * (m + 1) ndarray of int64, optional
+        How often so many observed records followed each other in single steps, the latest last; made read-only.
 
     Examples
     --------
@@ -179,6 +181,7 @@ class Sequences(ReadOnly):
     usual_step: str | None = None
     clock: str | None = None
     transitions_by_phase: NDArray[np.int64] | None = None
+    histories: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         for name in ("states", "length"):
@@ -189,6 +192,8 @@ class Sequences(ReadOnly):
             raise ParameterError("clock and transitions_by_phase come together: give both or none")
         if self.clock is not None:
             shapes["transitions_by_phase"] = (clock_named(self.clock).phases, k, k)
+        if self.histories is not None:
+            shapes["histories"] = (k,) * np.ndim(self.histories)
         for name, shape in shapes.items():
             try:
                 array = whole_array(getattr(self, name))

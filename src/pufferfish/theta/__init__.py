@@ -8,6 +8,7 @@ from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.cpt import CPT
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
@@ -28,6 +29,7 @@ __all__ = [
     "Fact",
     "ForgettingClass",
     "GivenLaws",
+    "HigherOrderChain",
     "IntervalChain",
     "JointDistribution",
     "MarkovChain",

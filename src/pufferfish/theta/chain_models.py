@@ -7,27 +7,28 @@ from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ModelError, shortened
 from pufferfish.given import listed
 from pufferfish.theta.chain_class import STATED
+from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 
 __all__ = ["CHAIN_MODELS", "ChainModels"]
 
-CHAIN_MODELS = (PeriodicChain,)
+CHAIN_MODELS = (PeriodicChain, HigherOrderChain)
 """Kinds of its members."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainModels(ReadOnly):
-    """A finite class Θ of chains of one kind, such as :class:`PeriodicChain`, over the same states.
+    """A finite class Θ of :class:`PeriodicChain`, or of :class:`HigherOrderChain`, over the same states.
 
     Parameters
     ----------
-    members : tuple of PeriodicChain
+    members : tuple of PeriodicChain or of HigherOrderChain
         The members θ; a guarantee holds under every one of them. Chains with a clock have the same step.
     origin : str
         Where Θ came from, printed with every release.
     """
 
-    members: tuple[PeriodicChain, ...]
+    members: tuple[PeriodicChain | HigherOrderChain, ...]
     origin: str = STATED
 
     of_chains: ClassVar[bool] = True
@@ -49,7 +50,7 @@ class ChainModels(ReadOnly):
             if not isinstance(member, CHAIN_MODELS) or type(member) is not type(first):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise ModelError(
                     f"theta[{i}] is {type(member).__name__} and theta[0] {type(first).__name__}: lists have members of "
-                    "one kind; a MarkovChain is a PeriodicChain with one matrix"
+                    "one kind; a MarkovChain is a PeriodicChain with one matrix, and a HigherOrderChain of order 1"
                 )
             if member.states != first.states:
                 raise ModelError(
@@ -66,14 +67,7 @@ class ChainModels(ReadOnly):
     def in_words(self) -> str:
         """What belonging to it means, as releases say it."""
         which = "the one of Θ" if len(self.members) == 1 else f"one of the {len(self.members)} of Θ"
-        clock, first = self.members[0].clock, self.members[0]
-        at = (
-            "phase"
-            if clock is None
-            else {"hour": "hour of the day", "weekday": "weekday"}.get(clock, "hour of the week")
-        )
-        lasting = "" if first.step is None else f", one record every {first.step}"
-        return f"{which}: a Markov chain with a transition matrix for each {at}{lasting}, which may begin at any"
+        return f"{which}: {self.members[0].in_words}"
 
     @property
     def kind(self) -> str:

@@ -144,10 +144,17 @@ class PeriodicChain(ReadOnly):
         return read_only(periodic_law(self.cycle)[0])
 
     @property
-    def same_at_all_phases(self) -> MarkovChain | None:
-        """The chain with one matrix that this one is, where all matrices are equal; else None."""
+    def in_words(self) -> str:
+        """What its records follow, as releases say it."""
+        at = {None: "phase", "hour": "hour of the day", "weekday": "weekday"}.get(self.clock, "hour of the week")
+        lasting = "" if self.step is None else f", one record every {self.step}"
+        return f"a Markov chain with a transition matrix for each {at}{lasting}, which may begin at any"
+
+    @property
+    def reduced(self) -> "PeriodicChain | MarkovChain":
+        """The chain with one matrix that this one is, where all matrices are equal; else itself."""
         if len(self.cycle) > 1:
-            return None
+            return self
         return MarkovChain(self.cycle[0], self.initial_distribution, states=self.states)
 
     def phase_of(self, step: int) -> int:

@@ -31,7 +31,7 @@ from pufferfish.core.propagation.past_and_future import AnyPast, Side, future_of
 from pufferfish.core.propagation.past_and_future_interval import PastBetween, sides_between
 from pufferfish.core.propagation.steps import Cycle, Same, Steps
 
-__all__ = ["Attained", "ChainPropagation", "Run"]
+__all__ = ["Attained", "ChainPropagation", "Run", "Segment", "from_the_end", "overlaps", "past_of_any", "sweep"]
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -103,12 +103,13 @@ class Attained:
     phase: int | None = None
 
 
-def _past_of_any(steps: Steps) -> Side:
+def past_of_any(steps: Steps) -> Side:
+    """Return the past of a chain's records under every initial law."""
     return AnyPast(steps) if steps.phases else PastBetween(steps.matrices, steps.matrices)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Segment:
+class Segment:
     """Places of a sweep, first to last, that share a bound on what arrives there."""
 
     first: int
@@ -137,7 +138,7 @@ class ChainPropagation:
                 possible = steps.law()[1]
             every_law = initial == "any"
             self._future: Side = future_of(steps, possible)
-            self._past: Side = _past_of_any(steps) if every_law else past_of(steps, None)
+            self._past: Side = past_of_any(steps) if every_law else past_of(steps, None)
             return
         possible = steps.reached(np.broadcast_to(initial > 0, possible.shape))
         # a state that no record can have is none
@@ -161,11 +162,8 @@ class ChainPropagation:
             return Attained(0.0)
         closed = [Run(run.steps, close(run.loss)[np.ix_(self._states, self._states)]) for run in runs]
         length = sum(run.steps for run in closed)
-        future = [
-            _Segment(length + 1 - s.last, length + 1 - s.first, s.message)
-            for s in reversed(_sweep(self._future, closed[::-1]))
-        ]
-        return self._worst(future, _sweep(self._past, closed), closed)
+        future = from_the_end(sweep(self._future, closed[::-1]), length)
+        return self._worst(future, sweep(self._past, closed), closed)
 
     def least_divisor(self, runs: Sequence[Run], epsilon: float, start: float, tolerance: float = 1e-6) -> float:
         """Least number by which the losses must be divided to leak at most epsilon, or ``inf``.
@@ -178,9 +176,9 @@ class ChainPropagation:
 
         return bracket(leakage, epsilon, start, tolerance=tolerance, from_above=False).enough
 
-    def _worst(self, future: Sequence[_Segment], past: Sequence[_Segment], runs: Sequence[Run]) -> Attained:
+    def _worst(self, future: Sequence[Segment], past: Sequence[Segment], runs: Sequence[Run]) -> Attained:
         worst = Attained(0.0)
-        for first, last, after, before, own in _overlaps(future, past, runs):
+        for first, last, after, before, own in overlaps(future, past, runs):
             secrets = self._past.secrets(first, last)
             if not secrets.any():
                 continue
@@ -196,9 +194,14 @@ class ChainPropagation:
         return worst
 
 
-def _sweep(side: Side, runs: Sequence[Run]) -> list[_Segment]:
+def from_the_end(segments: Sequence[Segment], length: int) -> list[Segment]:
+    """Return segments of a sweep from the last record backwards by the places of the chain."""
+    return [Segment(length + 1 - s.last, length + 1 - s.first, s.message) for s in reversed(segments)]
+
+
+def sweep(side: Side, runs: Sequence[Run]) -> list[Segment]:
     """Run from a side's end of the chain inwards; the segments cover all places, in order."""
-    segments: list[_Segment] = []
+    segments: list[Segment] = []
     k = runs[0].loss.shape[0]
     room = max(float(run.loss.max()) for run in runs)
     heaviest = close(np.max([run.loss for run in runs], axis=0))
@@ -216,7 +219,7 @@ def _sweep(side: Side, runs: Sequence[Run]) -> list[_Segment]:
                     found = min(found, _drifting(side, place, left, a, run.loss) or found, key=_largest)
                 near = found is not None and (still or spent or _is_near(a, found.bound))
                 if found is not None and near:
-                    segments.append(_Segment(place + 1, place + left, found.message))
+                    segments.append(Segment(place + 1, place + left, found.message))
                     place, a = place + left, found.bound
                     break
                 if spent:
@@ -225,7 +228,7 @@ def _sweep(side: Side, runs: Sequence[Run]) -> list[_Segment]:
                     break
             message = np.zeros((*side.phases, k, k)) if a is None else side.message(place + 1, a)
             place, left = place + 1, left - 1
-            segments.append(_Segment(place, place, message))
+            segments.append(Segment(place, place, message))
             arrived = np.where(message == 0, run.loss, np.nextafter(run.loss + message, np.inf))
             still = left < run.steps - 1 and a is not None and _moves_little(a, arrived, _CONVERGED * room)
             a = arrived
@@ -308,7 +311,7 @@ def _is_near(a: Matrix | None, bound: Matrix) -> bool:
     return bool(np.array_equal(defined, np.isfinite(bound)) and np.all(bound[defined] <= a[defined] * (1 + _NEAR)))
 
 
-def _adding_up(place: int, steps: int, a: Matrix | None, loss: Matrix, phases: tuple[int, ...]) -> Iterator[_Segment]:
+def _adding_up(place: int, steps: int, a: Matrix | None, loss: Matrix, phases: tuple[int, ...]) -> Iterator[Segment]:
     """Yield the bound that needs nothing: Φ(A) ≤ max A, so no step adds more than its own largest loss."""
     enters = 0.0 if a is None else float(np.max(a, where=np.isfinite(a), initial=0.0))
     each, rounding = float(loss.max()), UNIT * (len(loss) + 4)  # rows sum to 1 up to rounding, at every step
@@ -317,12 +320,12 @@ def _adding_up(place: int, steps: int, a: Matrix | None, loss: Matrix, phases: t
         block = min(block, steps - done) if each > 0 else steps
         most = up(enters + (done + block - 1) * each + (done + block) * rounding)
         message = np.broadcast_to(np.where(np.eye(len(loss), dtype=np.bool_), 0.0, most), (*phases, *loss.shape))
-        yield _Segment(place + done + 1, place + done + block, message)
+        yield Segment(place + done + 1, place + done + block, message)
         done, block = done + block, 2 * block
 
 
-def _overlaps(
-    future: Sequence[_Segment], past: Sequence[_Segment], runs: Sequence[Run]
+def overlaps(
+    future: Sequence[Segment], past: Sequence[Segment], runs: Sequence[Run]
 ) -> Iterator[tuple[int, int, Matrix, Matrix, Matrix]]:
     """Yield maximal stretches of records that share all three, in order: first, last, future, past, own loss."""
     first, f, g, r, run_end = 1, 0, 0, 0, runs[0].steps

@@ -67,6 +67,10 @@ class Side(ABC):
         """Return one Φ, an upper bound on that of every place after this one, or None where there is none."""
         return None
 
+    def law(self, first: int, last: int) -> tuple[Vector, Mask, float] | None:
+        """Return logarithms of the law of every place from first to last, its support and their error, if known."""
+        return None
+
     @abstractmethod
     def secrets(self, first: int, last: int) -> Mask:
         """Return pairs of different states that hold all pairs which the places first to last can have."""
@@ -168,6 +172,7 @@ class _GivenPast(Side):
         follows = steps.followers(self._reachable)
         self._always = under_any_prior(prior, prior.solve, follows, self._reachable)
         self._later: tuple[int, Homogeneous] | None = None
+        self._settled_law: tuple[Vector, Mask, float] | None = None
         self.phases = steps.phases
         self.most_steps = _most_steps(self.phases)
 
@@ -200,6 +205,12 @@ class _GivenPast(Side):
             return self._later[1].secrets(first, last)
         return _pairs(self._reachable)
 
+    def law(self, first: int, last: int) -> tuple[Vector, Mask, float] | None:
+        if first == last <= len(self._marginals):
+            return self._marginals[first - 1]
+        later = self._later is not None and first > self._later[0]
+        return self._settled_law if later else None
+
     def _marginal(self, place: int) -> tuple[Vector, Mask, float]:
         while len(self._marginals) < place:
             self._path.advance()
@@ -226,6 +237,7 @@ class _GivenPast(Side):
             return None
         rounding = 2 * law_error + 8 * UNIT * float(np.max(np.abs(log_pi), where=support, initial=1.0))
         kernel = _reversed(self._steps, (law, support, law_error), drift + 2 * error + rounding)
+        self._settled_law = log_pi, support, drift + 2 * error + rounding
         return Homogeneous.of(kernel, self._steps.past())
 
 

@@ -43,8 +43,8 @@ class LeakagePropagation(InfluenceBound):
     Parameters
     ----------
     theta : MarkovChain, BayesianNetwork, sequence of these, or class
-        The class Θ: chains with every kind of initial law, chains with a clock (:class:`PeriodicChain`),
-        :class:`IntervalChain`, :class:`ForgettingClass`, or Bayesian networks.
+        The class Θ: chains with every kind of initial law, with a clock (:class:`PeriodicChain`) or with more memory
+        (:class:`HigherOrderChain`), :class:`IntervalChain`, :class:`ForgettingClass`, or Bayesian networks.
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains. The cost does not depend on long lengths. For networks
         the number of rows of their table.

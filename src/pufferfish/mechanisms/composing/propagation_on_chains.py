@@ -10,6 +10,7 @@ import numpy as np
 
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.propagation.chain import Attained, ChainPropagation, Run
+from pufferfish.core.propagation.tuples import TuplePropagation
 from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish.mechanisms.composing.binary_interval import BinaryPropagation
 from pufferfish.mechanisms.composing.engine import Engine, Found, least, worst
@@ -19,6 +20,7 @@ from pufferfish.mechanisms.composing.mqm_exact import ExactQuilts
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.chain_models import ChainModels
+from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta, as_theta
 from pufferfish.theta.periodic_chain import PeriodicChain
@@ -42,15 +44,19 @@ _USUAL_GAIN = 3.0
 """How many times less noise than quilts is a good first guess."""
 
 
+AnyChain = MarkovChain | IntervalChain | PeriodicChain | HigherOrderChain
+"""What a member of Θ is."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Member:
     """A member of Θ with its bounds: propagation if its states are few, entry DP if its records are independent.
 
     An interval class is one member, and two states under every initial law are searched law by law. A chain with a
-    clock has no quilts: the sum of all losses stands beside its propagation.
+    clock or more memory has no quilts: the sum of all losses stands beside its propagation.
     """
 
-    chain: MarkovChain | IntervalChain | PeriodicChain
+    chain: AnyChain
     quilts: ExactQuilts | None
     alone: IndependentRecords | None
     every_law: BinaryPropagation | None
@@ -63,6 +69,10 @@ class _Member:
             return ChainPropagation.between(self.chain.lower, self.chain.upper)
         if isinstance(self.chain, PeriodicChain):
             return ChainPropagation(self.chain.cycle, self.chain.initial_distribution)
+        if isinstance(self.chain, HigherOrderChain):
+            start = self.chain.initial_distribution
+            first = start if isinstance(start, str) else start.ravel()
+            return TuplePropagation(self.chain.kernel, self.chain.tuples, first)
         return ChainPropagation(self.chain.transition_matrix, self.chain.initial_distribution)
 
 
@@ -177,7 +187,15 @@ class ChainLeakage(Engine):
 
 
 def too_large(member: Any) -> str | None:
-    """Return why a chain with a clock cannot be propagated, or None."""
+    """Return why a chain with a clock, or with more memory, cannot be propagated, or None."""
+    if isinstance(member, HigherOrderChain):
+        clusters = member.k**member.order
+        if clusters <= MOST_STATES:
+            return None
+        return (
+            f"{member.order} records in a row have {clusters:,} values, and at most {MOST_STATES} are followed: merge "
+            "states, or use a lower order, or GroupDP"
+        )
     steps, k = len(member.cycle), member.k
     if k > MOST_STATES:
         return (
@@ -241,16 +259,16 @@ def as_runs(losses: BlockLoss, k: int) -> list[Run]:
 _SUMS = ChainGroups()
 
 
-def _chains(theta: Theta) -> Sequence[MarkovChain | IntervalChain | PeriodicChain]:
+def _chains(theta: Theta) -> Sequence[AnyChain]:
     if isinstance(theta, ChainModels):
         return theta.members
     return (theta,) if isinstance(theta, IntervalChain) else theta.chains
 
 
-def _member(chain: MarkovChain | IntervalChain | PeriodicChain) -> _Member:
-    if isinstance(chain, PeriodicChain):
-        plain = chain.same_at_all_phases  # a clock with one phase is none
-        return _Member(chain, None, None, None) if plain is None else _member(plain)
+def _member(chain: AnyChain) -> _Member:
+    if isinstance(chain, PeriodicChain | HigherOrderChain):
+        least = chain.reduced  # a clock with one phase is none
+        return _Member(least, None, None, None) if not isinstance(least, MarkovChain) else _member(least)
     theta = as_theta(chain)
     alone = IndependentRecords(theta) if EntryDP.supports(theta) is None else None
     every_law = BinaryPropagation(chain) if isinstance(chain, MarkovChain) and _by_law(chain) else None

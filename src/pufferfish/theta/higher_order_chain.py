@@ -1,0 +1,198 @@
+r"""Markov chains with more memory: the next record depends on the last m records.
+
+``tensor[x_1, …, x_m, y]`` = P(next = y | the last m records were x_1, …, x_m, the latest last). Secrets are the values
+of single records, as for every chain.
+
+References: ``docs/proofs/higher_order.md``.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pufferfish.calls import called_as
+from pufferfish.core.chains.markov import closed_classes
+from pufferfish.core.numbers.given import real_array, with_sums_of_one
+from pufferfish.core.numbers.read_only import ReadOnly, read_only
+from pufferfish.errors import ModelError
+from pufferfish.theta.markov_chain import TOLERANCE, MarkovChain
+from pufferfish.theta.states import state_names
+
+__all__ = ["HigherOrderChain"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class HigherOrderChain(ReadOnly):
+    """A Markov chain of order m over k named states; read-only.
+
+    Parameters
+    ----------
+    tensor : array_like, shape (k,) * (m + 1)
+        ``tensor[x_1, …, x_m, y]`` = P(next = y | the last m records, the latest last). Each row sums to 1 (tolerance
+        1e-9) and is divided by its sum. An exact 0 says that it cannot happen.
+    initial_distribution : array_like of shape (k,) * m, "stationary" or "any", default "stationary"
+        Law of the first m records; ``"any"`` is every law of them.
+    states : sequence, optional
+        k distinct names of the states, by default "0", "1", …
+
+    Raises
+    ------
+    ModelError
+        If a row is no probability distribution, shapes or names do not fit, or ``"stationary"`` is asked of a chain
+        with several stationary laws, or with a state that has probability 0.
+
+    Examples
+    --------
+    Who has been walking for two minutes goes on walking:
+
+    >>> tensor = [[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.2, 0.8]]]
+    >>> chain = HigherOrderChain(tensor, states=["rest", "walk"])
+    >>> chain.order, chain.k, chain.stationary_distribution.round(3).tolist()
+    (2, 2, [[0.667, 0.083], [0.083, 0.167]])
+    """
+
+    tensor: NDArray[np.float64]
+    initial_distribution: NDArray[np.float64] | Literal["stationary", "any"]
+    states: tuple[str, ...]
+    k: int = field(init=False)
+    order: int = field(init=False)
+    kind: ClassVar[str] = "Markov chains of higher order"
+    step: ClassVar[None] = None
+
+    @called_as('HigherOrderChain(tensor, states=["rest", "walk"])')
+    def __init__(
+        self,
+        tensor: ArrayLike,
+        initial_distribution: ArrayLike | Literal["stationary", "any"] = "stationary",
+        *,
+        states: Sequence[Any] | None = None,
+    ) -> None:
+        rows = _laws(tensor, "tensor")
+        k, order = int(rows.shape[-1]), rows.ndim - 1
+        if rows.ndim < 2 or k < 2 or any(size != k for size in rows.shape):
+            raise ModelError(f"tensor has shape {rows.shape}, expected (k,) * (order + 1) with at least 2 states")
+        start: Any = initial_distribution
+        if not isinstance(start, str):
+            start = _laws([np.ravel(_numbers(start, "initial_distribution"))], "initial_distribution")[0]
+            if start.size != k**order:
+                raise ModelError(
+                    f"initial_distribution has {start.size} entries, expected shape {(k,) * order}: the law of the "
+                    f"first {order} records"
+                )
+            start = read_only(start.reshape((k,) * order))
+        elif start not in ("stationary", "any"):
+            raise ModelError(f'initial_distribution is {start!r}, expected an array, "stationary" or "any"')
+        for name, value in (
+            ("tensor", read_only(rows)),
+            ("initial_distribution", start),
+            ("states", state_names(states, k)),
+            ("k", k),
+            ("order", order),
+        ):
+            object.__setattr__(self, name, value)
+        if isinstance(start, str) and start == "stationary":
+            self._check_stationary()
+
+    def __repr__(self) -> str:
+        q = self.initial_distribution
+        start = repr(q) if isinstance(q, str) else "<array>"
+        return f"HigherOrderChain(<{self.k} states, order {self.order}>, initial_distribution={start})"
+
+    @property
+    def in_words(self) -> str:
+        """What its records follow, as releases say it."""
+        return f"a Markov chain of order {self.order}: each record depends on the {self.order} before it"
+
+    @cached_property
+    def tuples(self) -> NDArray[np.intp]:
+        """The values of m records in a row; shape (k^m, m)."""
+        return read_only(np.array(list(itertools.product(range(self.k), repeat=self.order)), dtype=np.intp))
+
+    @cached_property
+    def kernel(self) -> NDArray[np.float64]:
+        """The chain of m records in a row: from each value to the next, one record later; shape (k^m, k^m)."""
+        size, k = self.k**self.order, self.k
+        found = np.zeros((size, size))
+        laws = self.tensor.reshape(size, k)
+        for x in range(size):
+            after = (x * k) % size
+            found[x, after : after + k] = laws[x]
+        return read_only(found)
+
+    @cached_property
+    def stationary_distribution(self) -> NDArray[np.float64]:
+        """The stationary law of m records in a row; shape (k,) * m.
+
+        Raises
+        ------
+        ModelError
+            If there are several.
+        """
+        members = np.array(self._closed())
+        law = np.zeros(len(self.kernel))
+        chain = MarkovChain(self.kernel[np.ix_(members, members)]) if members.size > 1 else None
+        law[members] = 1.0 if chain is None else chain.stationary_distribution
+        return read_only(law.reshape((self.k,) * self.order))
+
+    @property
+    def reduced(self) -> "HigherOrderChain | MarkovChain":
+        """The same chain with as little memory as it has, where that is known exactly."""
+        if self.order == 1:
+            start = self.initial_distribution
+            return MarkovChain(self.tensor, start, states=self.states)
+        oldest = self.tensor[0]
+        if isinstance(self.initial_distribution, str) and np.all(self.tensor == oldest):
+            return HigherOrderChain(oldest, self.initial_distribution, states=self.states).reduced
+        return self
+
+    def _closed(self) -> list[int]:
+        closed = closed_classes(self.kernel > 0)
+        if len(closed) > 1:
+            ways = ["-".join(self.states[int(x)] for x in self.tuples[members[0]].tolist()) for members in closed[:2]]
+            raise ModelError(
+                f"the chain has several stationary laws: it never leaves what {ways[0]} leads to, nor {ways[1]}; give "
+                'an array or "any"'
+            )
+        return closed[0]
+
+    def _check_stationary(self) -> None:
+        seen = np.unique(self.tuples[self._closed(), 0])
+        if seen.size < self.k:
+            (never, *_) = (name for x, name in enumerate(self.states) if x not in seen)
+            raise ModelError(
+                f'initial_distribution="stationary": state {never!r} has probability 0 in the stationary law; give an '
+                'array or "any", or leave such states out'
+            )
+
+
+def _numbers(given: Any, name: str) -> NDArray[np.float64]:
+    try:
+        return real_array(given)
+    except TypeError as error:
+        raise ModelError(f"{name} {error}; expected an array of probabilities") from None
+
+
+def _laws(given: Any, name: str) -> NDArray[np.float64]:
+    """Return laws in the last axis, each divided by its sum."""
+    laws = _numbers(given, name)
+    if laws.ndim < 1 or not laws.size:
+        raise ModelError(f"{name} has shape {laws.shape}, expected an array of probabilities")
+    flat = laws.reshape(-1, laws.shape[-1])
+    for i, law in enumerate(flat):
+        at = list(np.unravel_index(i, laws.shape[:-1])) if name == "tensor" else []
+        where = name + "".join(f"[{int(v)}]" for v in at)
+        if not np.all((law >= 0) & (law < np.inf)):
+            raise ModelError(f"{where} has an entry that is no probability between 0 and 1")
+        total = float(law.sum())
+        if abs(total - 1) > TOLERANCE:
+            raise ModelError(
+                f"{where} sums to {total:.12g}, expected 1 (tolerance {TOLERANCE:g}): it is a law of the next record"
+                if name == "tensor"
+                else f"{where} sums to {total:.12g}, expected 1 (tolerance {TOLERANCE:g})"
+            )
+    return np.array([with_sums_of_one(law) for law in flat]).reshape(laws.shape)
