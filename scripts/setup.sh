@@ -61,5 +61,5 @@ fi
 rm -rf .venv-bootstrap
 
 .venv/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-.venv/bin/python -m pip install --quiet --editable '.[plot,duckdb,pandas]' --group dev
+.venv/bin/python -m pip install --quiet --editable '.[plot,duckdb,pandas,spark]' --group dev
 touch .venv/ready

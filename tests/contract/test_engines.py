@@ -350,7 +350,7 @@ def test_kept_rows_alone_must_be_in_order_where_the_filter_comes_first(engine, t
 
 def test_a_relation_without_time_is_refused():
     relation = duckdb.connect().sql("select 1 as act from range(3)")
-    with pytest.raises(DataError, match="rows of a DuckDB relation have no order: give time="):
+    with pytest.raises(DataError, match=r"rows of this table \(DuckDB relation\) have no order: give time="):
         read_sequences(relation, "act")
 
 

@@ -62,19 +62,21 @@ class Layout:
     split: bool
     independent: bool
 
-    def order_faults(self, frame: Frame) -> Frame:
+    def with_earlier(self, frame: Frame) -> Frame:
         """Add to rows the time before (``earlier``) and the difference; null for the first of a subject."""
+        if not self.timed:
+            return frame
         earlier = self._over(nw.col(TIME).shift(1))
         return frame.with_columns(earlier.alias(_EARLIER)).with_columns((nw.col(TIME) - nw.col(_EARLIER)).alias(_APART))
 
     def fault(self, *, duplicate: bool) -> nw.Expr:
-        """Whether a row of :meth:`order_faults` repeats the time before it, or goes back; never null."""
+        """Whether a row of :meth:`with_earlier` repeats the time before it, or goes back; never null."""
         apart = nw.col(_APART)
         return ~apart.is_null() & ((apart == 0) if duplicate else (apart < 0))
 
     def fault_counts(self, frame: Frame) -> tuple[int, int]:
-        """Count the rows that go back in time, and of rows that repeat the time before them."""
-        counted = self.order_faults(frame).select(
+        """Count rows of :meth:`with_earlier` that go back in time, and those that repeat the time before them."""
+        counted = frame.select(
             count_where(self.fault(duplicate=False)).alias("back"),
             count_where(self.fault(duplicate=True)).alias("same"),
         )
@@ -83,7 +85,7 @@ class Layout:
 
     @property
     def earlier(self) -> str:
-        """Column of :meth:`order_faults` with the time before."""
+        """Column of :meth:`with_earlier` with the time before."""
         return _EARLIER
 
     def link(self, frame: Frame, *, filtered: bool) -> Frame:
@@ -112,7 +114,7 @@ class Layout:
             linked = linked & ~hole.is_null() & (hole == 1)
         return frame.with_columns(linked.alias(_LINKED))
 
-    def groups(self, linked: Frame) -> nw.DataFrame[Any]:
+    def groups(self, linked: Frame) -> Frame:
         """Count linked rows by chain, state before, state, whether linked, and gap."""
         is_linked = nw.col(_LINKED)
         before = nw.when(is_linked).then(nw.col(_BEFORE)).alias(_BEFORE)
@@ -123,7 +125,7 @@ class Layout:
         extra = [nw.lit("").alias(SUBJECT)] if not self.subject else []
         frame = linked.with_columns(before, second, *extra)
         keys = [SUBJECT, _SEGMENT if self.independent else _GAP, _BEFORE, STATE, _LINKED]
-        return frame.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
+        return frame.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT)
 
     def usual_step(self, linked: Frame) -> int | float | None:
         """Most frequent time between linked rows, the shortest of those that tie; None if no rows are linked."""

@@ -1,0 +1,137 @@
+"""A real Spark cluster on this machine: a standalone master and its workers, each a process of its own.
+
+They are the classes of Spark's own jars that ``sbin/start-all.sh`` starts, on free ports of 127.0.0.1, and they end
+with the tests.
+"""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+__all__ = ["Cluster", "cluster", "session", "skip_without_spark"]
+
+PARTITIONS = 3
+"""Of a shuffle: more than workers, and so few that tests are quick."""
+
+
+def skip_without_spark() -> None:
+    """Skip where there is no cluster to be had."""
+    if importlib.util.find_spec("pyspark") is None:
+        pytest.skip("PySpark is not installed: pip install '.[spark]'")
+    if java() is None:
+        pytest.skip("Spark needs Java 17: apt-get install openjdk-17-jre-headless")
+
+
+def java() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
+
+
+class Cluster:
+    """A master and its workers; processes of the operating system."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self._start("master", "master.Master", ["--port", "0"])
+        self.master = self._said("master", r"Starting Spark master at (spark://\S+)")
+
+    def add_worker(self) -> subprocess.Popen[bytes]:
+        """Start a worker; it is there when the master knows it."""
+        name = f"worker-{len(self.processes)}"
+        resources = ["--cores", "2", "--memory", "1g", "--work-dir", str(self.folder / name)]
+        process = self._start(name, "worker.Worker", ["--port", "0", *resources, self.master])
+        self._said(name, r"Successfully registered with master")
+        return process
+
+    def stop(self) -> None:
+        """End all processes."""
+        for process in reversed(self.processes):
+            process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _start(self, name: str, what: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+        import pyspark
+
+        home = Path(pyspark.__file__).parent
+        scala = (
+            next((home / "jars").glob("scala-library-*.jar")).name.split("-")[2].rpartition(".")[0].rpartition(".")[0]
+        )
+        environment = os.environ | {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": scala}
+        quick = ["-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
+        command = [java() or "java", *quick, "-cp", str(home / "jars" / "*"), f"org.apache.spark.deploy.{what}"]
+        log = (self.folder / f"{name}.log").open("wb")
+        with log:
+            process = subprocess.Popen(
+                [*command, "--host", "127.0.0.1", "--webui-port", "0", *arguments],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                cwd=self.folder,
+            )
+        self.processes.append(process)
+        return process
+
+    def _said(self, name: str, pattern: str) -> str:
+        for _ in range(600):
+            said = (self.folder / f"{name}.log").read_text(errors="replace")
+            if found := re.search(pattern, said):
+                return found[found.lastindex or 0]
+            time.sleep(0.1)
+        raise RuntimeError(f"Spark's {name} did not start: {said[-2000:]}")
+
+
+@contextmanager
+def cluster(folder: Path, workers: int = 2) -> Generator[Cluster]:
+    """Start a master and its workers, and end them."""
+    found = Cluster(folder)
+    try:
+        for _ in range(workers):
+            found.add_worker()
+        yield found
+    finally:
+        found.stop()
+
+
+@contextmanager
+def session(cluster: Cluster, **settings: str) -> Generator[Any]:
+    """Start a Spark session on the cluster, small and quick, and end it."""
+    from pyspark.sql import SparkSession
+
+    usual = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.executor.memory": "512m",
+        "spark.executor.cores": "1",
+        "spark.cores.max": "2",
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": str(PARTITIONS),
+        "spark.sql.session.timeZone": "America/New_York",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.warehouse.dir": str(cluster.folder / "warehouse"),
+    }
+    builder = SparkSession.builder.master(cluster.master).appName("pufferfish tests")
+    for name, value in (usual | settings).items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
