@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import split_list, table_options
 from pufferfish.cli.printing import print_warnings, progress
-from pufferfish.cli.tables import fingerprint
+from pufferfish.cli.tables import fingerprint, opened
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import read_sequences
 from pufferfish.errors import ParameterError, printable
@@ -24,7 +24,7 @@ __all__ = ["fit_command"]
 
 
 @click.command("fit")
-@click.argument("table", type=str)
+@click.argument("tables", metavar="TABLE...", type=str, nargs=-1, required=True)
 @table_options(networks=False)
 @click.option("--states", metavar="A,B,…", help="The states, in order [default: those in the table, sorted].")
 @click.option(
@@ -46,7 +46,7 @@ __all__ = ["fit_command"]
 @click.pass_context
 def fit_command(
     context: click.Context,
-    table: str,
+    tables: tuple[str, ...],
     states: str | None,
     initial: Literal["stationary", "any"],
     smoothing: float,
@@ -67,11 +67,12 @@ def fit_command(
     """
     if confidence is not None:
         _check_confidence(context, confidence, initial)
-    check_targets([("--output", output, MODEL)], inputs=(table,), overwrite=overwrite)
+    check_targets([("--output", output, MODEL)], inputs=tables, overwrite=overwrite)
     names = None if states is None else split_list(states)
-    with progress("reading the table"):
-        reading["missing"] = reading["missing"] or "unobserved"
+    reading["missing"] = reading["missing"] or "unobserved"
+    with opened(tables, reading) as table, progress("reading the table"):
         sequences = read_sequences(table, states=names, **reading)
+        fitted_on = fingerprint(table, reading)
     print_warnings(sequences.warnings)
     theta = (
         ChainClass((fit_chain(sequences, initial=initial, smoothing=smoothing),))
@@ -89,7 +90,7 @@ def fit_command(
         origin += f"; bounds with {100 * (confidence or 0):g}% confidence from {observed} transitions"
     theta = replace(theta, origin=origin)
     step = base.step or (sequences.usual_step if base.max_gap else None)
-    model = Model(theta=theta, bins=base.bins, step=step, fitted_on=fingerprint(table))
+    model = Model(theta=theta, bins=base.bins, step=step, fitted_on=fitted_on)
     counted = f"from {observed:,} transitions between {sequences.records:,} records"
     lines = _of_bounds(theta, counted) if isinstance(theta, IntervalChain) else _of_chain(theta.chains[0], counted)
     write_model(model, output)

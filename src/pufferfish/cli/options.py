@@ -70,6 +70,7 @@ def table_options(*, networks: bool = True) -> Callable[[Callable[..., Any]], Ca
             show_default=True,
             help="A subject's segments: one chain with unobserved records, or independent chains (as in the paper).",
         ),
+        _spark_option(),
     ]
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,6 +79,15 @@ def table_options(*, networks: bool = True) -> Callable[[Callable[..., Any]], Ca
         return command
 
     return decorate
+
+
+def _spark_option() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give the option that reads tables on a cluster."""
+    return click.option(
+        "--spark",
+        metavar="MASTER",
+        help="Read with Spark on a master such as spark://host:7077 or local[4]: files, folders or globs.",
+    )
 
 
 def mechanism_named(name: str | None) -> type[Mechanism]:
