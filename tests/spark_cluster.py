@@ -5,6 +5,7 @@ with the tests.
 """
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -41,6 +42,8 @@ class Cluster:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.events = folder / "events"
+        self.events.mkdir()
         self.processes: list[subprocess.Popen[bytes]] = []
         self._start("master", "master.Master", ["--port", "0"])
         self.master = self._said("master", r"Starting Spark master at (spark://\S+)")
@@ -63,6 +66,23 @@ class Cluster:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+    def happened(self, event: str) -> list[dict[str, Any]]:
+        """Return all events of a kind that Spark has written down so far."""
+        lines = [line for file in self.events.iterdir() for line in file.read_text().splitlines()]
+        return [found for line in lines if event in line and (found := json.loads(line))["Event"].endswith(event)]
+
+    def rows_scanned(self) -> int:
+        """Count the rows that all scans of files together have read so far; what was kept is not read again."""
+        plans = [e["sparkPlanInfo"] for kind in ("ExecutionStart", "ExecutionUpdate") for e in self.happened(kind)]
+        scans: set[int] = set()
+        while plans:
+            plan = plans.pop()
+            plans += plan["children"]
+            if plan["nodeName"].startswith("Scan "):
+                scans |= {m["accumulatorId"] for m in plan["metrics"] if m["name"] == "number of output rows"}
+        updates = (one for e in self.happened("TaskEnd") for one in e["Task Info"]["Accumulables"])
+        return sum(int(one["Update"]) for one in updates if one["ID"] in scans)
 
     def _start(self, name: str, what: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
         import pyspark
@@ -124,7 +144,13 @@ def session(cluster: Cluster, **settings: str) -> Generator[Any]:
         "spark.sql.shuffle.partitions": str(PARTITIONS),
         "spark.sql.session.timeZone": "America/New_York",
         "spark.ui.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",  # compiling takes longer than small tables do
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.ui.showConsoleProgress": "false",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": cluster.events.as_uri(),
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.compress": "false",
         "spark.sql.warehouse.dir": str(cluster.folder / "warehouse"),
     }
     builder = SparkSession.builder.master(cluster.master).appName("pufferfish tests")

@@ -210,7 +210,7 @@ def _reading(name: str) -> Generator[None]:
 
 @contextmanager
 def spark_session(master: str) -> Generator[Any]:
-    """Start Spark on a master such as ``local[4]`` or ``spark://host:7077``, and stop it.
+    """Start Spark on a master such as ``local[4]`` or ``spark://host:7077``, and stop it; one that runs is left running.
 
     Everything else is set as for any program of Spark, in ``spark-defaults.conf``.
 
@@ -228,7 +228,12 @@ def spark_session(master: str) -> Generator[Any]:
             f"--spark needs Java 17 or newer, and {where}: install it, on Debian by apt-get install "
             "openjdk-17-jre-headless, or set JAVA_HOME"
         )
-    builder: Any = import_module("pyspark.sql").SparkSession.builder.master(master).appName("pufferfish")
+    spark: Any = import_module("pyspark.sql").SparkSession
+    running = spark.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    builder = spark.builder.master(master).appName("pufferfish")
     for name, value in _SETTINGS.items():
         builder = builder.config(name, value)
     try:
