@@ -73,7 +73,8 @@ def main() -> None:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(given.master).appName("pufferfish benchmark")
-    for name, value in {"spark.log.level": "ERROR", "spark.ui.enabled": "false"}.items():
+    quiet = {"spark.log.level": "ERROR", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    for name, value in quiet.items():
         builder = builder.config(name, value)
     session = builder.config("spark.sql.shuffle.partitions", "8").getOrCreate()
     with tempfile.TemporaryDirectory() as folder:

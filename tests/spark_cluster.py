@@ -69,11 +69,12 @@ class Cluster:
 
     def happened(self, event: str) -> list[dict[str, Any]]:
         """Return all events of a kind that Spark has written down so far."""
-        lines = [line for file in self.events.iterdir() for line in file.read_text().splitlines()]
+        lines = [line for file in self.events.iterdir() for line in file.read_text().split("\n")[:-1]]
         return [found for line in lines if event in line and (found := json.loads(line))["Event"].endswith(event)]
 
-    def rows_scanned(self) -> int:
+    def rows_scanned(self, session: Any) -> int:
         """Count the rows that all scans of files together have read so far; what was kept is not read again."""
+        session._jsc.sc().listenerBus().waitUntilEmpty()
         plans = [e["sparkPlanInfo"] for kind in ("ExecutionStart", "ExecutionUpdate") for e in self.happened(kind)]
         scans: set[int] = set()
         while plans:

@@ -61,7 +61,7 @@ def test_the_same_as_on_one_machine(spark, tmp_path, slow):
         for found in (pf.read_sequences(table, **reading), pf.read_sequences(relation, **reading)):
             assert summary(found) == summary(expected), options
             assert (found.base.step, found.usual_step) == (expected.base.step, expected.usual_step)
-    assert len(expected.length) > 100
+    assert len(expected.length) > 50
 
 
 def test_one_chain_of_bins(spark, tmp_path):
@@ -148,7 +148,7 @@ def test_rows_are_counted_as_on_one_machine(spark, tmp_path, slow):
         assert found.records == expected.records
         assert {n: c.tolist() for n, c in found.counts.items()} == {n: c.tolist() for n, c in expected.counts.items()}
     twice = spark_frame(rows.with_columns(pl.lit(1).alias("t")), tmp_path)
-    with pytest.raises(PufferfishError, match=r"several rows for 1 subject \(e.g. '1': 60 rows\)"):
+    with pytest.raises(PufferfishError, match=r"several rows for 1 subject \(e.g. '1': 25 rows\)"):
         pf.read_rows(twice, NETWORK, subject="t", missing="unobserved")
 
 
@@ -169,13 +169,13 @@ def test_few_passes_and_rows_stay_on_the_cluster(cluster, spark, tmp_path, monke
 
     monkeypatch.setattr(type(numbers), "toArrow", counting)
     for table in (numbers, text):
-        before = cluster.rows_scanned()
+        before = cluster.rows_scanned(spark)
         pf.read_sequences(table, "act", subject="who", time="t", max_gap=subjects)
-        assert cluster.rows_scanned() - before == 2 * rows
+        assert cluster.rows_scanned(spark) - before == 2 * rows
     network = pf.BayesianNetwork({node: pf.CPT(range(4), [0.25] * 4) for node in ("who", "act")})
-    before = cluster.rows_scanned()
+    before = cluster.rows_scanned(spark)
     pf.read_rows(numbers, network, subject="t")
-    assert cluster.rows_scanned() - before == 2 * rows
+    assert cluster.rows_scanned(spark) - before == 2 * rows
     assert max(came) <= 2 * subjects * 3
     assert len(spark.sparkContext._jsc.getPersistentRDDs()) == 0  # nothing is kept afterwards
 
@@ -189,7 +189,7 @@ def written(folder, name, frame):
     return folder / name
 
 
-def test_the_command_line_reads_folders_and_globs(cluster, spark, tmp_path, monkeypatch):
+def test_the_command_line_reads_folders_and_globs(cluster, spark, tmp_path, monkeypatch, slow):
     monkeypatch.chdir(tmp_path)
     rng = random.Random(4)
     rows = [(who, 2 * t, rng.choice(["rest", 'a "quoted", state', None]), t % 7) for who in "xyz" for t in range(80)]
@@ -225,23 +225,16 @@ def test_the_command_line_reads_folders_and_globs(cluster, spark, tmp_path, monk
     assert release.data.records == frame.filter((pl.col("level") != 3) & pl.col("act").is_not_null()).height
     refused("fit", folder, *on_cluster, "--output", "no.json", says=["several kinds (CSV with ',', Parquet)"])
     refused("fit", f"{folder}/x*.csv", *on_cluster, "--output", "no.json", says=[f"file {folder}/x*.csv not found"])
-    for i, (line, says) in enumerate(
-        [
-            (b"x,1,rest,3,4", "more cells than the first line"),
-            (b'x,1,"two\nlines",3', "a cell of several lines or a stray quote"),
-            (b"x,1,caf\xe9,3", "no UTF-8 text"),
-            (b"x,1,re\rst,3", "a line with CR inside"),
-        ]
-    ):
+    lines = [
+        (b"x,1,rest,3,4", "more cells than the first line"),
+        (b'x,1,"two\nlines",3', "a cell of several lines or a stray quote"),
+        (b"x,1,caf\xe9,3", "no UTF-8 text"),
+        (b"x,1,re\rst,3", "a line with CR inside"),
+    ]
+    for i, (line, says) in enumerate(lines if slow else lines[1:3]):
         (tmp_path / f"{i}.csv").write_bytes(b"who,t,act,level\r\nx,0,rest,2\r\n" + line + b"\r\nx,5,rest\r\n")
-        refused(
-            "fit",
-            tmp_path / f"{i}.csv",
-            *on_cluster,
-            "--output",
-            "no.json",
-            says=[f"{i}.csv cannot be read: it has", says],
-        )
+        found = f"{i}.csv cannot be read: it has"
+        refused("fit", tmp_path / f"{i}.csv", *on_cluster, "--output", "no.json", says=[found, says])
     assert not (tmp_path / "no.json").exists()
 
 

@@ -210,7 +210,7 @@ def _reading(name: str) -> Generator[None]:
 
 @contextmanager
 def spark_session(master: str) -> Generator[Any]:
-    """Start Spark on a master such as ``local[4]`` or ``spark://host:7077``, and stop it; one that runs is left running.
+    """Start Spark on a master such as ``local[4]`` or ``spark://host:7077``, and stop it; leave one that runs running.
 
     Everything else is set as for any program of Spark, in ``spark-defaults.conf``.
 
