@@ -86,6 +86,12 @@ class ChainRows:
             frame, self.filtered = keep_rows(frame, nw.col(KEEP)), False
         self.frame = self._checked(frame)
 
+    @property
+    def chained(self) -> Frame:
+        """The prepared rows without the columns that only messages show."""
+        shown = {_VALUE, _NUMBER}
+        return self.frame.select(name for name in self.frame.collect_schema() if name not in shown)
+
     # -- columns -----------------------------------------------------------------------------------------
 
     def _selected(self) -> Frame:

@@ -129,7 +129,7 @@ def _read(table: Source, options: Options) -> Sequences:
         independent=options.gaps == "independent",
     )
     rows = ChainRows(table, options, layout)
-    with held(layout.with_earlier(rows.frame)) as ordered:
+    with held(layout.with_earlier(rows.chained)) as ordered:
         rows.check_order(ordered)
         linked = layout.link(ordered, filtered=rows.filtered)
         step, usual = options.step, None

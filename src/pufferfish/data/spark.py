@@ -16,6 +16,7 @@ import hashlib
 import os
 import re
 import shutil
+import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -116,6 +117,8 @@ def spark_files(session: Any, paths: Sequence[str]) -> SparkFiles:
         If there are no such files, or they are not all of one kind.
     """
     names = [file for path in paths for file in _names(session, path)]
+    if not names:
+        raise DataError(f"{shown(', '.join(paths))} holds no files")
     separators = {_separator(name) for name in names}
     if len(separators) > 1:
         kinds = sorted({"Parquet" if one is None else f"CSV with {one!r}" for one in separators})
@@ -125,19 +128,16 @@ def spark_files(session: Any, paths: Sequence[str]) -> SparkFiles:
     if not name.isprintable():  # it is written into releases and ledgers, as text
         raise DataError(f"the file name {name!r} has characters that do not print: rename the file")
     with _reading(name):
-        reader = session.read
-        frame = (
-            reader.parquet(*paths)
-            if separator is None
-            else reader.csv(list(paths), sep=separator, header=True, inferSchema=False, enforceSchema=False, escape='"')
-        )
-    return SparkFiles(tuple(paths), name, frame, separator)
+        if separator is None:
+            return SparkFiles(tuple(paths), name, session.read.parquet(*paths), None)
+        lines = session.read.options(header=True, enforceSchema=False, escape='"', recursiveFileLookup=True)
+        return SparkFiles(tuple(paths), name, lines.csv(list(paths), sep=separator), separator)
 
 
 def _names(session: Any, path: str) -> list[str]:
     """Return the files that a path stands for; no file is opened for it."""
     with _reading(shown(path)):
-        return [str(file) for file in session.read.option("recursiveFileLookup", True).text(path).inputFiles()]
+        return [str(file) for file in session.read.text(path, recursiveFileLookup=True).inputFiles()]
 
 
 def _separator(name: str) -> str | None:
@@ -176,7 +176,7 @@ def refuse_lines(files: SparkFiles) -> None:
             functions.size(functions.split(bare, separator)) > len(files.frame.columns)
         ),
     }
-    text = files.frame.sparkSession.read.text(list(files.paths), lineSep="\n")
+    text = files.frame.sparkSession.read.text(list(files.paths), lineSep="\n", recursiveFileLookup=True)
     counted = text.agg(*(functions.count_if(fault).alias(str(i)) for i, fault in enumerate(faults.values()))).first()
     for fault, n in zip(faults, counted, strict=True):
         if n:
@@ -228,19 +228,21 @@ def spark_session(master: str) -> Generator[Any]:
             f"--spark needs Java 17 or newer, and {where}: install it, on Debian by apt-get install "
             "openjdk-17-jre-headless, or set JAVA_HOME"
         )
-    spark: Any = import_module("pyspark.sql").SparkSession
-    running = spark.getActiveSession()
-    if running is not None:
-        yield running
-        return
-    builder = spark.builder.master(master).appName("pufferfish")
-    for name, value in _SETTINGS.items():
-        builder = builder.config(name, value)
-    try:
-        session = builder.getOrCreate()
-    except Exception as error:
-        said = " ".join(str(error).split()).rpartition("Exception: ")[2]
-        raise ParameterError(f"--spark: Spark does not start on {shown(master)!r}: {said[:300]}") from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PySpark's opinion of the version of pandas, which is not used here
+        spark: Any = import_module("pyspark.sql").SparkSession
+        running = spark.getActiveSession()
+        if running is not None:
+            yield running
+            return
+        builder = spark.builder.master(master).appName("pufferfish")
+        for name, value in _SETTINGS.items():
+            builder = builder.config(name, value)
+        try:
+            session = builder.getOrCreate()
+        except Exception as error:
+            said = " ".join(str(error).split()).rpartition("Exception: ")[2]
+            raise ParameterError(f"--spark: Spark does not start on {shown(master)!r}: {said[:300]}") from error
     try:
         yield session
     finally:
