@@ -49,12 +49,10 @@ class Cluster:
         self.master = self._said("master", r"Starting Spark master at (spark://\S+)")
 
     def add_worker(self) -> subprocess.Popen[bytes]:
-        """Start a worker; it is there when the master knows it."""
+        """Start a worker, which the master uses as soon as it has come."""
         name = f"worker-{len(self.processes)}"
         resources = ["--cores", "2", "--memory", "1g", "--work-dir", str(self.folder / name)]
-        process = self._start(name, "worker.Worker", ["--port", "0", *resources, self.master])
-        self._said(name, r"Successfully registered with master")
-        return process
+        return self._start(name, "worker.Worker", ["--port", "0", *resources, self.master])
 
     def stop(self) -> None:
         """End all processes."""
@@ -111,7 +109,7 @@ class Cluster:
         for _ in range(600):
             said = (self.folder / f"{name}.log").read_text(errors="replace")
             if found := re.search(pattern, said):
-                return found[found.lastindex or 0]
+                return found[1]
             time.sleep(0.1)
         raise RuntimeError(f"Spark's {name} did not start: {said[-2000:]}")
 

@@ -377,6 +377,24 @@ def test_kept_rows_alone_must_be_in_order_where_the_filter_comes_first(engine, t
         read_sequences(table, "act", subject="who", time="t", where="ok")
 
 
+def test_white_space_around_times_is_the_same_on_every_engine():
+    """All of Unicode's, and nothing else: engines differ in what they strip when not told."""
+    times = [
+        f"{blank}2021-01-0{i + 1}{blank}" for i, blank in enumerate(["", " ", "\u00a0", "\u2028", "\x85", "\u3000"])
+    ]
+    frame = pl.DataFrame({"t": times, "act": list("aababb")})
+    connection = duckdb.connect()
+    connection.register("held", frame.to_arrow())
+    relation = connection.sql("select * from held")
+    for table in (frame, frame.to_arrow(), relation, pd.DataFrame(frame.to_dict(as_series=False))):
+        assert read_sequences(table, "act", time="t", max_gap="1d").spans == (6,)
+    separated = frame.with_columns(pl.col("t") + "\x1c")  # which Python strips, and Unicode does not call white space
+    connection.register("more", separated.to_arrow())
+    for table in (separated, connection.sql("select * from more"), pd.DataFrame(separated.to_dict(as_series=False))):
+        with pytest.raises(DataError, match="expected a"):
+            read_sequences(table, "act", time="t")
+
+
 def test_a_relation_without_time_is_refused():
     relation = duckdb.connect().sql("select 1 as act from range(3)")
     with pytest.raises(DataError, match=r"rows of this table \(DuckDB relation\) have no order: give time="):

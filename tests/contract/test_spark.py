@@ -5,6 +5,8 @@ with ``--slow``.
 """
 
 import random
+import subprocess
+import sys
 import threading
 import time
 from datetime import datetime, timedelta
@@ -15,10 +17,11 @@ import pytest
 from test_engines import NETWORK, random_rows, spark_frame, summary
 
 import pufferfish as pf
+import spark_cluster
 from commands import refused, run
 from pufferfish.errors import PufferfishError
 
-pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [pytest.mark.spark, pytest.mark.program, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 SCHEMA = {"who": pl.String, "t": pl.Int32, "act": pl.String, "ok": pl.Boolean, "level": pl.Int8}
 
@@ -236,6 +239,20 @@ def test_the_command_line_reads_folders_and_globs(cluster, spark, tmp_path, monk
         found = f"{i}.csv cannot be read: it has"
         refused("fit", tmp_path / f"{i}.csv", *on_cluster, "--output", "no.json", says=[found, says])
     assert not (tmp_path / "no.json").exists()
+
+
+@pytest.mark.slow
+def test_the_command_line_starts_spark_itself(tmp_path):
+    spark_cluster.skip_without_spark()
+    rows = {"who": ["a"] * 9, "t": range(9), "act": list("xyxxyyxyx")}
+    pl.DataFrame(rows).write_parquet(tmp_path / "day.parquet")
+    reading = ["--state", "act", "--subject", "who", "--time", "t", "--spark", "local[1]", "--output", "model.json"]
+    for table, code, last in (("none.parquet", 2, "error: file none.parquet not found"), ("day.parquet", 0, "")):
+        command = [sys.executable, "-m", "pufferfish", "fit", table, *reading]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert done.returncode == code, done.stderr
+        assert not last or done.stderr.splitlines()[-1] == last
+        assert (tmp_path / "model.json").exists() == (code == 0)
 
 
 @pytest.mark.slow

@@ -43,7 +43,8 @@ ON_SPARK = {"spark.md"}
 WITH_PYTHON = [
     pytest.param(
         page,
-        marks=[pytest.mark.slow] * (page.name in LONG) + [pytest.mark.spark] * (page.name in ON_SPARK),
+        marks=[pytest.mark.slow] * (page.name in LONG)
+        + [pytest.mark.spark, pytest.mark.program] * (page.name in ON_SPARK),
         id=name_of(page),
     )
     for page in PAGES

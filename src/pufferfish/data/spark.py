@@ -231,22 +231,27 @@ def spark_session(master: str) -> Generator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PySpark's opinion of the version of pandas, which is not used here
         spark: Any = import_module("pyspark.sql").SparkSession
-        running = spark.getActiveSession()
-        if running is not None:
-            yield running
-            return
-        builder = spark.builder.master(master).appName("pufferfish")
-        for name, value in _SETTINGS.items():
-            builder = builder.config(name, value)
-        try:
-            session = builder.getOrCreate()
-        except Exception as error:
-            said = " ".join(str(error).split()).rpartition("Exception: ")[2]
-            raise ParameterError(f"--spark: Spark does not start on {shown(master)!r}: {said[:300]}") from error
+    running = spark.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    session = _started(spark.builder.master(master).appName("pufferfish"), master)
     try:
         yield session
     finally:
         session.stop()
+
+
+def _started(builder: Any, master: str) -> Any:
+    for name, value in _SETTINGS.items():
+        builder = builder.config(name, value)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return builder.getOrCreate()
+    except Exception as error:
+        said = " ".join(str(error).split()).rpartition("Exception: ")[2]
+        raise ParameterError(f"--spark: Spark does not start on {shown(master)!r}: {said[:300]}") from error
 
 
 _SETTINGS = {
