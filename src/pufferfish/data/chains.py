@@ -10,8 +10,9 @@ By time, rows at most ``max_gap`` apart are linked. By position, rows next to ea
 linked, and a hole of n left-out rows is n + 1 steps. A missing state is a row that takes a step and is not
 observed; with ``missing="split"`` it is left out, and leaves a gap however short.
 
-The engine counts rows by (chain, state before, state, linked, gap): a result about as large as the number of
-chains times the transitions that occur, which is all that is ever held here.
+The engine counts rows by (chain, state before, state, linked) and adds up the steps of their gaps: a result about as
+large as the number of chains times the transitions that occur, which is all that is ever held here. Only gaps between
+times that are no whole numbers come one by one, to be divided exactly.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +30,7 @@ __all__ = ["KEEP", "STATE", "SUBJECT", "TIME", "Fold", "Layout", "gap_steps", "k
 
 SUBJECT, TIME, STATE, KEEP = "__pf_subject", "__pf_time", "__pf_state", "__pf_keep"
 _POSITION, _BEFORE, _APART, _LINKED = "__pf_position", "__pf_before", "__pf_apart", "__pf_linked"
-_GAP, _SEGMENT, _COUNT, _EARLIER = "__pf_gap", "__pf_segment", "__pf_count", "__pf_earlier"
+_SECOND, _STEPS, _COUNT, _EARLIER = "__pf_second", "__pf_steps", "__pf_count", "__pf_earlier"
 _LASTED = "__pf_lasted"
 
 Frame = nw.LazyFrame[Any]
@@ -114,18 +115,31 @@ class Layout:
             linked = linked & ~hole.is_null() & (hole == 1)
         return frame.with_columns(linked.alias(_LINKED))
 
-    def groups(self, linked: Frame) -> Frame:
-        """Count linked rows by chain, state before, state, whether linked, and gap."""
-        is_linked = nw.col(_LINKED)
-        before = nw.when(is_linked).then(nw.col(_BEFORE)).alias(_BEFORE)
+    def groups(self, linked: Frame, step: int | float | None) -> Frame:
+        """Count linked rows by chain, state before, state and whether linked, and add up their steps.
+
+        Gaps that are not divided by whole numbers count as no step here, and rows are counted by gap too.
+        """
+        is_linked, apart = nw.col(_LINKED), nw.col(_APART)
+        is_gap = ~is_linked & ~apart.is_null()
+        second, in_gap = nw.lit(0), nw.lit(0)
         if self.independent:
-            second = self._over((~is_linked).cast(nw.Int64).cum_sum()).alias(_SEGMENT)
+            second, in_gap = self._over((~is_linked).cast(nw.Int64).cum_sum()), nw.lit(1)
+        elif self.max_gap is None:
+            in_gap = apart
+        elif isinstance(step, int) and linked.collect_schema()[TIME].is_integer():
+            in_gap = _whole_steps(apart, step)
         else:
-            second = nw.when(~is_linked).then(nw.col(_APART)).alias(_GAP)
-        extra = [nw.lit("").alias(SUBJECT)] if not self.subject else []
-        frame = linked.with_columns(before, second, *extra)
-        keys = [SUBJECT, _SEGMENT if self.independent else _GAP, _BEFORE, STATE, _LINKED]
-        return frame.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT)
+            second = nw.when(is_gap).then(apart)
+        frame = linked.with_columns(
+            nw.when(is_linked).then(nw.col(_BEFORE)).alias(_BEFORE),
+            second.alias(_SECOND),
+            nw.when(is_gap).then(in_gap).otherwise(nw.lit(1)).cast(nw.Int64).alias(_STEPS),
+            *([] if self.subject else [nw.lit("").alias(SUBJECT)]),
+        )
+        keys = [SUBJECT, _SECOND, _BEFORE, STATE, _LINKED]
+        counted = frame.group_by(keys).agg(nw.len().alias(_COUNT), nw.col(_STEPS).sum())
+        return counted.select(*keys, _COUNT, _STEPS)
 
     def usual_step(self, linked: Frame) -> int | float | None:
         """Most frequent time between linked rows, the shortest of those that tie; None if no rows are linked."""
@@ -145,6 +159,13 @@ def keep_rows(frame: Frame, condition: nw.Expr) -> Frame:
     """Filter rows that windows will run over: in pandas those need an index that counts the rows left."""
     kept = frame.filter(condition)
     return nw.maybe_reset_index(kept.collect()).lazy() if kept.implementation.is_pandas_like() else kept
+
+
+def _whole_steps(gap: nw.Expr, step: int) -> nw.Expr:
+    """Do what :func:`gap_steps` does, on an engine and for whole numbers."""
+    fits = gap // step
+    steps = fits + (gap > fits * step).cast(nw.Int64)
+    return nw.when(steps > 2).then(steps).otherwise(nw.lit(2))
 
 
 def gap_steps(gap: int | float, step: int | float) -> int:
@@ -181,8 +202,8 @@ class Fold:
     unsized_gap: bool = False
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Add groups: rows of (subject, segment or gap, state before, state, linked, count)."""
-        for subject, second, before, state, linked, number in rows:
+        """Add groups: rows of (subject, segment or gap, state before, state, linked, count, steps without gap)."""
+        for subject, second, before, state, linked, number, steps in rows:
             label, n = state_label(subject), int(number)
             chain = (label, int(second) if self.layout.independent else 0)
             counts = self.counts.setdefault(chain, {})
@@ -193,12 +214,10 @@ class Fold:
                 self.missing[label] = self.missing.get(label, 0) + n
             if linked and observed and not is_absent(before):
                 self.transitions[before, state] = self.transitions.get((before, state), 0) + n
-            first = not linked and (self.layout.independent or is_absent(second))
-            self.steps[chain] = self.steps.get(chain, 0) + n * (1 if linked or first else self._steps(second))
+            gap = None if self.layout.independent or is_absent(second) else second
+            self.steps[chain] = self.steps.get(chain, 0) + int(steps) + (n * self._steps(gap) if gap else 0)
 
     def _steps(self, gap: Any) -> int:
-        if self.layout.max_gap is None:
-            return int(gap)
         if self.step is None:
             self.unsized_gap = True
             return 2

@@ -137,7 +137,7 @@ def _read(table: Source, options: Options) -> Sequences:
             found = layout.usual_step(linked)
             usual = None if found is None else Duration(found, has_unit=rows.instants)
             step = usual if options.max_gap is not None and not layout.independent else None
-        groups = _collected(layout.groups(linked), options.state)
+        groups = _collected(layout.groups(linked, None if step is None else step.value), options.state)
     if len(groups) == 0:
         raise rows.no_rows()
     fold = Fold(layout, None if step is None else step.value)
