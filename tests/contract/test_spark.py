@@ -58,7 +58,7 @@ OPTIONS = [
 def test_the_same_as_on_one_machine(spark, tmp_path, slow):
     frame = many_subjects()
     table, relation, ordered = spark_frame(frame, tmp_path), in_duckdb(frame), frame.sort("who", "t")
-    for options in OPTIONS if slow else OPTIONS[2:5]:
+    for options in OPTIONS if slow else OPTIONS[3:5]:
         reading = {"state": "act", "subject": "who", "time": "t"} | options
         expected = pf.read_sequences(ordered, **reading)
         for found in (pf.read_sequences(table, **reading), pf.read_sequences(relation, **reading)):
@@ -134,7 +134,7 @@ def refusal(table, reading):
 
 
 def test_the_same_refusals_as_on_one_machine(spark, tmp_path, slow):
-    for columns, reading in FAULTS if slow else FAULTS[:12]:
+    for columns, reading in FAULTS if slow else FAULTS[:10]:
         frame = pl.DataFrame(columns)
         assert refusal(spark_frame(frame, tmp_path), reading) == refusal(in_duckdb(frame), reading), reading
     dotted = spark_frame(pl.DataFrame({"a.b": [1, 2], "act": ["x", "y"]}), tmp_path)
@@ -201,29 +201,18 @@ def test_the_command_line_reads_folders_and_globs(cluster, spark, tmp_path, monk
     on_cluster = [*reading, "--spark", cluster.master]
     where = ["--where", "level != 3"]
     assert run("fit", "days.csv", *reading, *where, "--output", "one.json").exit_code == 0
-    fitted = run("fit", f"{folder}/*.csv", *on_cluster, *where, "--output", "csv.json")
+    fitted = run("fit", f"{folder}/*.csv", *on_cluster, *where, "--output", "many.json")
     assert fitted.exit_code == 0, fitted.output
-    fitted = run("fit", folder / "0.parquet", folder / "[12].parquet", *on_cluster, *where, "--output", "many.json")
-    assert fitted.exit_code == 0, fitted.output
-    models = [pf.read_model(f"{name}.json") for name in ("one", "csv", "many")]
-    for model in models[1:]:
-        assert model.theta.chains[0].transition_matrix.tolist() == models[0].theta.chains[0].transition_matrix.tolist()
+    models = [pf.read_model(f"{name}.json").theta.chains[0] for name in ("one", "many")]
+    assert models[0].transition_matrix.tolist() == models[1].transition_matrix.tolist()
+    files = [folder / "0.parquet", folder / "[12].parquet"]
     made = run(
-        "release",
-        folder / "*.parquet",
-        *on_cluster,
-        *where,
-        "--model",
-        "many.json",
-        "--epsilon",
-        1,
-        "--output",
-        "r.json",
+        "release", *files, *on_cluster, *where, "--model", "many.json", "--epsilon", 1, "--output", "release.json"
     )
     assert made.exit_code == 0, made.output
     assert "fitted to this very table" in made.stderr
-    release = pf.Release.from_json("r.json")
-    assert release.data.base.source == "*.parquet"
+    release = pf.Release.from_json("release.json")
+    assert release.data.base.source == "0.parquet, [12].parquet"
     assert release.data.records == frame.filter((pl.col("level") != 3) & pl.col("act").is_not_null()).height
     refused("fit", folder, *on_cluster, "--output", "no.json", says=["several kinds (CSV with ',', Parquet)"])
     refused("fit", f"{folder}/x*.csv", *on_cluster, "--output", "no.json", says=[f"file {folder}/x*.csv not found"])
