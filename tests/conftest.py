@@ -81,9 +81,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[spark_cluster
 
 
 @pytest.fixture(scope="session")
-def spark(cluster: spark_cluster.Cluster) -> Generator[Any]:
+def spark(cluster: spark_cluster.Cluster, slow: bool) -> Generator[Any]:
     """A Spark session on that cluster."""
-    with spark_cluster.session(cluster) as session:
+    with spark_cluster.session(cluster, small=not slow) as session:
         yield session
 
 

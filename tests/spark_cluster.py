@@ -20,8 +20,24 @@ import pytest
 
 __all__ = ["Cluster", "cluster", "session", "skip_without_spark"]
 
+_QUICK = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+)
+"""Java starts in less time so; it would be slow in the long run."""
+
 PARTITIONS = 3
 """Of a shuffle: more than workers, and so few that tests are quick."""
+
+
+_FOR_SMALL_TABLES = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+"""Queries are neither compiled nor planned anew on their way; ``--slow`` runs with Spark's own settings."""
 
 
 def skip_without_spark() -> None:
@@ -91,8 +107,14 @@ class Cluster:
             next((home / "jars").glob("scala-library-*.jar")).name.split("-")[2].rpartition(".")[0].rpartition(".")[0]
         )
         environment = os.environ | {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": scala}
-        quick = ["-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
-        command = [java() or "java", *quick, "-cp", str(home / "jars" / "*"), f"org.apache.spark.deploy.{what}"]
+        command = [
+            java() or "java",
+            "-Xmx512m",
+            *_QUICK,
+            "-cp",
+            str(home / "jars" / "*"),
+            f"org.apache.spark.deploy.{what}",
+        ]
         log = (self.folder / f"{name}.log").open("wb")
         with log:
             process = subprocess.Popen(
@@ -127,15 +149,15 @@ def cluster(folder: Path, workers: int = 2) -> Generator[Cluster]:
 
 
 @contextmanager
-def session(cluster: Cluster, **settings: str) -> Generator[Any]:
-    """Start a Spark session on the cluster, small and quick, and end it."""
+def session(cluster: Cluster, *, small: bool) -> Generator[Any]:
+    """Start a Spark session on the cluster, and end it; ``small`` leaves out what pays for large tables only."""
     from pyspark.sql import SparkSession
 
-    usual = {
+    settings = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": " ".join(_QUICK),
+        "spark.executor.extraJavaOptions": " ".join(_QUICK),
         "spark.executor.memory": "512m",
         "spark.executor.cores": "1",
         "spark.cores.max": "2",
@@ -143,8 +165,7 @@ def session(cluster: Cluster, **settings: str) -> Generator[Any]:
         "spark.sql.shuffle.partitions": str(PARTITIONS),
         "spark.sql.session.timeZone": "America/New_York",
         "spark.ui.enabled": "false",
-        "spark.sql.codegen.wholeStage": "false",  # compiling takes longer than small tables do
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        **(_FOR_SMALL_TABLES if small else {}),
         "spark.ui.showConsoleProgress": "false",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": cluster.events.as_uri(),
@@ -153,7 +174,7 @@ def session(cluster: Cluster, **settings: str) -> Generator[Any]:
         "spark.sql.warehouse.dir": str(cluster.folder / "warehouse"),
     }
     builder = SparkSession.builder.master(cluster.master).appName("pufferfish tests")
-    for name, value in (usual | settings).items():
+    for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     try:
