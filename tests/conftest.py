@@ -7,14 +7,16 @@ command line (``tests/unit/test_x.py::test_y``) is run with all its cases.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
 import pufferfish as pf
+import spark_cluster
 from grids import KEEP, chosen
 from pufferfish.data import Base
 
@@ -33,11 +35,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: run only with --slow, or when named on the command line")
     config.addinivalue_line("markers", "grid(keep): how many cases are run without --slow")
+    config.addinivalue_line("markers", "spark: needs a Spark cluster; run first, so that one process has them all")
     config.addinivalue_line("markers", "program: starts other programs, not run with --quick")
     settings.load_profile(_tier(config))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
     tier = _tier(config)
     if tier == "slow" or any("::" in argument for argument in config.args):
         return
@@ -66,6 +70,21 @@ def _some(cases: list[pytest.Item], tier: str) -> list[pytest.Item]:
 def slow(request: pytest.FixtureRequest) -> bool:
     """Whether a test may take its time: for loops and sizes inside a test."""
     return _tier(request.config) == "slow"
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[spark_cluster.Cluster]:
+    """A Spark master with two workers on this machine."""
+    spark_cluster.skip_without_spark()
+    with spark_cluster.cluster(tmp_path_factory.mktemp("spark")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def spark(cluster: spark_cluster.Cluster, slow: bool) -> Generator[Any]:
+    """A Spark session on that cluster."""
+    with spark_cluster.session(cluster, small=not slow) as session:
+        yield session
 
 
 @pytest.fixture

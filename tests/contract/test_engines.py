@@ -6,6 +6,8 @@ from collections import Counter
 from datetime import datetime, timedelta
 from fractions import Fraction
 from math import floor
+from pathlib import Path
+from tempfile import mkdtemp
 
 import duckdb
 import narwhals as nw
@@ -179,6 +181,21 @@ def in_parquet(rows, folder):
     return folder / "table.parquet"
 
 
+def in_spark(rows, folder):
+    """Rows of every subject lie in many files and in no order, and one file has none."""
+    return spark_frame(in_polars(rows, folder).sample(fraction=1, shuffle=True, seed=3), folder)
+
+
+def spark_frame(frame, folder):
+    held = Path(mkdtemp(dir=folder))
+    for i, part in enumerate([frame.gather_every(2), frame.gather_every(2, 1), frame.clear()]):
+        part.write_parquet(held / f"{i}.parquet")
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession().read.parquet(str(held))
+
+
+WITHOUT_ORDER = (in_duckdb, in_spark)
 ENGINES = [
     in_polars,
     in_lazy_polars,
@@ -193,7 +210,17 @@ ENGINES = [
     in_quoted_csv_gz,
     in_tsv,
     in_parquet,
+    pytest.param(in_spark, marks=[pytest.mark.spark, pytest.mark.slow]),  # usually test_spark.py stands for it
 ]
+
+
+@pytest.fixture(autouse=True)
+def cluster_for_spark(request):
+    if request.node.get_closest_marker("spark"):
+        request.getfixturevalue("spark")
+
+
+PLACES = {getattr(engine, "values", (engine,))[0]: i for i, engine in enumerate(ENGINES)}
 every_engine = pytest.mark.parametrize("engine", ENGINES)
 FILTERS = {
     None: lambda row: True,
@@ -229,12 +256,12 @@ def expected_and_read(rows, table, options, subject="who"):
 @pytest.mark.grid(keep=len(ENGINES))
 @every_engine
 def test_every_engine_reads_as_the_plain_reader_does(engine, tmp_path, slow):
-    read, first = Counter(), ENGINES.index(engine)  # every engine has other options, and all of them together every one
+    read, first = Counter(), PLACES[engine]  # every engine has other options, and all of them together every one
     for seed in range(4):
         rows = random_rows(seed, missing=seed % 4 != 3)
         table = engine(rows, tmp_path)
         for options in OPTIONS[seed::4] if slow else OPTIONS[seed + 3 * first :: 41]:
-            if options["time"] is None and engine is in_duckdb:
+            if options["time"] is None and engine in WITHOUT_ORDER:
                 continue
             expected, found = expected_and_read(rows, table, options)
             assert found == expected, (seed, options)
@@ -260,7 +287,7 @@ def test_a_table_without_subjects_is_one_chain(engine, tmp_path):
         row["t"] = 2 * i + (i % 3 == 0)
     table = engine(rows, tmp_path)
     for options in OPTIONS[::5]:
-        if options["time"] is None and engine is in_duckdb:
+        if options["time"] is None and engine in WITHOUT_ORDER:
             continue
         expected, found = expected_and_read(rows, table, options, subject=None)
         assert found == expected, options
@@ -316,6 +343,8 @@ def engine_of_frame(engine, frame, folder):
     if "parquet" in name:
         frame.write_parquet(folder / "table.parquet")
         return folder / "table.parquet"
+    if "spark" in name:
+        return spark_frame(frame, folder)
     if "duckdb" in name:
         connection = duckdb.connect()
         connection.register("held", frame.to_arrow())
@@ -331,7 +360,7 @@ def test_every_engine_refuses_a_wrong_order(engine, fault, message, tmp_path):
     times = [1, 5, 4] if fault == "unsorted" else [1, 5, 5]
     rows = [{"who": "a", "t": t, "act": "rest", "ok": True, "level": 1} for t in times]
     table = engine(rows, tmp_path)
-    if fault == "unsorted" and engine is in_duckdb:
+    if fault == "unsorted" and engine in WITHOUT_ORDER:
         assert read_sequences(table, "act", subject="who", time="t").records == 3  # time orders it
         return
     with pytest.raises(DataError, match=message):
@@ -348,9 +377,27 @@ def test_kept_rows_alone_must_be_in_order_where_the_filter_comes_first(engine, t
         read_sequences(table, "act", subject="who", time="t", where="ok")
 
 
+def test_white_space_around_times_is_the_same_on_every_engine():
+    """All of Unicode's, and nothing else: engines differ in what they strip when not told."""
+    times = [
+        f"{blank}2021-01-0{i + 1}{blank}" for i, blank in enumerate(["", " ", "\u00a0", "\u2028", "\x85", "\u3000"])
+    ]
+    frame = pl.DataFrame({"t": times, "act": list("aababb")})
+    connection = duckdb.connect()
+    connection.register("held", frame.to_arrow())
+    relation = connection.sql("select * from held")
+    for table in (frame, frame.to_arrow(), relation, pd.DataFrame(frame.to_dict(as_series=False))):
+        assert read_sequences(table, "act", time="t", max_gap="1d").spans == (6,)
+    separated = frame.with_columns(pl.col("t") + "\x1c")  # which Python strips, and Unicode does not call white space
+    connection.register("more", separated.to_arrow())
+    for table in (separated, connection.sql("select * from more"), pd.DataFrame(separated.to_dict(as_series=False))):
+        with pytest.raises(DataError, match="expected a"):
+            read_sequences(table, "act", time="t")
+
+
 def test_a_relation_without_time_is_refused():
     relation = duckdb.connect().sql("select 1 as act from range(3)")
-    with pytest.raises(DataError, match="rows of a DuckDB relation have no order: give time="):
+    with pytest.raises(DataError, match=r"rows of this table \(DuckDB relation\) have no order: give time="):
         read_sequences(relation, "act")
 
 
@@ -401,7 +448,7 @@ def plain_counts(rows, *, where, missing):
 @pytest.mark.grid(keep=len(ENGINES))
 @every_engine
 def test_every_engine_counts_rows_as_they_are_counted_one_by_one(engine, tmp_path, slow):
-    read, first = Counter(), ENGINES.index(engine)
+    read, first = Counter(), PLACES[engine]
     for seed in range(8) if slow else (first % 8, (first + 3) % 8):
         rows = [row | {"t": i} for i, row in enumerate(random_rows(seed, missing=seed % 2 == 0))]
         if seed % 2:  # nothing is missing

@@ -38,8 +38,15 @@ def blocks(language: str) -> list[tuple[str, str]]:
 
 LONG = {"guarantee.md"}
 """Compares mechanisms over a day, among them the slowest."""
+ON_SPARK = {"spark.md"}
+"""Takes the session that runs."""
 WITH_PYTHON = [
-    pytest.param(page, marks=[pytest.mark.slow] * (page.name in LONG), id=name_of(page))
+    pytest.param(
+        page,
+        marks=[pytest.mark.slow] * (page.name in LONG)
+        + [pytest.mark.spark, pytest.mark.program] * (page.name in ON_SPARK),
+        id=name_of(page),
+    )
     for page in PAGES
     if "```python\n" in page.read_text()
 ]
@@ -47,8 +54,12 @@ WITH_PYTHON = [
 
 @pytest.mark.grid(keep=len(WITH_PYTHON))
 @pytest.mark.parametrize("page", WITH_PYTHON)
-def test_python_of_every_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_of_every_page_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     """Each page by itself, as a reader starts who opens only this one."""
+    if page.name in ON_SPARK:
+        request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(3)
     rows = [f"S{s},2024-05-01 08:{m:02d},{rng.choice(['rest', 'active'])}" for s in range(3) for m in range(60)]

@@ -16,7 +16,7 @@ from pufferfish.cli.options import (
     table_options,
 )
 from pufferfish.cli.printing import progress
-from pufferfish.cli.tables import read_under
+from pufferfish.cli.tables import opened, read_under
 from pufferfish.cli.targets import check_targets
 from pufferfish.comparison import Contest
 from pufferfish.data import Rows
@@ -44,7 +44,7 @@ _FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
     metavar="N",
     help="Records of one chain; repeat, or N1,N2,…. For a network the rows of its table [default: 1].",
 )
-@click.option("--table", type=str, help="Take the (public) lengths from a table instead.")
+@click.option("--table", "tables", type=str, multiple=True, help="Take the (public) lengths from a table instead.")
 @table_options()
 @click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
 @click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
@@ -56,7 +56,7 @@ _FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
 def compare_command(
     model_path: str,
     lengths: tuple[str, ...],
-    table: str | None,
+    tables: tuple[str, ...],
     query_text: str | None,
     secrets: str | None,
     epsilon: float | None,
@@ -79,7 +79,7 @@ def compare_command(
         raise ParameterError("--alpha says how often --accuracy may be missed: give --accuracy, or leave it out")
     if epsilon is not None:
         epsilon = as_epsilon(epsilon)
-    inputs = (model_path, *([table] if table is not None else []))
+    inputs = (model_path, *tables)
     check_targets([("--plot", plot_path, PICTURE), ("--draw", draw_path, PICTURE)], inputs=inputs, overwrite=False)
     model = read_model(model_path)
     theta = model.theta
@@ -87,14 +87,15 @@ def compare_command(
     query = parse_query(query_text, theta, nodes)
     if draw_path is not None and not theta.networks:
         raise ParameterError("--draw is for networks, and the model is made of Markov chains")
-    if table is None:
+    if not tables:
         _check_no_reading(reading, columns=bool(theta.networks))
-    if table is not None and lengths:
+    if tables and lengths:
         raise ParameterError("--length and --table both say how many records there are: give one of them")
-    if table is None and not lengths and not theta.networks:
+    if not tables and not lengths and not theta.networks:
         raise ParameterError("give the chains' lengths by --length N, or a --table to take them from")
-    if table is not None:
-        data = read_under(table, model, reading)
+    if tables:
+        with opened(tables, reading) as table:
+            data = read_under(table, model, reading)
         length: Any = data.length
         query = parse_query(query_text, theta, nodes, data.nodes if isinstance(data, Rows) else None)
     else:

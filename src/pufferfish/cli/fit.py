@@ -1,5 +1,7 @@
 """``pufferfish fit``: a model from public data."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -11,9 +13,10 @@ from pufferfish.cli.fit_forgetting import forgetting_model
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import split_list, table_options
 from pufferfish.cli.printing import print_warnings, progress
-from pufferfish.cli.tables import fingerprint
+from pufferfish.cli.tables import fingerprint, opened
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import Sequences, read_sequences
+from pufferfish.data.spark import SparkFiles
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit import fit_chain, fit_interval, fit_order, fit_periodic
 from pufferfish.fit_forgetting import SMOOTHING
@@ -30,7 +33,7 @@ __all__ = ["fit_command"]
 
 
 @click.command("fit")
-@click.argument("table", type=str, required=False)
+@click.argument("tables", metavar="[TABLE]...", type=str, nargs=-1)
 @table_options(networks=False)
 @click.option("--states", metavar="A,B,…", help="The states, in order [default: those in the table, sorted].")
 @click.option(
@@ -89,7 +92,7 @@ __all__ = ["fit_command"]
 @click.pass_context
 def fit_command(
     context: click.Context,
-    table: str | None,
+    tables: tuple[str, ...],
     states: str | None,
     initial: Literal["stationary", "any"],
     smoothing: float | None,
@@ -119,10 +122,12 @@ def fit_command(
     """
     if forgets or overlaps:
         _check_forgetting(context)
-        check_targets([("--output", output, MODEL)], inputs=() if table is None else (table,), overwrite=overwrite)
-        _write(*forgetting_model(table, forgets, overlaps, states, smoothing, reading), output)
+        check_targets([("--output", output, MODEL)], inputs=tables, overwrite=overwrite)
+        with _opened_if_any(tables, reading) as table:
+            found = forgetting_model(table, forgets, overlaps, states, smoothing, reading)
+        _write(*found, output)
         return
-    if table is None:
+    if not tables:
         raise ParameterError("give the TABLE of public data; only --forgets with --overlap needs none")
     if reading["state"] is None:
         raise ParameterError("give --state: the column of states")
@@ -132,11 +137,12 @@ def fit_command(
         raise ParameterError("--confidence gives bounds on one matrix: leave out --clock and --order")
     if confidence is not None:
         _check_confidence(context, confidence, initial)
-    check_targets([("--output", output, MODEL)], inputs=(table,), overwrite=overwrite)
+    check_targets([("--output", output, MODEL)], inputs=tables, overwrite=overwrite)
     names = None if states is None else split_list(states)
-    with progress("reading the table"):
-        reading["missing"] = reading["missing"] or "unobserved"
+    reading["missing"] = reading["missing"] or "unobserved"
+    with opened(tables, reading) as table, progress("reading the table"):
         sequences = read_sequences(table, states=names, clock=clock, order=order or 1, **reading)
+        fitted_on = fingerprint(table, reading)
     print_warnings(sequences.warnings)
     theta: ChainClass | ChainModels | IntervalChain
     if clock is not None:
@@ -158,7 +164,7 @@ def fit_command(
         origin += f"; bounds with {100 * (confidence or 0):g}% confidence from {observed} transitions"
     theta = replace(theta, origin=origin)
     step = base.step or (sequences.usual_step if base.max_gap else None)
-    model = Model(theta=theta, bins=base.bins, step=step, fitted_on=fingerprint(table))
+    model = Model(theta=theta, bins=base.bins, step=step, fitted_on=fitted_on)
     counted = f"from {observed:,} transitions between {sequences.records:,} records"
     lines = _lines(theta, sequences, counted)
     _write(model, lines, output)
@@ -170,6 +176,17 @@ def _write(model: Model, lines: list[str], output: str) -> None:
         click.echo(printable(line))
     if model.fitted_on is not None:
         click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
+
+
+@contextmanager
+def _opened_if_any(tables: tuple[str, ...], reading: dict[str, Any]) -> Generator[str | SparkFiles | None]:
+    if tables:
+        with opened(tables, reading) as table:
+            yield table
+    elif reading.pop("spark") is not None:
+        raise ParameterError("--spark says where TABLE is read, and there is none: give one, or leave --spark out")
+    else:
+        yield None
 
 
 def _check_forgetting(context: click.Context) -> None:

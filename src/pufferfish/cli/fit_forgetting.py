@@ -8,6 +8,7 @@ from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.cli.tables import fingerprint
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.lagged import as_steps
+from pufferfish.data.spark import SparkFiles
 from pufferfish.errors import ParameterError
 from pufferfish.fit_forgetting import SMOOTHING, OverlapEstimate, fit_forgetting
 from pufferfish.model_file import Model
@@ -17,7 +18,7 @@ __all__ = ["forgetting_model"]
 
 
 def forgetting_model(
-    table: str | None,
+    table: str | SparkFiles | None,
     forgets: tuple[str, ...],
     overlaps: tuple[float, ...],
     states: str | None,
@@ -42,14 +43,14 @@ def forgetting_model(
         )
     if reading["state"] is None:
         raise ParameterError("give --state: the column of states")
-    reading = reading | {"missing": reading["missing"] or "unobserved", "states": names}
+    asked: dict[str, Any] = reading | {"missing": reading["missing"] or "unobserved", "states": names}
     with progress("reading the table"):
         found = fit_forgetting(
             table,
-            reading.pop("state"),
+            asked.pop("state"),
             list(forgets),
             smoothing=SMOOTHING if smoothing is None else smoothing,
-            **reading,
+            **asked,
         )
     print_warnings(found.sequences.warnings)
     base = found.sequences.base
@@ -63,7 +64,7 @@ def forgetting_model(
         f"each subject's laws were given {found.smoothing:g} independent pairs of all subjects: little data looks less "
         "forgetful than it is"
     )
-    return Model(theta=theta, bins=base.bins, step=step, fitted_on=fingerprint(table)), lines
+    return Model(theta=theta, bins=base.bins, step=step, fitted_on=fingerprint(table, reading)), lines
 
 
 def _with_origin(theta: ForgettingClass, origin: str) -> ForgettingClass:
@@ -72,7 +73,7 @@ def _with_origin(theta: ForgettingClass, origin: str) -> ForgettingClass:
 
 
 def _stated(
-    table: str | None,
+    table: str | SparkFiles | None,
     forgets: tuple[str, ...],
     overlaps: tuple[float, ...],
     names: list[str] | None,

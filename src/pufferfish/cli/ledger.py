@@ -9,7 +9,7 @@ from rich.text import Text
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import DEFAULT_MECHANISM, bound_named, secret_settings, table_options
 from pufferfish.cli.printing import number, print_table
-from pufferfish.cli.tables import read_under
+from pufferfish.cli.tables import opened, read_under
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import Rows, RowsBase, Sequences
 from pufferfish.data.sequences import Base
@@ -73,7 +73,8 @@ def ledger_create_command(
     model = read_model(model_path)
     mechanism = bound_named(mechanism_name)
     settings = secret_settings(secrets, mechanism, model.theta)
-    data = read_under(table, model, reading)
+    with opened([table], reading) as source:
+        data = read_under(source, model, reading)
     ledger = Ledger(mechanism.of(model.theta, data.length, **settings), budget, base=data.base)
     ledger.save(ledger_path)
     click.echo(f"ledger for {_size(data)}, budget {budget:g}")

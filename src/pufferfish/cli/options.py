@@ -76,6 +76,7 @@ def table_options(
             show_default=True,
             help="A subject's segments: one chain with unobserved records, or independent chains (as in the paper).",
         ),
+        _spark_option(),
     ]
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -84,6 +85,15 @@ def table_options(
         return command
 
     return decorate
+
+
+def _spark_option() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give the option that reads tables on a cluster."""
+    return click.option(
+        "--spark",
+        metavar="MASTER",
+        help="Read with Spark on a master such as spark://host:7077 or local[4]: files, folders or globs.",
+    )
 
 
 def mechanism_named(name: str | None) -> type[Mechanism]:

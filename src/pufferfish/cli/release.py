@@ -21,14 +21,14 @@ from pufferfish.cli.options import (
     table_options,
 )
 from pufferfish.cli.printing import number, print_table, print_warnings, progress, rounded
-from pufferfish.cli.tables import fingerprint, read_under, warnings_of_reading
+from pufferfish.cli.tables import fingerprint, opened, read_under, warnings_of_reading
 from pufferfish.cli.targets import check_targets, release_files
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.ledger import Ledger, lock_of
 from pufferfish.mechanisms import BOUNDS, MECHANISMS
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.model_file import Model, read_model
+from pufferfish.model_file import read_model
 from pufferfish.release import RELEASE, Release, prepare
 from pufferfish.report.plot import PICTURE
 
@@ -36,7 +36,7 @@ __all__ = ["release_command"]
 
 
 @click.command("release")
-@click.argument("table", type=str)
+@click.argument("tables", metavar="TABLE...", type=str, nargs=-1, required=True)
 @table_options()
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
 @click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
@@ -57,7 +57,7 @@ __all__ = ["release_command"]
 @click.option("--overwrite", is_flag=True, help="Replace the record of an earlier release.")
 @click.option("--ledger", "ledger_path", metavar="FILE", help="Ledger that this release is charged to.")
 def release_command(
-    table: str,
+    tables: tuple[str, ...],
     model_path: str,
     query_text: str | None,
     epsilon: float | None,
@@ -102,7 +102,7 @@ def release_command(
             )
     if epsilon is not None:
         as_epsilon(epsilon)
-    inputs = (table, model_path, *([ledger_path, lock_of(ledger_path)] if ledger_path else []))
+    inputs = (*tables, model_path, *([ledger_path, lock_of(ledger_path)] if ledger_path else []))
     check_targets([("--output", output, RELEASE), ("--plot", plot_path, PICTURE)], inputs=inputs, overwrite=overwrite)
     model = read_model(model_path)
     mechanism = mechanism_named(mechanism_name)
@@ -115,7 +115,9 @@ def release_command(
             f"{ledger_path} is about {ledger.bound.theta.kind}, and {model_path} holds {model.theta.kind}: "
             "name the ledger of this table"
         )
-    data = read_under(table, model, reading)
+    with opened(tables, reading) as table:
+        data = read_under(table, model, reading)
+        fitted_here = model.fitted_on is not None and model.fitted_on == fingerprint(table, reading)
     query = parse_query(query_text, model.theta, named, data.nodes if isinstance(data, Rows) else None)
     with progress("calibrating noise"):
         if up_to is None or ledger is None:
@@ -125,7 +127,7 @@ def release_command(
             calibration = ledger.calibrate(query, up_to=up_to, length=data.length)
     told = warnings_of_reading(data, model)
     known = data.warnings if isinstance(data, Sequences) else ()  # which release adds by itself
-    warnings = (*_warnings(table, model), *(text for text in told if text not in known))
+    warnings = (*_warnings(fitted_here=fitted_here), *(text for text in told if text not in known))
     postprocess = "valid" if valid else None
     with release_files(output, plot_path, overwrite=overwrite) as files:
         files.reserve(model.theta)
@@ -141,8 +143,8 @@ def release_command(
             click.echo(printable(f"written: {', '.join(written)}"))
 
 
-def _warnings(table: str, model: Model) -> tuple[str, ...]:
-    if model.fitted_on is None or model.fitted_on != fingerprint(table):
+def _warnings(*, fitted_here: bool) -> tuple[str, ...]:
+    if not fitted_here:
         return ()
     return (
         "The model was fitted to this very table. The noise then depends on the secrets it should hide: "

@@ -12,6 +12,8 @@ leaves it is an aggregate, :class:`Sequences` or :class:`Rows`. The rows stay in
 ``options``           the options of chains, checked before a table is opened
 ``row_options``       those of independent rows, checked against a network
 ``files``             the edge: a path or a table becomes one lazy narwhals frame
+``kinds``             kinds of files, by their names
+``spark``             what only Spark needs: its files, times, copies and session
 ``columns``           columns of any engine as numbers, microseconds or labels
 ``chain_rows``        subject, time, state and filter of each row of chains, checked
 ``chains``            segments, gaps, transitions: the window expressions and the fold of their groups

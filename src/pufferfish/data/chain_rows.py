@@ -14,6 +14,7 @@ from pufferfish.data.columns import (
     ISO,
     NUMBER,
     ZONED,
+    TextProfile,
     clean_text,
     count_where,
     format_instant,
@@ -21,10 +22,10 @@ from pufferfish.data.columns import (
     missing,
     native_column,
     no_time,
-    profile_text,
     state_column,
     subject_column,
     text_number,
+    text_tests,
     with_text_instants,
 )
 from pufferfish.data.files import ROW, Source
@@ -79,12 +80,20 @@ class ChainRows:
         self.instants = False
         self.zoned = False
         if not table.ordered and options.time is None:
-            raise DataError(f"rows of a {table.name} have no order: give time=, the column that orders them")
+            raise DataError(
+                f"the rows of this table ({table.name}) have no order: give time=, the column that orders them"
+            )
         frame = self._selected()
         self.filtered = options.where is not None
         if self.filtered and options.max_gap is not None:
             frame, self.filtered = keep_rows(frame, nw.col(KEEP)), False
         self.frame = self._checked(frame)
+
+    @property
+    def chained(self) -> Frame:
+        """The prepared rows without the columns that only messages show."""
+        shown = {_VALUE, _NUMBER}
+        return self.frame.select(name for name in self.frame.collect_schema() if name not in shown)
 
     # -- columns -----------------------------------------------------------------------------------------
 
@@ -133,7 +142,10 @@ class ChainRows:
     # -- checks ------------------------------------------------------------------------------------------
 
     def _checked(self, frame: Frame) -> Frame:
-        """Refuse missing subjects and times, unreadable times, and a wrong order; make times numbers."""
+        """Refuse missing subjects and times, and unreadable times; make times numbers.
+
+        What is looked for in any case is counted in one pass over the table: on a cluster, passes are what costs.
+        """
         options = self.options
         if options.subject is None and options.time is None:
             return frame
@@ -143,6 +155,8 @@ class ChainRows:
             tests.append(count_where(nw.col(SUBJECT).is_null()).alias("no_subject"))
         if time_type is not None:
             tests.append(count_where(no_time(nw.col(TIME), time_type)).alias("no_time"))
+            if kind_of(time_type) == "text":
+                tests.extend(test.alias(key) for key, test in text_tests(TIME).items())
         counts: dict[str, Any] = frame.select(tests).collect().rows(named=True)[0]
         if not counts["rows"]:
             raise self.no_rows()
@@ -156,10 +170,13 @@ class ChainRows:
                 f"column {options.time!r} has no time in {count_rows(n)}{where}: every record has a time; drop these "
                 "rows or leave out time="
             )
-        frame = self._timed(frame, options.time, time_type)
+        if kind_of(time_type) == "text":
+            profile = TextProfile(**{key: int(counts[key]) for key in text_tests(TIME)})
+            frame = self._timed_text(frame, options.time, profile)
+        else:
+            frame = self._timed(frame, options.time, time_type)
         if options.max_gap is not None:
             self._check_units(options.time)
-        self._check_order(frame, options.time)
         return frame
 
     def _timed(self, frame: Frame, name: str, dtype: Any) -> Frame:
@@ -169,8 +186,6 @@ class ChainRows:
             self.instants, self.zoned = True, column.zoned
             frame = frame.with_columns(column.value.alias(TIME))
             return frame if self.options.clock is None else self._local(frame, name, dtype)
-        if kind == "text":
-            return self._timed_text(frame, name)
         if kind == "number":
             self._refuse_clock(name)
         if kind != "number":
@@ -179,8 +194,8 @@ class ChainRows:
             return self._exact(frame.with_columns(nw.col(TIME).cast(nw.Int64)), name)
         return self._finite(frame.with_columns(nw.col(TIME).cast(nw.Float64)), name)
 
-    def _timed_text(self, frame: Frame, name: str) -> Frame:
-        text, profile = clean_text(nw.col(TIME)), profile_text(frame, [TIME])[TIME]
+    def _timed_text(self, frame: Frame, name: str, profile: TextProfile) -> Frame:
+        text = clean_text(nw.col(TIME))
         instants = profile.instants >= profile.numbers
         fits = text.str.contains(ISO if instants else NUMBER)
         if (profile.instants if instants else profile.numbers) < profile.values:
@@ -259,12 +274,16 @@ class ChainRows:
                 f"{option} is {given}, but column {name!r} holds numbers: give {option} as a number in their unit"
             )
 
-    def _check_order(self, frame: Frame, name: str) -> None:
+    def check_order(self, frame: Frame) -> None:
+        """Refuse times that do not increase, in rows that have their time before (:meth:`Layout.with_earlier`)."""
+        name = self.options.time
+        if name is None:
+            return
         back, same = self.layout.fault_counts(frame)
         if not back and not same:
             return
         duplicate = not back
-        faults = self.layout.order_faults(frame).filter(self.layout.fault(duplicate=duplicate))
+        faults = frame.filter(self.layout.fault(duplicate=duplicate))
         earlier, later = nw.col(self.layout.earlier), nw.col(TIME)
         found = self.places.head(faults, earlier.alias("earlier"), later.alias("later"))
         of = f" for subject {state_label(found[SUBJECT])!r}" if self.has_subject else ""

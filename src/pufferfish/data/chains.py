@@ -10,8 +10,9 @@ By time, rows at most ``max_gap`` apart are linked. By position, rows next to ea
 linked, and a hole of n left-out rows is n + 1 steps. A missing state is a row that takes a step and is not
 observed; with ``missing="split"`` it is left out, and leaves a gap however short.
 
-The engine counts rows by (chain, state before, state, linked, gap): a result about as large as the number of
-chains times the transitions that occur, which is all that is ever held here.
+The engine counts rows by (chain, state before, state, linked) and adds up the steps of their gaps: a result about as
+large as the number of chains times the transitions that occur, which is all that is ever held here. Only gaps between
+times that are no whole numbers come one by one, to be divided exactly.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,8 +30,8 @@ __all__ = ["KEEP", "PHASE", "STATE", "SUBJECT", "TIME", "Fold", "Layout", "gap_s
 
 SUBJECT, TIME, STATE, KEEP = "__pf_subject", "__pf_time", "__pf_state", "__pf_keep"
 _POSITION, _BEFORE, _APART, _LINKED = "__pf_position", "__pf_before", "__pf_apart", "__pf_linked"
-_GAP, _SEGMENT, _COUNT, _EARLIER = "__pf_gap", "__pf_segment", "__pf_count", "__pf_earlier"
-_LASTED = "__pf_lasted"
+_SECOND, _STEPS, _COUNT, _EARLIER = "__pf_second", "__pf_steps", "__pf_count", "__pf_earlier"
+_LASTED, _RUN = "__pf_lasted", "__pf_run"
 PHASE, _BEGAN = "__pf_phase", "__pf_began"
 
 Frame = nw.LazyFrame[Any]
@@ -69,19 +70,21 @@ class Layout:
     clock: bool = False
     memory: int = 1
 
-    def order_faults(self, frame: Frame) -> Frame:
+    def with_earlier(self, frame: Frame) -> Frame:
         """Add to rows the time before (``earlier``) and the difference; null for the first of a subject."""
+        if not self.timed:
+            return frame
         earlier = self._over(nw.col(TIME).shift(1))
         return frame.with_columns(earlier.alias(_EARLIER)).with_columns((nw.col(TIME) - nw.col(_EARLIER)).alias(_APART))
 
     def fault(self, *, duplicate: bool) -> nw.Expr:
-        """Whether a row of :meth:`order_faults` repeats the time before it, or goes back; never null."""
+        """Whether a row of :meth:`with_earlier` repeats the time before it, or goes back; never null."""
         apart = nw.col(_APART)
         return ~apart.is_null() & ((apart == 0) if duplicate else (apart < 0))
 
     def fault_counts(self, frame: Frame) -> tuple[int, int]:
-        """Count the rows that go back in time, and of rows that repeat the time before them."""
-        counted = self.order_faults(frame).select(
+        """Count rows of :meth:`with_earlier` that go back in time, and those that repeat the time before them."""
+        counted = frame.select(
             count_where(self.fault(duplicate=False)).alias("back"),
             count_where(self.fault(duplicate=True)).alias("same"),
         )
@@ -90,7 +93,7 @@ class Layout:
 
     @property
     def earlier(self) -> str:
-        """Column of :meth:`order_faults` with the time before."""
+        """Column of :meth:`with_earlier` with the time before."""
         return _EARLIER
 
     def link(self, frame: Frame, *, filtered: bool) -> Frame:
@@ -125,34 +128,44 @@ class Layout:
             frame = frame.with_columns(earlier).with_columns(self._over(nw.col(_lag(lag)).shift(1)).alias(_lag(lag)))
         return frame
 
-    def groups(self, linked: Frame) -> nw.DataFrame[Any]:
-        """Count linked rows by chain, state before, state, whether linked, and gap."""
-        is_linked = nw.col(_LINKED)
-        before = nw.when(is_linked).then(nw.col(_BEFORE)).alias(_BEFORE)
+    def groups(self, linked: Frame, step: int | float | None) -> Frame:
+        """Count linked rows by chain, state before, state and whether linked, and add up their steps.
+
+        Gaps that are not divided by whole numbers count as no step here, and rows are counted by gap too.
+        """
+        is_linked, apart = nw.col(_LINKED), nw.col(_APART)
+        is_gap = ~is_linked & ~apart.is_null()
+        second, in_gap = nw.lit(0), nw.lit(0)
         if self.independent:
-            second = self._over((~is_linked).cast(nw.Int64).cum_sum()).alias(_SEGMENT)
+            second, in_gap = self._over((~is_linked).cast(nw.Int64).cum_sum()), nw.lit(1)
+        elif self.max_gap is None:
+            in_gap = apart
+        elif isinstance(step, int) and linked.collect_schema()[TIME].is_integer():
+            in_gap = _whole_steps(apart, step)
         else:
-            second = nw.when(~is_linked).then(nw.col(_APART)).alias(_GAP)
-        extra = [nw.lit("").alias(SUBJECT)] if not self.subject else []
-        frame = linked.with_columns(before, second, *extra)
-        keys = [SUBJECT, _SEGMENT if self.independent else _GAP, _BEFORE, STATE, _LINKED]
-        if self.clock:
-            frame = frame.with_columns(nw.when(is_linked).then(nw.col(_BEGAN)).alias(_BEGAN))
-            keys.append(_BEGAN)
+            second = nw.when(is_gap).then(apart)
         lags = [_lag(lag) for lag in range(2, self.memory + 1)]
-        frame = frame.with_columns(nw.when(is_linked).then(nw.col(lag)).alias(lag) for lag in lags)
-        keys.extend(lags)
-        return frame.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
+        began = [_BEGAN] if self.clock else []
+        frame = linked.with_columns(
+            nw.when(is_linked).then(nw.col(_BEFORE)).alias(_BEFORE),
+            *(nw.when(is_linked).then(nw.col(name)).alias(name) for name in (*began, *lags)),
+            second.alias(_SECOND),
+            nw.when(is_gap).then(in_gap).otherwise(nw.lit(1)).cast(nw.Int64).alias(_STEPS),
+            *([] if self.subject else [nw.lit("").alias(SUBJECT)]),
+        )
+        keys = [SUBJECT, _SECOND, _BEFORE, STATE, _LINKED, *began, *lags]
+        counted = frame.group_by(keys).agg(nw.len().alias(_COUNT), nw.col(_STEPS).sum())
+        return counted.select(*keys, _COUNT, _STEPS)
 
     def pairs_apart(self, linked: Frame, steps: int) -> nw.DataFrame[Any]:
         """Count pairs of observed states so many linked steps apart: subject, earlier state, state, and number."""
-        run = self._over((~nw.col(_LINKED)).cast(nw.Int64).cum_sum()).alias(_SEGMENT)
+        run = self._over((~nw.col(_LINKED)).cast(nw.Int64).cum_sum()).alias(_RUN)
         extra = [] if self.subject else [nw.lit("").alias(SUBJECT)]
         frame = linked.with_columns(run, *extra).with_columns(
             self._over(nw.col(STATE).shift(steps)).alias(_BEFORE),
-            self._over(nw.col(_SEGMENT).shift(steps)).alias(_EARLIER),
+            self._over(nw.col(_RUN).shift(steps)).alias(_EARLIER),
         )
-        together = ~nw.col(_EARLIER).is_null() & (nw.col(_EARLIER) == nw.col(_SEGMENT))
+        together = ~nw.col(_EARLIER).is_null() & (nw.col(_EARLIER) == nw.col(_RUN))
         both = frame.filter(together & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null())
         keys = [SUBJECT, _BEFORE, STATE]
         return both.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
@@ -179,6 +192,13 @@ def keep_rows(frame: Frame, condition: nw.Expr) -> Frame:
     """Filter rows that windows will run over: in pandas those need an index that counts the rows left."""
     kept = frame.filter(condition)
     return nw.maybe_reset_index(kept.collect()).lazy() if kept.implementation.is_pandas_like() else kept
+
+
+def _whole_steps(gap: nw.Expr, step: int) -> nw.Expr:
+    """Do what :func:`gap_steps` does, on an engine and for whole numbers."""
+    fits = gap // step
+    steps = fits + (gap > fits * step).cast(nw.Int64)
+    return nw.when(steps > 2).then(steps).otherwise(nw.lit(2))
 
 
 def gap_steps(gap: int | float, step: int | float) -> int:
@@ -217,8 +237,11 @@ class Fold:
     unsized_gap: bool = False
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Add groups: rows of (subject, segment or gap, state before, state, linked, phase or earlier states, n)."""
-        for subject, second, before, state, linked, *more, number in rows:
+        """Add groups: rows of subject, segment or gap, state before, state, linked, what else counts, n and steps.
+
+        What else counts is the phase at which a step began, or what was before the state before.
+        """
+        for subject, second, before, state, linked, *more, number, steps in rows:
             label, n = state_label(subject), int(number)
             chain = (label, int(second) if self.layout.independent else 0)
             counts = self.counts.setdefault(chain, {})
@@ -235,12 +258,10 @@ class Fold:
                 elif not any(is_absent(earlier) for earlier in more):
                     history = (*reversed(more), before, state)
                     self.histories[history] = self.histories.get(history, 0) + n
-            first = not linked and (self.layout.independent or is_absent(second))
-            self.steps[chain] = self.steps.get(chain, 0) + n * (1 if linked or first else self._steps(second))
+            gap = None if self.layout.independent or is_absent(second) else second
+            self.steps[chain] = self.steps.get(chain, 0) + int(steps) + (n * self._steps(gap) if gap else 0)
 
     def _steps(self, gap: Any) -> int:
-        if self.layout.max_gap is None:
-            return int(gap)
         if self.step is None:
             self.unsized_gap = True
             return 2

@@ -36,6 +36,7 @@ __all__ = [
     "state_column",
     "subject_column",
     "text_number",
+    "text_tests",
     "with_text_column",
     "with_text_instants",
 ]
@@ -54,6 +55,8 @@ _CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?)?"
 _ZONE = r" ?(?:Z|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
 ISO = rf"^{_DAY}(?:[T ]{_CLOCK}(?:{_ZONE})?)?$"
 ZONED = rf"[0-9]{_ZONE}$"
+_BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+"""White space of Unicode: engines differ in what they take for it."""
 _NOT_ZONE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.,]*)? ?"
 _EPOCH = datetime(1970, 1, 1)
 
@@ -177,19 +180,27 @@ def subject_column(name: str, dtype: Any) -> nw.Expr:
 
 def profile_text(frame: nw.LazyFrame[Any], names: Sequence[str]) -> dict[str, TextProfile]:
     """Look at all values of text columns, in one pass."""
-    tests: dict[str, nw.Expr] = {}
-    for i, name in enumerate(names):
-        text = clean_text(nw.col(name))
-        iso = text.str.contains(ISO)
-        tests[f"{i}values"] = text != ""
-        tests[f"{i}booleans"] = text.str.contains(BOOLEAN)
-        tests[f"{i}integers"] = text.str.contains(INTEGER)
-        tests[f"{i}numbers"] = text.str.contains(NUMBER)
-        tests[f"{i}instants"] = iso
-        tests[f"{i}zoned"] = iso & text.str.contains(ZONED)
-    counts = frame.select(count_where(test).alias(key) for key, test in tests.items()).collect().row(0)
-    found = iter([int(count or 0) for count in counts])
-    return {name: TextProfile(*(next(found) for _ in range(6))) for name in names}
+    tests = [test.alias(f"{i} {key}") for i, name in enumerate(names) for key, test in text_tests(name).items()]
+    counts: dict[str, Any] = frame.select(tests).collect().rows(named=True)[0]
+    return {
+        name: TextProfile(**{key: int(counts[f"{i} {key}"] or 0) for key in text_tests(name)})
+        for i, name in enumerate(names)
+    }
+
+
+def text_tests(name: str) -> dict[str, nw.Expr]:
+    """Count the values of a text column that look like what, by the names of :class:`TextProfile`."""
+    text = clean_text(nw.col(name))
+    iso = text.str.contains(ISO)
+    tests = {
+        "values": text != "",
+        "booleans": text.str.contains(BOOLEAN),
+        "integers": text.str.contains(INTEGER),
+        "numbers": text.str.contains(NUMBER),
+        "instants": iso,
+        "zoned": iso & text.str.contains(ZONED),
+    }
+    return {key: count_where(test) for key, test in tests.items()}
 
 
 def with_text_column(
@@ -240,7 +251,7 @@ def count_where(condition: nw.Expr) -> nw.Expr:
 
 def clean_text(column: nw.Expr) -> nw.Expr:
     """Text without nulls and without white space around it."""
-    return column.cast(nw.String).fill_null("").str.strip_chars()
+    return column.cast(nw.String).fill_null("").str.strip_chars(_BLANKS)
 
 
 def text_number(text: nw.Expr, *, integer: bool) -> nw.Expr:
@@ -312,10 +323,13 @@ def instant_micros(column: nw.Expr, dtype: Any) -> nw.Expr:
         column = column.cast(nw.Datetime("us"))
     elif getattr(dtype, "time_zone", None) is not None:
         column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    part = column.fill_null(_EPOCH).dt
+    # with a type, or an engine takes it for a time in a zone of its own
+    part = column.fill_null(nw.lit(_EPOCH, nw.Datetime("us"))).dt
     day = _days(part.year().cast(nw.Int64), part.month().cast(nw.Int64), part.day().cast(nw.Int64))
     minute = (day * 24 + part.hour().cast(nw.Int64)) * 60 + part.minute().cast(nw.Int64)
-    return (minute * 60 + part.second().cast(nw.Int64)) * 1_000_000 + part.microsecond().cast(nw.Int64)
+    micros = part.microsecond().cast(nw.Int64)
+    carried = nw.when(micros < 0).then(nw.lit(1_000_000)).otherwise(nw.lit(0))  # Spark's, before 1970
+    return (minute * 60 + part.second().cast(nw.Int64)) * 1_000_000 + micros + carried
 
 
 def parse_instant(text: str) -> tuple[int, bool] | None:

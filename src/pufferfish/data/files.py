@@ -21,6 +21,8 @@ import narwhals as nw
 import polars as pl
 
 from pufferfish.data.columns import Column, native_column, profile_text, with_text_column
+from pufferfish.data.kinds import KINDS, is_parquet, separator_of
+from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.errors import DataError, PufferfishError
 from pufferfish.files.reading import leads_nowhere, shown
 from pufferfish.hints import did_you_mean
@@ -29,10 +31,8 @@ from pufferfish.theta.states import state_label
 __all__ = ["ROW", "Needed", "Source", "engine_errors", "is_path", "open_source"]
 
 ROW = "__pf_row"
-_CSV = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 _HEAD = 2**16  # bytes by which the kind of text is told
 _LONGEST_LINE = 10**6  # bytes of the names of all columns
-_KINDS = ".csv, .csv.gz, .tsv, .tsv.gz or .parquet"
 
 Needed = Sequence[str] | Callable[[Sequence[str]], Sequence[str]]
 """Names of the columns that are needed, or a function that chooses them from those that are there."""
@@ -125,7 +125,7 @@ def engine_errors(name: str, path: Path | None = None) -> Generator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         line = " ".join(str(error).split()) or type(error).__name__
-        if path is not None and _separator(path.name) is not None:  # the engine's words are for its own users
+        if path is not None and separator_of(path.name) is not None:  # the engine's words are for its own users
             line = _wrong_text(path) or _wrong_line(path) or line.partition(" The current offset")[0]
             if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
                 line = "the compressed file is cut off or damaged: copy or pack it again"
@@ -156,7 +156,7 @@ def _not_utf8(path: Path, number: int, byte: int) -> str:
 
 def _wrong_line(path: Path) -> str | None:
     """Return which line of a CSV file has stray quotes or too many cells, in words; None if none is found."""
-    before, inside, separator = 0, None, _separator(path.name) or ","
+    before, inside, separator = 0, None, separator_of(path.name) or ","
     quoted = re.compile(rf'(?:^|(?<={separator}))"(?:[^"]|"")*"(?={separator}|[\r\n]*$)')
     record: list[str] = []  # the lines of the row at hand
     try:
@@ -237,11 +237,6 @@ def _opened(path: Path) -> Any:
     return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
 
 
-def _separator(name: str) -> str | None:
-    """Return what separates the cells of a CSV file; None for files of other kinds."""
-    return next((value for suffix, value in _CSV.items() if name.lower().endswith(suffix)), None)
-
-
 def is_path(source: Any) -> bool:
     """Whether a source names a file."""
     return isinstance(source, str | os.PathLike)
@@ -271,6 +266,9 @@ def open_source(source: Any, columns: Needed, public: Collection[str] = ()) -> S
         path = Path(os.fsdecode(source))
         with engine_errors(shown(path.name), path):
             return _from_file(path, columns)
+    if isinstance(source, SparkFiles):
+        with engine_errors(source.name):
+            return _from_spark(source, columns)
     with engine_errors(f"{type(source).__module__.partition('.')[0]} {type(source).__name__}"):
         return _from_table(source, columns, public)
 
@@ -285,7 +283,7 @@ def _refuse_no_file(name: str) -> None:
 
 def _from_file(path: Path, needed: Needed) -> Source:
     if path.is_dir():
-        raise DataError(f"{shown(path)} is a folder, expected a file ({_KINDS})")
+        raise DataError(f"{shown(path)} is a folder, expected a file ({KINDS})")
     if nowhere := leads_nowhere(path):
         raise DataError(f"{shown(path)} cannot be read: {nowhere}")
     if not path.exists():
@@ -294,10 +292,10 @@ def _from_file(path: Path, needed: Needed) -> Source:
         raise DataError(f"{shown(path)} is a device or a pipe, and only regular files are read")
     if not path.name.isprintable():  # it is written into releases and ledgers, as text
         raise DataError(f"the file name {path.name!r} has characters that do not print: rename the file")
-    separator = _separator(path.name)
-    parquet = path.name.lower().endswith((".parquet", ".pq"))
+    separator = separator_of(path.name)
+    parquet = is_parquet(path.name)
     if separator is None and not parquet:
-        raise DataError(f"{shown(path.name)} is not of a kind that can be read, expected {_KINDS}")
+        raise DataError(f"{shown(path.name)} is not of a kind that can be read, expected {KINDS}")
     if path.stat().st_size == 0:
         raise DataError(f"{path.name} is empty (0 bytes)")
     if parquet:
@@ -313,6 +311,15 @@ def _from_file(path: Path, needed: Needed) -> Source:
             frame = frame.filter(~pl.all_horizontal(pl.col(schema.names()).is_null()))
         frame = frame.with_columns(pl.when(pl.col(c) != "").then(pl.col(c)).alias(c) for c in columns)
     return Source(nw.from_native(_polars(frame, columns)), path.name, ordered=True, untyped=not parquet, path=path)
+
+
+def _from_spark(files: SparkFiles, needed: Needed) -> Source:
+    columns = _require(needed, files.frame.columns, untyped=files.untyped)
+    frame, zoned = of_spark(files.frame.dropna("all") if files.untyped else files.frame, columns)  # a blank line
+    if files.untyped:
+        refuse_lines(files)
+        frame = frame.select(nw.when(nw.col(c) != "").then(nw.col(c)).alias(c) for c in columns)
+    return Source(frame, files.name, ordered=False, untyped=files.untyped, zoned=zoned)
 
 
 def _from_table(table: Any, needed: Needed, public: Collection[str]) -> Source:
@@ -358,6 +365,9 @@ def _untimed(table: Any, needed: Needed, public: Collection[str]) -> Source:
     if kind.is_duckdb():
         relation, zoned = _duckdb(native, frame, columns)
         return Source(relation, "DuckDB relation", ordered=False, zoned=zoned)
+    if kind.is_pyspark():
+        relation, zoned = of_spark(native, columns)
+        return Source(relation, "Spark table", ordered=False, zoned=zoned)
     return Source(frame.select(columns), f"{kind.name.lower()} table", ordered=False)
 
 

@@ -20,6 +20,7 @@ from pufferfish.data.files import ROW, Source, engine_errors, open_source
 from pufferfish.data.labels import count_rows, name_states
 from pufferfish.data.options import Gaps, Missing, Options, check_options
 from pufferfish.data.sequences import Base, Sequences
+from pufferfish.data.spark import held
 from pufferfish.durations import Duration
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.lengths import ChainLength
@@ -50,15 +51,16 @@ def read_sequences(
     ----------
     source : path or table
         CSV (``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``) or Parquet file; or a polars or pandas frame, a DuckDB
-        relation, or another table that narwhals takes. A CSV column is text: it is read as numbers, times or
-        true/false where all its values are; an empty field is missing.
+        relation, a PySpark frame, or another table that narwhals takes. A CSV column is text: it is read as numbers,
+        times or true/false where all its values are; an empty field is missing.
     state : str
         Column of the states: text, whole numbers, true/false, or numbers to be binned.
     subject : str, optional
         Column of the independent unit; None if the table is one chain.
     time : str, optional
         Column of time: timestamps, dates, ISO text, or numbers. Strictly increasing within a subject; subjects
-        may be interleaved. Rows of a DuckDB relation have no order, so there it is needed, and it orders them.
+        may be interleaved. Rows of a DuckDB relation or a PySpark frame have no order, so there it is needed, and it
+        orders them.
     max_gap : str, timedelta or number, optional
         Longest time between adjacent records, such as ``"10min"``; a number for numeric time. Rows left out by
         ``where`` are out before differences are taken. Without it, rows next to each other in the table are
@@ -139,18 +141,19 @@ def _read(table: Source, options: Options) -> Sequences:
         memory=options.order,
     )
     rows = ChainRows(table, options, layout)
-    linked = layout.link(rows.frame, filtered=rows.filtered)
-    step, usual = options.step, None
-    if step is None and layout.timed:
-        found = layout.usual_step(linked)
-        usual = None if found is None else Duration(found, has_unit=rows.instants)
-        step = usual if options.max_gap is not None and not layout.independent else None
-    if options.clock is not None:
-        _check_clock(options, options.step or usual)
-    groups = layout.groups(linked)
+    with held(layout.with_earlier(rows.chained)) as ordered:
+        rows.check_order(ordered)
+        linked = layout.link(ordered, filtered=rows.filtered)
+        step, usual = options.step, None
+        if step is None and layout.timed:
+            found = layout.usual_step(linked)
+            usual = None if found is None else Duration(found, has_unit=rows.instants)
+            step = usual if options.max_gap is not None and not layout.independent else None
+        if options.clock is not None:
+            _check_clock(options, options.step or usual)
+        groups = _collected(layout.groups(linked, None if step is None else step.value), options.state)
     if len(groups) == 0:
         raise rows.no_rows()
-    _refuse_many_states(options.state, groups)
     fold = Fold(layout, None if step is None else step.value)
     fold.add(groups.iter_rows())
     if options.bins is not None and BAD in {int(state) for state in fold.states}:
@@ -169,8 +172,19 @@ def _check_clock(options: Options, step: Duration | None) -> None:
     )
 
 
-def _refuse_many_states(state: str, groups: nw.DataFrame[Any]) -> None:
-    distinct = groups.get_column(STATE).n_unique()
+def _collected(groups: nw.LazyFrame[Any], state: str) -> nw.DataFrame[Any]:
+    """Bring groups here, unless their states are so many that they are hardly fewer than the rows."""
+    if not groups.implementation.is_pyspark():
+        found = groups.collect()
+        _refuse_many_states(state, found.get_column(STATE).n_unique())
+        return found
+    with held(groups) as kept:  # on a cluster they are counted before they leave it
+        states = kept.group_by(STATE).agg(nw.len().alias("n")).select(nw.len().alias("n"))
+        _refuse_many_states(state, int(states.collect().item()))
+        return kept.collect()
+
+
+def _refuse_many_states(state: str, distinct: int) -> None:
     if distinct > MAX_STATES + 1:
         raise DataError(
             f"column {state!r} has {distinct:,} different values, expected at most {MAX_STATES} states: "

@@ -146,12 +146,16 @@ def _kept(table: Source, options: RowOptions, cells: Mapping[str, str]) -> Frame
 
 
 def _check_subjects(frame: Frame, name: str, places: Places) -> None:
-    subject = nw.col(SUBJECT)
-    none = int(frame.select(count_where(subject.is_null()).alias(_COUNT)).collect().item() or 0)
-    if none:
-        raise places.no_subject(frame, name, none)
-    several = frame.group_by(SUBJECT).agg(nw.len().alias(_COUNT)).filter(nw.col(_COUNT) > 1)
-    n = int(several.select(nw.len().alias(_COUNT)).collect().item())
+    none = nw.col(SUBJECT).is_null()
+    rows = frame.group_by(SUBJECT).agg(nw.len().alias(_COUNT))
+    several = rows.filter((nw.col(_COUNT) > 1) | none)
+    counted = several.select(
+        nw.when(none).then(nw.col(_COUNT).cast(nw.Int64)).otherwise(nw.lit(0)).sum().alias("no_subject"),
+        count_where(~none).alias("several"),
+    )
+    missing, n = (int(count or 0) for count in counted.collect().row(0))
+    if missing:
+        raise places.no_subject(frame, name, missing)
     if n:
         most = several.sort(_COUNT, SUBJECT, descending=[True, False]).select(SUBJECT, _COUNT).head(1)
         label, rows = most.collect().row(0)
@@ -193,7 +197,7 @@ def _count(frame: Frame, cells: Mapping[str, str], most: int) -> dict[str, dict[
 def _stacked(frame: Frame, keys: list[str]) -> Frame:
     """Put columns of one type under each other, with their names."""
     kind = frame.implementation
-    if kind.is_polars() or kind.is_pandas_like():
+    if kind.is_polars() or kind.is_pandas_like() or kind.is_pyspark():
         return frame.select(keys).unpivot(keys, variable_name=_CELL, value_name=_STATE)
     # databases leave missing values out of an UNPIVOT
     return nw.concat([frame.select(nw.lit(key).alias(_CELL), nw.col(key).alias(_STATE)) for key in keys])

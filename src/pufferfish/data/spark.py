@@ -1,0 +1,261 @@
+"""Tables on a Spark cluster: what Spark needs and other engines do not.
+
+Rows stay on the cluster. The expressions that read them are those of every other engine; only four things are Spark's
+own, and all of them are here:
+
+- **times**: Spark shows an instant on the clock of the session, so :func:`of_spark` makes it a time in UTC first;
+- **files**: Spark reads folders and globs, and takes CSV lines for what they are not, so :func:`spark_files` looks at
+  the lines first;
+- **passes**: every query reads the table anew, so :func:`held` keeps on the cluster what several queries read;
+- **the session** of the command line, :func:`spark_session`.
+
+docs/spark.md counts the passes and says what reaches the driver.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import narwhals as nw
+
+from pufferfish.data.kinds import KINDS, is_parquet, separator_of
+from pufferfish.errors import DataError, ParameterError, PufferfishError
+from pufferfish.files.reading import shown
+
+__all__ = ["SparkFiles", "held", "of_spark", "refuse_lines", "spark_files", "spark_fingerprint", "spark_session"]
+
+_EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+
+
+@dataclass(frozen=True, slots=True)
+class SparkFiles:
+    """Files that a cluster reads, as a source for ``read_sequences`` and ``read_rows``.
+
+    Parameters
+    ----------
+    paths : tuple of str
+        Files, folders or globs, as Spark finds them.
+    name : str
+        Their names without folders.
+    frame : pyspark DataFrame
+        All their columns.
+    separator : str or None
+        What separates cells, for CSV; None for Parquet.
+    """
+
+    paths: tuple[str, ...]
+    name: str
+    frame: Any
+    separator: str | None
+
+    @property
+    def untyped(self) -> bool:
+        """Whether all columns are text because the files say nothing about types."""
+        return self.separator is not None
+
+
+# -- tables ----------------------------------------------------------------------------------------------------
+
+
+def of_spark(native: Any, columns: Sequence[str]) -> tuple[nw.LazyFrame[Any], frozenset[str]]:
+    """Select columns, instants as times in UTC; return them, and which ones were instants.
+
+    Raises
+    ------
+    DataError
+        If Spark would take the name of a column for something else.
+    """
+    functions: Any = import_module("pyspark.sql.functions")
+    kinds = {field.name: field.dataType.typeName() for field in native.schema.fields}
+    zoned = frozenset(name for name in columns if kinds[name] == "timestamp")
+    selected: list[Any] = []
+    for name in columns:
+        if re.search(r"[.`]", name):
+            raise DataError(
+                f"column {name!r} has a dot or a backtick in its name, which Spark takes for a part of another column: "
+                "rename it"
+            )
+        column = functions.col(name)
+        if name in zoned:  # hours and days of an instant would follow the session's time zone
+            column = functions.expr(f"timestampadd(MICROSECOND, unix_micros(`{name}`), {_EPOCH})")
+        elif kinds[name] == "void":
+            column = column.cast("string")
+        selected.append(column.alias(name))
+    return nw.from_native(native.select(*selected)), zoned
+
+
+@contextmanager
+def held(frame: nw.LazyFrame[Any]) -> Generator[nw.LazyFrame[Any]]:
+    """Keep a frame on the cluster while several queries read it; other engines read it as it is."""
+    if not frame.implementation.is_pyspark():
+        yield frame
+        return
+    native = frame.to_native().persist()
+    try:
+        yield nw.from_native(native)
+    finally:
+        native.unpersist()
+
+
+# -- files -----------------------------------------------------------------------------------------------------
+
+
+def spark_files(session: Any, paths: Sequence[str]) -> SparkFiles:
+    """Open Parquet or CSV files, folders of them, or globs, on the machines of a cluster.
+
+    Raises
+    ------
+    DataError
+        If there are no such files, or they are not all of one kind.
+    """
+    names = [file for path in paths for file in _names(session, path)]
+    if not names:
+        raise DataError(f"{shown(', '.join(paths))} holds no files")
+    separators = {_separator(name) for name in names}
+    if len(separators) > 1:
+        kinds = sorted({"Parquet" if one is None else f"CSV with {one!r}" for one in separators})
+        raise DataError(f"the files are of several kinds ({', '.join(kinds)}): read those of one kind at a time")
+    separator = separators.pop()
+    name = ", ".join(os.path.basename(path.rstrip("/")) or path for path in paths)
+    if not name.isprintable():  # it is written into releases and ledgers, as text
+        raise DataError(f"the file name {name!r} has characters that do not print: rename the file")
+    with _reading(name):
+        if separator is None:
+            return SparkFiles(tuple(paths), name, session.read.parquet(*paths), None)
+        lines = session.read.options(header=True, enforceSchema=False, escape='"', recursiveFileLookup=True)
+        return SparkFiles(tuple(paths), name, lines.csv(list(paths), sep=separator), separator)
+
+
+def _names(session: Any, path: str) -> list[str]:
+    """Return the files that a path stands for; no file is opened for it."""
+    with _reading(shown(path)):
+        return [str(file) for file in session.read.text(path, recursiveFileLookup=True).inputFiles()]
+
+
+def _separator(name: str) -> str | None:
+    """Return what separates cells in a file of this name, None for Parquet; refuse other kinds."""
+    separator = separator_of(name)
+    if separator is None and not is_parquet(name):
+        raise DataError(f"{shown(os.path.basename(name))} is not of a kind that can be read, expected {KINDS}")
+    return separator
+
+
+def refuse_lines(files: SparkFiles) -> None:
+    """Refuse CSV files with lines that Spark would take for others than they are, in one pass over the text.
+
+    Spark reads lines, each by itself: it would cut a cell of several lines into records, put signs in the place of what
+    is no UTF-8, and leave out cells that are too many.
+
+    Raises
+    ------
+    DataError
+        If there are such lines, or there is only one column.
+    """
+    if files.separator is None:
+        return
+    if len(files.frame.columns) < 2:
+        raise DataError(f"{files.name} has one column, of which Spark skips the empty cells: save it as Parquet")
+    functions: Any = import_module("pyspark.sql.functions")
+    separator = files.separator
+    line = functions.regexp_replace("value", "\r$", "")
+    bare = functions.regexp_replace(line, rf'(?:^|(?<={separator}))"(?:[^"]|"")*"(?={separator}|$)', "")
+    faults = {
+        "no UTF-8 text: save it as CSV in UTF-8": ~functions.is_valid_utf8("value"),
+        "a line with CR inside: end lines with LF or CRLF": functions.contains(line, functions.lit("\r")),
+        "a cell of several lines or a stray quote: Spark reads each line by itself, so save it as Parquet, or without "
+        'line ends in cells, and write a quote inside a cell twice ("")': functions.contains(bare, functions.lit('"')),
+        "a line with more cells than the first line has columns; quote cells that hold commas": (
+            functions.size(functions.split(bare, separator)) > len(files.frame.columns)
+        ),
+    }
+    text = files.frame.sparkSession.read.text(list(files.paths), lineSep="\n", recursiveFileLookup=True)
+    counted = text.agg(*(functions.count_if(fault).alias(str(i)) for i, fault in enumerate(faults.values()))).first()
+    for fault, n in zip(faults, counted, strict=True):
+        if n:
+            raise DataError(f"{files.name} cannot be read: it has {fault} ({n:,} line{'' if n == 1 else 's'})")
+
+
+def spark_fingerprint(files: SparkFiles, columns: Sequence[str]) -> str:
+    """Return a hash of some columns, the same in whatever order and in whichever files rows are; one pass."""
+    functions: Any = import_module("pyspark.sql.functions")
+    cells = [functions.col(name).cast("string") for name in columns if name in files.frame.columns]
+    hashed = functions.xxhash64(*cells).cast("decimal(38,0)")
+    rows, total = files.frame.agg(functions.count("*"), functions.sum(hashed)).first()
+    return hashlib.sha256(f"{rows} {total}".encode()).hexdigest()
+
+
+@contextmanager
+def _reading(name: str) -> Generator[None]:
+    """Turn what Spark says of files into one line."""
+    try:
+        yield
+    except PufferfishError:
+        raise
+    except Exception as error:
+        if "PATH_NOT_FOUND" in str(error):
+            raise DataError(f"file {name} not found") from error
+        raise DataError(f"{name} cannot be read: {' '.join(str(error).split())[:300]}") from error
+
+
+# -- the session -----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def spark_session(master: str) -> Generator[Any]:
+    """Start Spark on a master such as ``local[4]`` or ``spark://host:7077``, and stop it; leave one that runs running.
+
+    Everything else is set as for any program of Spark, in ``spark-defaults.conf``.
+
+    Raises
+    ------
+    ParameterError
+        If PySpark or Java is missing, or the master cannot be reached.
+    """
+    if find_spec("pyspark") is None:
+        raise ParameterError("--spark needs PySpark: pip install 'pufferfish-privacy[spark]'")
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java", path=os.path.join(home, "bin") if home else None) is None:
+        where = f"none is in JAVA_HOME ({shown(home)})" if home else "none is found"
+        raise ParameterError(
+            f"--spark needs Java 17 or newer, and {where}: install it, on Debian by apt-get install "
+            "openjdk-17-jre-headless, or set JAVA_HOME"
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PySpark's opinion of the version of pandas, which is not used here
+        spark: Any = import_module("pyspark.sql").SparkSession
+    running = spark.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    session = _started(spark.builder.master(master).appName("pufferfish"), master)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _started(builder: Any, master: str) -> Any:
+    for name, value in _SETTINGS.items():
+        builder = builder.config(name, value)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return builder.getOrCreate()
+    except Exception as error:
+        said = " ".join(str(error).split()).rpartition("Exception: ")[2]
+        raise ParameterError(f"--spark: Spark does not start on {shown(master)!r}: {said[:300]}") from error
+
+
+_SETTINGS = {
+    "spark.log.level": "ERROR",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.caseSensitive": "true",  # as on every other engine
+}
