@@ -9,6 +9,7 @@ import pytest
 import pufferfish as pf
 from awkward_chains import dyadic_law, dyadic_matrix
 from propagation_oracle import Array, density_loss, losses_per_pair, random_densities, supremum, tilts
+from pufferfish.core.propagation import past_and_future
 from pufferfish.core.propagation.chain import ChainPropagation, Run
 from pufferfish.errors import ModelError
 
@@ -149,3 +150,29 @@ def test_the_fixed_cycle_covers_every_length() -> None:
         assert short[-1] <= ever + SLACK
         assert short[-1] == pytest.approx(ever, rel=1e-3)
         assert not math.isinf(ever)
+
+
+def test_a_given_start_is_forgotten() -> None:
+    """Long chains with a given start: never below short ones, and no more than the bound for every start."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        matrices, start = np.array([rng.dirichlet(np.ones(3), size=3) for _ in range(5)]), np.array([1.0, 0, 0])
+        given, free = pf.PeriodicChain(matrices, start), pf.PeriodicChain(matrices, "any")
+        ever = pf.LeakagePropagation(given, 10**8).leakage(0.2)
+        short = [pf.LeakagePropagation(given, length).leakage([0.2] * length) for length in (2, 10, 60)]
+        assert max(short) <= ever + SLACK
+        assert short[-1] == pytest.approx(ever, rel=1e-3)
+        assert ever <= pf.LeakagePropagation(free, 10**8).leakage(0.2) + SLACK
+
+
+def test_a_start_that_is_not_forgotten_when_places_run_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cycle of later kernels is raised by what is above it: still above every longer sweep."""
+    rng = np.random.default_rng(3)
+    matrices = np.array([0.75 * np.eye(3) + 0.25 * rng.dirichlet(np.ones(3), size=3) for _ in range(40)])
+    runs, start = [Run(400, 0.2 * (1 - np.eye(3)))], np.array([0.02, 0.49, 0.49])
+    exact = ChainPropagation(matrices, start).leakage(runs).total
+    monkeypatch.setattr(past_and_future, "_MOST_PLACES", 700)
+    monkeypatch.setattr(past_and_future, "_SETTLED_CYCLE", 1e-2)
+    early = ChainPropagation(matrices, start).leakage(runs).total
+    assert exact <= early + SLACK
+    assert early <= 1.2 * exact

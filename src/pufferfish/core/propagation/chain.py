@@ -250,6 +250,8 @@ def _covering(
     found = side.settled(place, run.loss, room)
     if heaviest is None or covers(found):
         return found if covers(found) else None
+    if side.phases and found is not None and a is not None:
+        return _lifted(found, float(np.max(a[entering] - found.bound[entering])))
     roomier = heaviest * (1 + _ROOMIER)  # above what an earlier run may have settled at, its slack included
     wider = (
         lambda: side.at_worst(run.loss, room),
@@ -259,6 +261,13 @@ def _covering(
         lambda: side.at_worst(roomier, room),
     )
     return next((bound for bound in (find() for find in wider) if covers(bound)), None)
+
+
+def _lifted(found: Settled, by: float) -> Settled:
+    """Return a fixed bound that many nats above one: Φ(A + μ) ≤ Φ(A) + μ, so what holds of A holds of A + μ."""
+    lift, other = up(by), ~np.eye(found.bound.shape[-1], dtype=np.bool_)
+    bound, message = (np.where(other, np.nextafter(part + lift, np.inf), 0.0) for part in (found.bound, found.message))
+    return Settled(bound, message)
 
 
 def _drifting(side: Side, place: int, steps: int, a: Matrix, loss: Matrix) -> Settled | None:

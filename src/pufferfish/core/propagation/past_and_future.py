@@ -32,6 +32,12 @@ Vector = NDArray[np.float64]
 _MOST_PLACES = 100_000
 """Places of all phases together that are visited one by one at most, in cycles."""
 
+_UNTIL_SETTLED = 4
+"""How many times more of them are visited until a given initial law is forgotten."""
+
+_SETTLED_CYCLE = 1e-7
+"""The same for cycles, whose places take longer: less than the slack of their fixed points."""
+
 _SETTLED = 1e-9
 """Marginals have settled once every later kernel is within this of the stationary one; the excess is added to it."""
 
@@ -174,7 +180,7 @@ class _GivenPast(Side):
         self._later: tuple[int, Homogeneous] | None = None
         self._settled_law: tuple[Vector, Mask, float] | None = None
         self.phases = steps.phases
-        self.most_steps = _most_steps(self.phases)
+        self.most_steps = _most_steps(self.phases, _UNTIL_SETTLED)
 
     def message(self, place: int, a: Matrix) -> Matrix:
         (before, _, error), (here, support, error_) = self._marginal(place - 1), self._marginal(place)
@@ -233,7 +239,7 @@ class _GivenPast(Side):
         # π_i between c·π and C·π entrywise holds for all later marginals too
         spread = np.max(ratio, axis=-1) - np.min(np.where(support, ratio, np.inf), axis=-1)
         drift = float(np.max(spread))
-        if drift > _SETTLED:
+        if drift > (_SETTLED_CYCLE if self.phases else _SETTLED):
             return None
         rounding = 2 * law_error + 8 * UNIT * float(np.max(np.abs(log_pi), where=support, initial=1.0))
         kernel = _reversed(self._steps, (law, support, law_error), drift + 2 * error + rounding)
@@ -285,6 +291,6 @@ def _pairs(states: Mask) -> Mask:
     return states[..., :, None] & states[..., None, :] & ~np.eye(states.shape[-1], dtype=np.bool_)
 
 
-def _most_steps(phases: tuple[int, ...]) -> int:
+def _most_steps(phases: tuple[int, ...], times: int = 1) -> int:
     """How many places are visited one by one at most: a place of a cycle takes as long as all its phases."""
-    return int(np.clip(_MOST_PLACES // max((1, *phases)), 16, Side.most_steps))
+    return int(np.clip(times * _MOST_PLACES // max((1, *phases)), 16, Side.most_steps))
