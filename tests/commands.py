@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
 import numpy as np
 from click.testing import CliRunner, Result
 
@@ -12,6 +13,12 @@ __all__ = ["READING", "Result", "refused", "run", "write_table"]
 
 READING = ["--state", "activity", "--subject", "id", "--time", "minute", "--max-gap", "10min"]
 """How the tables of :func:`write_table` are read."""
+
+
+def every_command() -> dict[str, click.Command]:
+    context = click.Context(main)
+    found = {name: main.get_command(context, name) for name in main.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
 
 
 def run(*arguments: object) -> Result:

@@ -1,6 +1,8 @@
 """Imports go one way: the tree reads like the theory, and no arrow points back."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -111,3 +113,17 @@ def test_core_knows_only_numpy() -> None:
             if isinstance(node, ast.ImportFrom)
         }
         assert not modules & {"scipy", "polars", "narwhals", "click", "opendp", "msgspec"}, path
+
+
+@pytest.mark.program
+def test_heavy_libraries_are_loaded_when_they_are_needed() -> None:
+    """Whoever asks for help, or calibrates noise for a small chain, does not wait for what reads tables or compiles."""
+    heavy = ["matplotlib", "networkx", "numba", "narwhals", "opendp", "opt_einsum", "pandas", "polars", "rich", "scipy"]
+    code = (
+        "import sys, pufferfish as pf, pufferfish.cli\n"
+        "chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])\n"
+        "pf.LeakagePropagation(chain, 100).calibrate(pf.Histogram(), 1.0)\n"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

@@ -7,7 +7,7 @@ steps later, and for the state n steps earlier.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,15 @@ from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import real_number, whole_number
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.core.numbers.rounding import UNIT
-from pufferfish.data.lagged import PairsApart, read_pairs_apart
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.given import is_list
 from pufferfish.theta.chain_class import as_chain_class
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.markov_chain import MarkovChain
+
+if TYPE_CHECKING:
+    from pufferfish.data.lagged import PairsApart
 
 __all__ = ["SMOOTHING", "ForgettingFit", "OverlapEstimate", "fit_forgetting", "overlap"]
 
@@ -193,6 +195,8 @@ def fit_forgetting(
     asked: list[Any] = list(forgets) if is_list(forgets) else [forgets]
     if not asked:
         raise ParameterError("forgets is empty, expected a number of steps, or a time such as '8min'")
+    from pufferfish.data.lagged import read_pairs_apart  # here: it loads what reads tables
+
     sequences, counted = read_pairs_apart(source, state, asked, **reading)
     each = {pairs.steps: _estimate(pairs, sequences.states, added) for pairs in counted}
     estimates = tuple(each[n] for n in sorted(each))
@@ -212,7 +216,7 @@ def _whose(found: OverlapEstimate) -> str:
     return f"{who}, by the state {found.direction}"
 
 
-def _estimate(pairs: PairsApart, states: Sequence[str], added: float) -> OverlapEstimate:
+def _estimate(pairs: "PairsApart", states: Sequence[str], added: float) -> OverlapEstimate:
     pool = pairs.counts.sum(axis=0).astype(np.float64)
     n = pairs.steps
     if not pool.any():

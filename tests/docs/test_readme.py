@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
+from commands import every_command
 from pufferfish.cli import main
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -76,7 +77,7 @@ def test_python_of_every_page_runs(
 
 def command_lines() -> list[tuple[str, str]]:
     texts = [(name, text) for name, text in blocks("sh")]
-    for name, command in [("main", main), *main.commands.items()]:
+    for name, command in [("main", main), *every_command().items()]:
         texts.append((name, command.help or ""))
         if isinstance(command, click.Group):
             texts += [(f"{name} {inner}", nested.help or "") for inner, nested in command.commands.items()]
@@ -91,7 +92,7 @@ def command_lines() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("name", "line"), command_lines())
 def test_every_command_line_shown_is_accepted(name: str, line: str) -> None:
     words = [w for w in shlex.split(line, comments=True) if w != "\\"]
-    command, arguments = main.commands[words[1]], words[2:]
+    command, arguments = every_command()[words[1]], words[2:]
     if isinstance(command, click.Group):
         command, arguments = command.commands[arguments[0]], arguments[1:]
     command.parse_args(click.Context(command, info_name=words[1]), arguments)

@@ -5,6 +5,7 @@ exit code 2 on bad input, before anything is written or spent.
 """
 
 import errno
+import importlib
 import os
 import re
 import sys
@@ -15,20 +16,40 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from pufferfish import starting
-from pufferfish.cli.compare import compare_command
-from pufferfish.cli.fit import fit_command
-from pufferfish.cli.ledger import ledger_group
-from pufferfish.cli.release import release_command
-from pufferfish.cli.reproduce import reproduce_command
-from pufferfish.cli.robustness import robustness_command
 from pufferfish.errors import PufferfishError, one_line, printable
 from pufferfish.hints import did_you_mean
 
 __all__ = ["main"]
 
 
+_COMMANDS = {
+    "fit": "Estimate a model from public data.",
+    "compare": "The noise of every mechanism, before anything is spent.",
+    "release": "Release a statistic of a table with noise that accounts for correlation.",
+    "ledger": "One budget for many releases of the same table.",
+    "robustness": "How much more leaks if a belief is outside of the model.",
+    "reproduce": "The tables and figures of the paper.",
+}
+"""What each command does, for whom it is named in a file of its own: only the one that is called is loaded."""
+
+
 class _Group(click.Group):
-    """Commands whose known errors become one line and exit code 2."""
+    """Commands that are loaded when they are called, and whose known errors become one line and exit code 2."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order in which they are mostly used."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command."""
+        if cmd_name not in _COMMANDS:
+            return None
+        return getattr(importlib.import_module(f"pufferfish.cli.{cmd_name}"), f"{cmd_name}_command")
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what the commands do, none of them loaded."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command; an interrupt is its own from now on."""
@@ -112,7 +133,3 @@ def main() -> None:
       pufferfish release  PRIVATE.csv --state activity --subject id --time t --max-gap 10min --model model.json
                                       --query histogram --epsilon 1 --output release.json --plot release.png
     """
-
-
-for _command in (release_command, ledger_group, fit_command, compare_command, robustness_command, reproduce_command):
-    main.add_command(_command)

@@ -4,7 +4,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from click.core import ParameterSource
@@ -16,7 +16,6 @@ from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.cli.tables import fingerprint, opened
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import Sequences, read_sequences
-from pufferfish.data.spark import SparkFiles
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit import fit_chain, fit_interval, fit_order, fit_periodic
 from pufferfish.fit_forgetting import SMOOTHING
@@ -28,6 +27,9 @@ from pufferfish.theta.clocks import CLOCKS
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
+
+if TYPE_CHECKING:
+    from pufferfish.data.spark import SparkFiles
 
 __all__ = ["fit_command"]
 
@@ -179,7 +181,7 @@ def _write(model: Model, lines: list[str], output: str) -> None:
 
 
 @contextmanager
-def _opened_if_any(tables: tuple[str, ...], reading: dict[str, Any]) -> Generator[str | SparkFiles | None]:
+def _opened_if_any(tables: tuple[str, ...], reading: dict[str, Any]) -> "Generator[str | SparkFiles | None]":
     if tables:
         with opened(tables, reading) as table:
             yield table

@@ -1,24 +1,25 @@
 """``pufferfish fit --forgets``: a forgetting class, estimated from public data or stated."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pufferfish.cli.options import split_list
 from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.cli.tables import fingerprint
 from pufferfish.data.bins import bin_labels, parse_bins
-from pufferfish.data.lagged import as_steps
-from pufferfish.data.spark import SparkFiles
 from pufferfish.errors import ParameterError
 from pufferfish.fit_forgetting import SMOOTHING, OverlapEstimate, fit_forgetting
 from pufferfish.model_file import Model
 from pufferfish.theta.forgetting_class import ForgettingClass
 
+if TYPE_CHECKING:
+    from pufferfish.data.spark import SparkFiles
+
 __all__ = ["forgetting_model"]
 
 
 def forgetting_model(
-    table: str | SparkFiles | None,
+    table: "str | SparkFiles | None",
     forgets: tuple[str, ...],
     overlaps: tuple[float, ...],
     states: str | None,
@@ -73,7 +74,7 @@ def _with_origin(theta: ForgettingClass, origin: str) -> ForgettingClass:
 
 
 def _stated(
-    table: str | SparkFiles | None,
+    table: "str | SparkFiles | None",
     forgets: tuple[str, ...],
     overlaps: tuple[float, ...],
     names: list[str] | None,
@@ -90,6 +91,8 @@ def _stated(
     bins = None if reading["bins"] is None else parse_bins(reading["bins"])
     if names is None and bins is None:
         raise ParameterError("give the --states of the records, such as sit,stand,walk, or --bins")
+    from pufferfish.data.lagged import as_steps  # here: it loads what reads tables
+
     steps = [as_steps(each, reading["step"]) for each in forgets]
     theta = ForgettingClass(steps, list(overlaps), bin_labels(bins) if names is None and bins is not None else names)
     lines = [f"after {n} steps habits overlap by {share:g}, as stated" for n, share in theta.pairs]

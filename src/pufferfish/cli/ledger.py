@@ -19,11 +19,11 @@ from pufferfish.ledger import LEDGER, Ledger, lock_of
 from pufferfish.mechanisms import BOUNDS
 from pufferfish.model_file import read_model
 
-__all__ = ["ledger_group"]
+__all__ = ["ledger_command"]
 
 
 @click.group("ledger")
-def ledger_group() -> None:
+def ledger_command() -> None:
     """One budget for many releases of the same table.
 
     \b
@@ -35,7 +35,7 @@ def ledger_group() -> None:
     """
 
 
-@ledger_group.command("create")
+@ledger_command.command("create")
 @click.argument("ledger_path", metavar="FILE")
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
 @click.option("--budget", required=True, type=NUMBER, help="The most that all releases may leak together, above 0.")
@@ -81,7 +81,7 @@ def ledger_create_command(
     click.echo(printable(f"written: {ledger_path}"))
 
 
-@ledger_group.command("show")
+@ledger_command.command("show")
 @click.argument("ledger_path", metavar="FILE")
 def ledger_show_command(ledger_path: str) -> None:
     """Show the releases in a ledger, what they leak together, and what is left.

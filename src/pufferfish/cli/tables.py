@@ -4,16 +4,18 @@ import hashlib
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pufferfish.cli.options import node_names
 from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.data import Rows, Sequences, read_rows, read_sequences
-from pufferfish.data.spark import SparkFiles, spark_files, spark_fingerprint, spark_session
 from pufferfish.durations import parse_duration
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.files.reading import failing
 from pufferfish.model_file import Model
+
+if TYPE_CHECKING:
+    from pufferfish.data.spark import SparkFiles
 
 __all__ = ["fingerprint", "opened", "read_under", "step_length", "warnings_of_reading"]
 
@@ -22,7 +24,7 @@ _OF_CHAINS = ("state", "time", "max_gap", "step", "bins")
 
 
 @contextmanager
-def opened(paths: Sequence[str], reading: dict[str, Any]) -> Generator[str | SparkFiles]:
+def opened(paths: Sequence[str], reading: dict[str, Any]) -> "Generator[str | SparkFiles]":
     """Open what a command reads: a file, or with ``--spark``, which is taken out of the options, files of a cluster.
 
     The cluster is let go when the table is read: noise is calibrated here.
@@ -33,18 +35,20 @@ def opened(paths: Sequence[str], reading: dict[str, Any]) -> Generator[str | Spa
             raise ParameterError(f"{len(paths)} tables are given, expected one file; several are read with --spark")
         yield paths[0]
         return
+    from pufferfish.data.spark import spark_files, spark_session  # here: a command may read no table
+
     with spark_session(master) as session:
         with progress("looking for files"):
             files = spark_files(session, paths)
         yield files
 
 
-def read_under(table: str | SparkFiles, model: Model, reading: dict[str, Any]) -> Sequences | Rows:
+def read_under(table: "str | SparkFiles", model: Model, reading: dict[str, Any]) -> Sequences | Rows:
     """Read a table as a model says: as chains of states, or as independent rows of the nodes of a network."""
     return _rows(table, model, reading) if model.theta.networks else _sequences(table, model, reading)
 
 
-def _rows(table: str | SparkFiles, model: Model, reading: dict[str, Any]) -> Rows:
+def _rows(table: "str | SparkFiles", model: Model, reading: dict[str, Any]) -> Rows:
     given = [name for name in _OF_CHAINS if reading[name] is not None]
     if given or reading["gaps"] != "unobserved":
         option = (given[0] if given else "gaps").replace("_", "-")
@@ -60,7 +64,7 @@ def _rows(table: str | SparkFiles, model: Model, reading: dict[str, Any]) -> Row
         )
 
 
-def _sequences(table: str | SparkFiles, model: Model, reading: dict[str, Any]) -> Sequences:
+def _sequences(table: "str | SparkFiles", model: Model, reading: dict[str, Any]) -> Sequences:
     """Read a table by the model's states, and its bins unless others are given; refuse records of another step.
 
     What may be wrong with the reading is said before anything is calibrated or spent.
@@ -114,8 +118,10 @@ def step_length(step: str) -> float:
     return float(parse_duration(step, "step").value)
 
 
-def fingerprint(table: str | SparkFiles, reading: dict[str, Any]) -> str:
+def fingerprint(table: "str | SparkFiles", reading: dict[str, Any]) -> str:
     """Return a hash by which a model knows the table it was fitted to: of the file, or of its columns on a cluster."""
+    from pufferfish.data.spark import SparkFiles, spark_fingerprint
+
     if isinstance(table, SparkFiles):
         return spark_fingerprint(table, [reading[role] for role in ("state", "subject", "time") if reading[role]])
     with failing("cannot read", table), Path(table).open("rb") as file:

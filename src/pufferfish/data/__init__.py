@@ -5,9 +5,9 @@ leaves it is an aggregate, :class:`Sequences` or :class:`Rows`. The rows stay in
 (polars for files; polars, pandas, DuckDB or another engine that narwhals speaks for tables in memory).
 
 ====================  =======================================================================
-``read``              :func:`read_sequences`, the entrance for chains
+``read``              :func:`read_sequences`, the entrance for chains; ``chain_reading`` does the work
 ``sequences``         :class:`Sequences` and :class:`Base`, what comes out and how it was read
-``read_rows``         :func:`read_rows`, the entrance for rows that are independent of each other
+``read_rows``         :func:`read_rows`, the entrance for independent rows; ``row_reading`` does the work
 ``independent_rows``  :class:`Rows` and :class:`RowsBase`, what comes out and how it was read
 ``options``           the options of chains, checked before a table is opened
 ``row_options``       those of independent rows, checked against a network

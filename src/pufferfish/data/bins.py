@@ -10,16 +10,13 @@ import math
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import reduce
 from itertools import pairwise
 from numbers import Real
 from typing import Any
 
-import narwhals as nw
-
 from pufferfish.errors import ParameterError
 
-__all__ = ["MAX_STATES", "bin_index", "bin_labels", "inner_edges_of", "parse_bins"]
+__all__ = ["MAX_STATES", "bin_labels", "inner_edges_of", "parse_bins"]
 
 MAX_STATES = 2_000
 _REMEDY = "give increasing edges such as '0,200,400' or '0,200,...,10200'"
@@ -82,11 +79,6 @@ def inner_edges_of(labels: Sequence[str], candidates: Sequence[float]) -> tuple[
         return None
     inner = tuple(named[name] for name in names)
     return inner if bin_labels((-math.inf, *inner, math.inf)) == tuple(labels) else None
-
-
-def bin_index(value: nw.Expr, edges: Sequence[float]) -> nw.Expr:
-    """Bin number (0-based) of a float expression without nulls."""
-    return reduce(lambda total, term: total + term, ((value >= edge).cast(nw.Int64) for edge in edges[1:-1]))
 
 
 def _number(value: float) -> str:

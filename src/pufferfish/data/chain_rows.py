@@ -4,11 +4,12 @@ Everything a table can have wrong with its rows is found here, by counting on th
 asked for the first such row, so that the message can show it.
 """
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import narwhals as nw
 
-from pufferfish.data.bins import bin_index
 from pufferfish.data.chains import KEEP, PHASE, STATE, SUBJECT, TIME, Layout, keep_rows
 from pufferfish.data.columns import (
     ISO,
@@ -114,7 +115,7 @@ class ChainRows:
         if options.bins is None:
             return frame
         # in a step of its own, so that an engine does not parse text once for every edge
-        index, what = bin_index(nw.col(_NUMBER), options.bins), nw.col(STATE)
+        index, what = _bin_index(nw.col(_NUMBER), options.bins), nw.col(STATE)
         binned = nw.when(what == _NUMERIC).then(index).otherwise(nw.lit(BAD))
         return frame.with_columns(nw.when(what != _ABSENT).then(binned).alias(STATE))
 
@@ -335,3 +336,8 @@ class ChainRows:
             f"column {self.options.state!r} holds {found[_VALUE]!r}{where}, expected a number to be binned: correct "
             "it, or make it empty if the value is missing"
         )
+
+
+def _bin_index(value: nw.Expr, edges: Sequence[float]) -> nw.Expr:
+    """Bin number (0-based) of a float expression without nulls."""
+    return reduce(lambda total, term: total + term, ((value >= edge).cast(nw.Int64) for edge in edges[1:-1]))

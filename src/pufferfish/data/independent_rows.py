@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from pufferfish.core.numbers.given import whole_array
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
-from pufferfish.data.where import check_filter
 from pufferfish.errors import ParameterError
 
 __all__ = ["Rows", "RowsBase"]
@@ -59,7 +58,10 @@ class RowsBase(ReadOnly):
         object.__setattr__(self, "columns", FrozenDict(self.columns))
         if self.missing not in ("refuse", "unobserved"):
             raise ParameterError(f"missing is {self.missing!r}, expected one of refuse, unobserved")
-        check_filter(self.where)
+        if self.where is not None:
+            from pufferfish.data.where import check_filter  # here: it loads what reads tables
+
+            check_filter(self.where)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

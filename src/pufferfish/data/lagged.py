@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.data.chain_reading import read_chains
 from pufferfish.data.chain_rows import ChainRows
 from pufferfish.data.chains import TIME, Layout
 from pufferfish.data.columns import is_absent
 from pufferfish.data.files import ROW, engine_errors, open_source
 from pufferfish.data.labels import label_states
 from pufferfish.data.options import Options, check_options
-from pufferfish.data.read import read_sequences
 from pufferfish.data.sequences import Sequences
 from pufferfish.durations import parse_duration
 from pufferfish.errors import ParameterError
@@ -75,8 +75,8 @@ def read_pairs_apart(
     ParameterError, DataError
         As :func:`read_sequences` does; and if a length of time comes without times.
     """
-    sequences = read_sequences(source, state, **reading)
-    options = check_options(state=state, **(_OPTIONS | reading))
+    asked = {"state": state, **_OPTIONS, **reading}
+    sequences, options = read_chains(source, **asked), check_options(**asked)
     table = open_source(source, options.columns, options.public)
     layout = Layout(
         subject=options.subject is not None,

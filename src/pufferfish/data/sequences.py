@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from pufferfish.core.numbers.given import whole_array
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.data.bins import parse_bins
-from pufferfish.data.where import check_filter
 from pufferfish.durations import parse_duration
 from pufferfish.errors import ParameterError
 from pufferfish.theta.clocks import clock_named
@@ -84,7 +83,10 @@ class Base(ReadOnly):
                 parse_duration(getattr(self, name), name)
         if self.max_gap is not None and self.time is None:
             raise ParameterError(f"max_gap is {self.max_gap!r} but there is no time: gaps are between times")
-        check_filter(self.where)
+        if self.where is not None:
+            from pufferfish.data.where import check_filter  # here: it loads what reads tables
+
+            check_filter(self.where)
         if self.bins is not None:
             object.__setattr__(self, "bins", parse_bins(self.bins))
 

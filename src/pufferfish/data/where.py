@@ -81,8 +81,8 @@ def check_filter(where: str | None) -> None:
     ParameterError
         If it is empty.
     """
-    if where is not None and not where.strip():
-        raise ParameterError("where is empty, expected a filter such as 'awake and steps > 0', or None")
+    if where is not None and not (isinstance(where, str) and where.strip()):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ParameterError(f"where is {where!r}, expected a filter such as 'awake and steps > 0', or None")
 
 
 def parse_where(text: Any, private: Collection[str], called: str) -> Where:

@@ -11,7 +11,6 @@ from typing import Any
 
 from pufferfish.calibration import Calibration
 from pufferfish.data.independent_rows import Rows, RowsBase
-from pufferfish.data.where import parse_where
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import AnyBase
 from pufferfish.ledger.charges import Charge, Charging, Distance, check_tied, composing, in_decimals, sum_up, whole
@@ -143,6 +142,8 @@ class NodeCharging(Charging):
                     f"base {its}; make the ledger with the base of all columns that shall be read"
                 )
         if data.base.where is not None:
+            from pufferfish.data.where import parse_where  # here: it loads what reads tables
+
             parse_where(data.base.where, base.columns.values(), "node column of the ledger's base")
 
     def _check_nodes(self, given: Mapping[str, Any], whose: str) -> None:

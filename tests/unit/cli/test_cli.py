@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import pufferfish as pf
-from commands import READING, refused, run, write_table
+from commands import READING, every_command, refused, run, write_table
 from pufferfish.cli import main
 
 
@@ -272,17 +272,13 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_spent(
     assert drawn == []
 
 
-def commands() -> dict[str, click.Command]:
-    return dict(main.commands)
-
-
-@pytest.mark.parametrize("name", sorted(commands()))
+@pytest.mark.parametrize("name", sorted(every_command()))
 def test_every_command_has_help_with_an_example(name: str) -> None:
     result = run(name, "--help")
     assert result.exit_code == 0
     assert "Example:" in result.stdout
     assert f"pufferfish {name}" in result.stdout
-    for parameter in commands()[name].params:
+    for parameter in every_command()[name].params:
         if isinstance(parameter, click.Option) and parameter.name != "help":
             assert parameter.help, f"{name} --{parameter.name} has no help"
 

@@ -2,8 +2,6 @@
 
 import itertools
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -282,9 +280,3 @@ def test_one_network_has_one_picture(tmp_path: Path) -> None:
 def test_refusals(arguments: list[Any], options: dict[str, Any], error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
         pf.draw_network(*arguments, **options)
-
-
-@pytest.mark.program
-def test_matplotlib_is_not_imported_with_the_package() -> None:
-    code = "import sys, pufferfish; sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -25,7 +25,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import opt_einsum  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
 
 from pufferfish.core.divergence.max_divergence import max_log_ratio
@@ -66,6 +65,8 @@ class _Contraction:
     def run(self, arrays: Sequence[Matrix]) -> Matrix:
         if len(arrays) == 1 and self.tables[0][0] == self.scope:
             return arrays[0]
+        import opt_einsum  # pyright: ignore[reportMissingTypeStubs]  # here: chains do without
+
         operands: list[object] = []
         for (axes, _), array in zip(self.tables, arrays, strict=True):
             operands += [array, axes]
@@ -249,6 +250,8 @@ class Inference(ReadOnly):
     def _plan(self, tables: Sequence[Table], scope: tuple[int, ...]) -> _Contraction:
         if len(tables) == 1 and tables[0][0] == scope:
             return _Contraction(tuple(tables), scope, [], tables[0][1].size, 0.0, 0)
+        import opt_einsum  # pyright: ignore[reportMissingTypeStubs]  # here: chains do without
+
         operands: list[object] = []
         for axes, table in tables:
             operands += [table, axes]

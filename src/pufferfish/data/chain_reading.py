@@ -1,0 +1,168 @@
+"""How a table is read as sequences of states.
+
+In order: the options are checked; the source is opened and its needed columns selected; the filter, the times
+and the states become expressions; rows are checked (subject, time, order); then two or three aggregate
+queries give everything :class:`~pufferfish.data.sequences.Sequences` holds.
+"""
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from pufferfish.data.bins import MAX_STATES
+from pufferfish.data.chain_rows import BAD, ChainRows
+from pufferfish.data.chains import STATE, TIME, Fold, Layout
+from pufferfish.data.files import ROW, Source, engine_errors, open_source
+from pufferfish.data.labels import count_rows, name_states
+from pufferfish.data.options import Options, check_options
+from pufferfish.data.sequences import Base, Sequences
+from pufferfish.data.spark import held
+from pufferfish.durations import Duration
+from pufferfish.errors import DataError, ParameterError
+from pufferfish.theta.lengths import ChainLength
+
+__all__ = ["read_chains"]
+
+
+def read_chains(source: Any, **given: Any) -> Sequences:
+    """Do the work of :func:`~pufferfish.read_sequences`."""
+    options = check_options(**given)
+    table = open_source(source, options.columns, options.public)
+    with engine_errors(table.name, table.path):
+        return _read(table, options)
+
+
+def _read(table: Source, options: Options) -> Sequences:
+    layout = Layout(
+        subject=options.subject is not None,
+        order=ROW if table.ordered else TIME,
+        timed=options.time is not None,
+        max_gap=None if options.max_gap is None else options.max_gap.value,
+        split=options.missing == "split",
+        independent=options.gaps == "independent",
+        clock=options.clock is not None,
+        memory=options.order,
+    )
+    rows = ChainRows(table, options, layout)
+    with held(layout.with_earlier(rows.chained)) as ordered:
+        rows.check_order(ordered)
+        linked = layout.link(ordered, filtered=rows.filtered)
+        step, usual = options.step, None
+        if step is None and layout.timed:
+            found = layout.usual_step(linked)
+            usual = None if found is None else Duration(found, has_unit=rows.instants)
+            step = usual if options.max_gap is not None and not layout.independent else None
+        if options.clock is not None:
+            _check_clock(options, options.step or usual)
+        groups = _collected(layout.groups(linked, None if step is None else step.value), options.state)
+    if len(groups) == 0:
+        raise rows.no_rows()
+    fold = Fold(layout, None if step is None else step.value)
+    fold.add(groups.iter_rows())
+    if options.bins is not None and BAD in {int(state) for state in fold.states}:
+        raise rows.not_a_number()
+    return _sequences(fold, table, options, step, usual)
+
+
+def _check_clock(options: Options, step: Duration | None) -> None:
+    """Refuse to take records that are further than one step apart for neighbours: the clock would be late."""
+    longest = options.max_gap
+    if longest is None or step is None or longest.value < 2 * step.value:
+        return
+    raise ParameterError(
+        f"max_gap is {longest} and a step takes {step}: with a clock records that follow each other are one step "
+        f"apart; give max_gap={str(step)!r}, and longer gaps are unobserved records, through which the clock runs on"
+    )
+
+
+def _collected(groups: nw.LazyFrame[Any], state: str) -> nw.DataFrame[Any]:
+    """Bring groups here, unless their states are so many that they are hardly fewer than the rows."""
+    if not groups.implementation.is_pyspark():
+        found = groups.collect()
+        _refuse_many_states(state, found.get_column(STATE).n_unique())
+        return found
+    with held(groups) as kept:  # on a cluster they are counted before they leave it
+        states = kept.group_by(STATE).agg(nw.len().alias("n")).select(nw.len().alias("n"))
+        _refuse_many_states(state, int(states.collect().item()))
+        return kept.collect()
+
+
+def _refuse_many_states(state: str, distinct: int) -> None:
+    if distinct > MAX_STATES + 1:
+        raise DataError(
+            f"column {state!r} has {distinct:,} different values, expected at most {MAX_STATES} states: "
+            "give bins= to make numbers states"
+        )
+
+
+def _sequences(fold: Fold, table: Source, options: Options, step: Duration | None, usual: Duration | None) -> Sequences:
+    absent = sum(fold.missing.values())
+    if absent and options.missing == "refuse":
+        label = min(fold.missing)
+        of = f" (e.g. subject {label!r}: {fold.missing[label]})" if options.subject else ""
+        raise DataError(
+            f"column {options.state!r} has no state in {count_rows(absent)}{of}: missing='refuse'; use 'unobserved' or "
+            "fill them in"
+        )
+    states = name_states(fold, options, untyped=table.untyped)
+    chains = sorted(chain for chain, counts in fold.counts.items() if counts)
+    if not chains:
+        raise DataError(f"column {options.state!r} has no observed state: all {count_rows(absent)} are missing")
+    if all(sum(fold.counts[chain].values()) == 1 for chain in chains):
+        gap = f" and max_gap ({options.max_gap})" if options.max_gap else ""
+        raise DataError(
+            f"every chain has exactly one record ({len(chains)} in all), so no two are correlated: check the "
+            f"subject column{f' {options.subject!r}' if options.subject else ''}{gap}"
+        )
+    if fold.unsized_gap:
+        raise DataError(
+            f"no two records are within max_gap ({options.max_gap}) of each other, so the length of a step is "
+            "unknown: give step=, or a longer max_gap"
+        )
+    index = {name: i for i, name in enumerate(states)}
+    counts = np.zeros((len(chains), len(states)), dtype=np.int64)
+    for i, chain in enumerate(chains):
+        for state, n in fold.counts[chain].items():
+            counts[i, index[state]] += n
+    transitions = np.zeros((len(states), len(states)), dtype=np.int64)
+    for (before, state), n in fold.transitions.items():
+        transitions[index[before], index[state]] += n
+    by_phase = None
+    if options.clock is not None:
+        by_phase = np.zeros((options.clock.phases, len(states), len(states)), dtype=np.int64)
+        for phase, found in fold.by_phase.items():
+            for (before, state), n in found.items():
+                by_phase[phase, index[before], index[state]] += n
+    histories = None
+    if options.order > 1:
+        histories = np.zeros((len(states),) * (options.order + 1), dtype=np.int64)
+        for history, n in fold.histories.items():
+            histories[tuple(index[state] for state in history)] += n
+    lengths = tuple(
+        ChainLength(fold.steps[chain], int(total)) for chain, total in zip(chains, counts.sum(axis=1), strict=True)
+    )
+    base = Base(
+        source=table.name,
+        state=options.state,
+        subject=options.subject,
+        time=options.time,
+        max_gap=None if options.max_gap is None else str(options.max_gap),
+        step=None if step is None else str(step),
+        bins=options.bins,
+        where=None if options.where is None else options.where.text,
+        missing=options.missing,
+        gaps=options.gaps,
+    )
+    return Sequences(
+        states=states,
+        counts=counts,
+        transitions=transitions,
+        length=lengths,
+        subjects=len({label for label, _ in chains}),
+        base=base,
+        usual_step=None if usual is None else str(usual),
+        clock=None if options.clock is None else options.clock.name,
+        transitions_by_phase=by_phase,
+        histories=histories,
+    )
