@@ -272,6 +272,11 @@ def check_clock(data: Sequences, theta: Theta) -> None:
             f"one step of Θ takes {expected}, and one of the table {step or 'nobody knows how long'}: use a model of "
             "the table's step, or aggregate the table to the model's"
         )
+    if data.usual_step is None:  # the step was given: records may be any other time apart
+        raise ReleaseRefused(
+            f"Θ follows a clock, and the table was read with step={base.step!r}, so nobody looked how far apart its "
+            f"records are: leave step out; {how}"
+        )
     if longest.value >= 2 * one.value:
         raise ReleaseRefused(
             f"records up to {base.max_gap} apart were read as one step, and one step of the clock of Θ takes "

@@ -109,3 +109,12 @@ def test_long_pairs_are_left_out_of_long_profiles_only(monkeypatch: pytest.Monke
     monkeypatch.setattr(forgetting, "_DIRECT", 100)
     monkeypatch.setattr(forgetting, "_FOLLOWED", 60)
     assert pf.LeakagePropagation(bound.theta, 1000).leakage(profile) > direct * 1.01
+
+
+def test_losses_beyond_the_largest_number_are_infinite() -> None:
+    for losses in ([1e308] * 4 + [0.0], [1.7e308, 0.1, 1.7e308]):
+        assert of(len(losses)).leakage(losses) == np.inf
+    for length in (50, 10**5):
+        assert of(length).leakage(1.7e308) == np.inf
+        assert of(length).record_epsilon(1.7e308) > 0
+        assert of(length).calibrate(pf.Histogram(), 1.7e308).scale > 0

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
+from pufferfish.core.phi import stacked, stacked_loops
 from pufferfish.core.propagation.chain import ChainPropagation, Run
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, PufferfishError, ReleaseRefused
 
@@ -155,6 +156,7 @@ def test_a_release_and_its_ledger(tmp_path: Path) -> None:
         ({"time": "minute", "max_gap": 10}, "column 'minute' holds numbers"),
         ({"time": "t", "max_gap": "20min"}, "records up to 20min apart were read as one step"),
         ({"time": "t", "max_gap": "10min", "step": "5min"}, "one step of Θ takes 10min, and one of the table 5min"),
+        ({"time": "t", "max_gap": "10min", "step": "10min"}, "nobody looked how far apart its records are"),
     ],
 )
 def test_a_table_that_cannot_follow_the_clock_is_refused(reading: dict[str, Any], message: str) -> None:
@@ -189,3 +191,27 @@ def test_a_long_clock_settles() -> None:
     found = ChainPropagation(week.cycle, "stationary").leakage([Run(10**7, 0.1 * (1 - np.eye(2)))])
     assert 0.1 < found.total < 1
     assert found.phase is not None
+
+
+def test_a_state_that_is_entered_in_one_hour_only_is_followed_around_the_clock() -> None:
+    """Far more steps than Python nests calls."""
+    hours = [NIGHT] + [[[1.0, 0.0], [0.01, 0.99]]] * 23
+    chain = pf.PeriodicChain(hours, [1.0, 0.0], clock="hour", step="1min")
+    found = ChainPropagation(chain.cycle, np.array([1.0, 0.0]))
+    assert found.leakage([Run(3, 0.1 * (1 - np.eye(2)))]).total > 0.1
+
+
+def test_a_cycle_that_never_forgets_is_not_followed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Changes are passed along it a few times; then its one linear system is solved."""
+    rounds: list[int] = []
+
+    def counted(*given: object) -> bool:
+        rounds.append(int(given[5]))  # type: ignore[call-overload]
+        return stacked_loops.pass_on(*given)
+
+    monkeypatch.setattr(stacked.StackedRatios, "_loops", lambda *_: stacked._Loops(stacked.search_each, counted))
+    turns, stays = [[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]
+    chain = pf.PeriodicChain([turns, stays], [0.3, 0.7])
+    assert pf.LeakagePropagation(chain, 200).leakage(0.01) == pytest.approx(2.0, rel=1e-9)
+    assert rounds
+    assert max(rounds) < 10_000

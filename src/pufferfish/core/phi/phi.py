@@ -29,7 +29,7 @@ from pufferfish.core.numbers.rounding import SMALLEST, UNIT, up
 from pufferfish.core.phi.certificate import SEARCHED, prove
 from pufferfish.core.phi.simplex import climb
 
-__all__ = ["Kernel", "LogRatios", "close", "solve_slopes", "without_flows"]
+__all__ = ["DENSE", "Kernel", "LogRatios", "close", "solve_slopes", "without_flows"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -38,7 +38,7 @@ _INTERPRETED = 20_000
 """Work of the search (pairs times states squared) that is interpreted before loading the compiled one pays."""
 
 
-_DENSE = 36
+DENSE = 36
 """Linear systems of at most this many unknowns are solved directly, larger ones by their series."""
 
 _MOST_TERMS, _ENOUGH = 2000, 3e-3
@@ -199,7 +199,7 @@ def solve_slopes(
         Derivatives of each pair: by which entries of A, and how much.
     """
     k = residual.shape[0]
-    if k * k <= _DENSE:
+    if k * k <= DENSE:
         matrix = np.eye(k * k)
         rows, columns = x * k + x_, tails * k + heads
         np.subtract.at(matrix, (rows[:, None], columns), slopes)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pufferfish.core.numbers.compiled import compiled
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.core.phi.certificate import SEARCHED, prove
-from pufferfish.core.phi.phi import Kernel, stars_of
+from pufferfish.core.phi.phi import DENSE, Kernel, stars_of
 from pufferfish.core.phi.simplex import climb
 from pufferfish.core.phi.stacked_loops import pass_on, search_each
 
@@ -111,9 +111,12 @@ class StackedRatios:
         source: Places = np.roll(places, -self._beside)
         order: Places = np.ascontiguousarray(places[:: -self._beside])
         change = np.empty((phases, k * k))
-        most = max(4, _MOST_PASSED // ends.size)
+        direct = k * k <= DENSE
+        most = max(4, (_INTERPRETED if direct else _MOST_PASSED) // ends.size)
         enough = _ENOUGH * float(np.max(np.abs(residual)))
-        self._loops(ends.size).pass_on(ends, shares, source, order, residual.reshape(phases, -1), most, enough, change)
+        given = ends, shares, source, order, residual.reshape(phases, -1)
+        if not self._loops(ends.size * (1 if direct else most)).pass_on(*given, most, enough, change) and direct:
+            _solve_around(*given, change)  # a cycle that hardly forgets would take very many rounds
         return change.reshape(residual.shape)
 
     def _search(self, kernel: Kernel, a: Matrix, group: _Group) -> Matrix:
@@ -167,9 +170,27 @@ def _always(upper: Matrix, lower: Matrix) -> Matrix:
     return np.maximum(most + 8 * UNIT * 700, 0.0)
 
 
+def _solve_around(
+    ends: NDArray[np.int64], shares: Matrix, source: Places, order: Places, residual: Matrix, change: Matrix
+) -> None:
+    """Do what :func:`pass_on` does, by one linear system: how the last kernel's change comes back to it."""
+    last, unknowns = source[order[0]], residual.shape[1]
+    back, added = np.eye(unknowns), np.zeros(unknowns)
+    for j in order:  # δ_j = back · δ_last + added
+        back = np.einsum("en,enu->eu", shares[j], back[ends[j]])
+        added = residual[j] + np.sum(shares[j] * added[ends[j]], axis=-1)
+    try:
+        change[last] = np.linalg.solve(np.eye(unknowns) - back, added)
+    except np.linalg.LinAlgError:
+        change[:] = residual
+        return
+    for j in order[:-1]:
+        change[j] = residual[j] + np.sum(shares[j] * change[source[j]][ends[j]], axis=-1)
+
+
 class _Loops(NamedTuple):
     search_each: Callable[..., None]
-    pass_on: Callable[..., None]
+    pass_on: Callable[..., bool]
 
 
 _PLAIN = _Loops(search_each, pass_on)

@@ -40,8 +40,10 @@ def search_each(
 
 def pass_on(
     ends: Any, shares: Any, source: Any, order: Any, residual: Any, most: Any, enough: Any, change: Any
-) -> None:
+) -> bool:
     """Solve δ_j = r_j + Φ'_j δ_{source[j]} around a cycle, by passing changes on until they move no more.
+
+    Returns whether they came to rest before the rounds were over.
 
     Parameters
     ----------
@@ -76,4 +78,5 @@ def pass_on(
                 moved = max(moved, abs(value - change[j, e]))
                 change[j, e] = value
         if not moved > enough:
-            break
+            return True
+    return False

@@ -47,6 +47,9 @@ _BITS = 60
 
 _ULPS = 16
 
+_LARGEST = 1e300
+"""Losses that add up to more nats are not followed: sums of them would leave the range of a double."""
+
 _carry = Loop(carry)
 
 Vector = NDArray[np.float64]
@@ -91,6 +94,8 @@ def _fixed(loss: float, steps: int, keeps: float) -> float:
 
 def told_by_uniform(loss: float, steps: int, pairs: Sequence[Forgets]) -> Told:
     """Return what all records of a chain tell whose losses are all alike."""
+    if not loss * steps < _LARGEST:
+        return Told((steps - 1) // 2, loss, math.inf, math.inf)
     if steps <= _SHORT or (steps <= _DIRECT and not _settles(loss, steps, pairs)):
         return told_by_profile(np.array([steps]), np.array([loss]), pairs)
     each = up(math.log1p(fixed_point(loss, pairs)), _ULPS)
@@ -111,6 +116,11 @@ def _settles(loss: float, steps: int, pairs: Sequence[Forgets]) -> bool:
 def told_by_profile(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets]) -> Told:
     """Return what all records of a chain tell; ``losses`` are those of stretches of so many ``steps``."""
     whole = int(np.sum(steps))
+    with np.errstate(over="ignore"):
+        total = float(np.sum(losses * steps))
+    if not total < _LARGEST:
+        most = int(np.argmax(losses))
+        return Told(int(np.sum(steps[:most])), float(losses[most]), math.inf, math.inf)
     known, beside = [pair for pair in pairs if pair.steps < whole], whole
     if whole > _DIRECT:
         known, beside = _affordable(steps, known)

@@ -83,8 +83,11 @@ class Steps(ABC):
 
     def reached(self, states: Mask) -> Mask:
         """Return which states can ever be reached from those of a first record, at each phase."""
-        grown = states | self.followers(states)
-        return states if np.array_equal(grown, states) else self.reached(grown)
+        while True:  # as many rounds as a cycle has steps, and more: no recursion
+            grown = states | self.followers(states)
+            if np.array_equal(grown, states):
+                return states
+            states = grown
 
     @property
     def log_into(self) -> Matrix:

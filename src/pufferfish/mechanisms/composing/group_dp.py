@@ -4,6 +4,7 @@ A group is a set of records that may be correlated in any way whatever: all of i
 group, of its *observed* records: records that are not in the table cost nothing.
 """
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -114,9 +115,12 @@ def total_of(losses: BlockLoss) -> Found:
 
 def _sum_up(each: NDArray[np.float64], times: NDArray[np.int64]) -> float:
     """Return the sum of losses times their numbers, rounded up: exact where it can be held."""
+    if not np.all(np.isfinite(each)):
+        return math.inf
     if each.size <= _MOST_EXACT:
         return float_up(sum(Fraction(float(e)) * int(n) for e, n in zip(each, times, strict=True)))
-    return up(float(np.sum(each * times)), 8 * each.size)
+    with np.errstate(over="ignore"):  # beyond the largest number it is infinite, which is more
+        return up(float(np.sum(each * times)), 8 * each.size)
 
 
 class ParticipantDP(GroupDP):
