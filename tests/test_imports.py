@@ -23,6 +23,7 @@ LAYERS = [
     {"data"},
     {"model_file"},
     {"fit", "fit_forgetting", "report", "ledger"},
+    {"fit_subjects"},
     {"release"},
     {"experiments"},
     {"cli"},

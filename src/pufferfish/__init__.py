@@ -33,6 +33,7 @@ from pufferfish.errors import (
 )
 from pufferfish.fit import fit_chain, fit_interval, fit_periodic
 from pufferfish.fit_forgetting import ForgettingFit, OverlapEstimate, fit_forgetting, overlap
+from pufferfish.fit_subjects import SubjectsFit, fit_each_subject
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import (
     GK16,
@@ -163,6 +164,7 @@ __all__ = [
     "Robustness",
     "Rows",
     "Sequences",
+    "SubjectsFit",
     "Subset",
     "Sum",
     "Wasserstein",
@@ -173,6 +175,7 @@ __all__ = [
     "draw_network",
     "errors",
     "fit_chain",
+    "fit_each_subject",
     "fit_forgetting",
     "fit_interval",
     "fit_periodic",

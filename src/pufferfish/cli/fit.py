@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from pufferfish.cli.fit_forgetting import forgetting_model
+from pufferfish.cli.fit_subjects import subjects_model
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import split_list, table_options
 from pufferfish.cli.printing import print_warnings, progress
@@ -17,6 +18,7 @@ from pufferfish.data import Sequences, read_sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit import fit_chain, fit_interval, fit_periodic
 from pufferfish.fit_forgetting import SMOOTHING
+from pufferfish.fit_subjects import POOLING
 from pufferfish.model_file import MODEL, Model, write_model
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import IntervalChain
@@ -71,11 +73,15 @@ __all__ = ["fit_command"]
     help="A transition matrix for each hour of the day, weekday, or hour of the week.",
 )
 @click.option(
+    "--each-subject",
+    is_flag=True,
+    help="A chain for each subject; the noise then holds for everybody's habits. --subject says whose a record is.",
+)
+@click.option(
     "--pooling",
     type=NUMBER,
-    default=0.0,
-    show_default=True,
-    help="With --clock: transitions added to every row of every phase, spread as those of all phases together.",
+    help="With --clock or --each-subject: transitions added to every row of every phase or subject, spread as those of "
+    f"all together [default: 0 for --clock, {POOLING:g} for --each-subject].",
 )
 @click.option("--output", required=True, metavar="FILE", help="Where the model is written, as JSON.")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier model.")
@@ -90,7 +96,8 @@ def fit_command(
     forgets: tuple[str, ...],
     overlaps: tuple[float, ...],
     clock: str | None,
-    pooling: float,
+    each_subject: bool,
+    pooling: float | None,
     output: str,
     overwrite: bool,
     **reading: Any,
@@ -104,6 +111,7 @@ def fit_command(
     Example:
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 10min --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --confidence 0.95 --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --each-subject --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --forgets 8min --output model.json
       pufferfish fit --forgets 8 --overlap 0.43 --states sit,stand,walk --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --clock hour \\
@@ -118,13 +126,19 @@ def fit_command(
         raise ParameterError("give the TABLE of public data; only --forgets with --overlap needs none")
     if reading["state"] is None:
         raise ParameterError("give --state: the column of states")
-    if clock is None and pooling:
-        raise ParameterError("--pooling belongs to --clock: one chain has one matrix, of all transitions together")
+    if clock is None and not each_subject and pooling is not None:
+        raise ParameterError(
+            "--pooling belongs to --clock and --each-subject: one chain has one matrix, of all transitions together"
+        )
     if clock is not None and confidence is not None:
         raise ParameterError("--confidence gives bounds on one matrix: leave out --clock, or give --smoothing instead")
     if confidence is not None:
         _check_confidence(context, confidence, initial)
     check_targets([("--output", output, MODEL)], inputs=(table,), overwrite=overwrite)
+    if each_subject:
+        _check_each_subject(context, reading)
+        _write(*subjects_model(table, states, initial, smoothing, pooling, reading), output)
+        return
     names = None if states is None else split_list(states)
     with progress("reading the table"):
         reading["missing"] = reading["missing"] or "unobserved"
@@ -132,7 +146,9 @@ def fit_command(
     print_warnings(sequences.warnings)
     theta: ChainClass | ChainModels | IntervalChain
     if clock is not None:
-        theta = ChainModels((fit_periodic(sequences, initial=initial, smoothing=smoothing or 0.0, pooling=pooling),))
+        theta = ChainModels(
+            (fit_periodic(sequences, initial=initial, smoothing=smoothing or 0.0, pooling=pooling or 0.0),)
+        )
     elif confidence is not None:
         theta = fit_interval(sequences, confidence)
     else:
@@ -164,9 +180,23 @@ def _write(model: Model, lines: list[str], output: str) -> None:
 
 def _check_forgetting(context: click.Context) -> None:
     """Refuse options that speak of transition probabilities."""
-    for name in ("initial", "confidence", "clock", "pooling"):
+    for name in ("initial", "confidence", "clock", "each_subject", "pooling"):
         if context.get_parameter_source(name) != ParameterSource.DEFAULT:
-            raise ParameterError(f"--{name} is about transition probabilities, and --forgets needs none: leave it out")
+            option = name.replace("_", "-")
+            raise ParameterError(
+                f"--{option} is about transition probabilities, and --forgets needs none: leave it out"
+            )
+
+
+def _check_each_subject(context: click.Context, reading: dict[str, Any]) -> None:
+    """Refuse options that do not go with a chain for each subject."""
+    for name in ("confidence", "clock"):
+        if context.get_parameter_source(name) != ParameterSource.DEFAULT:
+            raise ParameterError(
+                f"--each-subject gives every subject one matrix: leave out --{name}, or --each-subject"
+            )
+    if reading["subject"] is None:
+        raise ParameterError("give --subject: the column that says whose chain --each-subject fits")
 
 
 def _check_confidence(context: click.Context, confidence: float, initial: str) -> None:
