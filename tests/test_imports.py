@@ -24,6 +24,7 @@ LAYERS = [
     {"model_file"},
     {"fit", "fit_forgetting", "report", "ledger"},
     {"fit_subjects"},
+    {"check"},
     {"release"},
     {"experiments"},
     {"cli"},

@@ -17,6 +17,7 @@ import importlib.metadata
 
 from pufferfish import errors
 from pufferfish.calibration import Calibration
+from pufferfish.check import ModelCheck, OverlapAfter, RicherModel, StateStays, SubjectCheck, check_model
 from pufferfish.comparison import compare
 from pufferfish.core.divergence.max_divergence import max_divergence
 from pufferfish.data import Rows, Sequences, read_rows, read_sequences
@@ -142,10 +143,12 @@ __all__ = [
     "MatrixWitness",
     "Mean",
     "Model",
+    "ModelCheck",
     "ModelClass",
     "ModelError",
     "Nearest",
     "NotApplicableError",
+    "OverlapAfter",
     "OverlapEstimate",
     "ParameterError",
     "ParticipantDP",
@@ -161,9 +164,12 @@ __all__ = [
     "RecordIs",
     "Release",
     "ReleaseRefused",
+    "RicherModel",
     "Robustness",
     "Rows",
     "Sequences",
+    "StateStays",
+    "SubjectCheck",
     "SubjectsFit",
     "Subset",
     "Sum",
@@ -171,6 +177,7 @@ __all__ = [
     "Weighted",
     "Window",
     "Witness",
+    "check_model",
     "compare",
     "draw_network",
     "errors",

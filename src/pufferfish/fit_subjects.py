@@ -20,7 +20,7 @@ from pufferfish.fit import added_count, check_transitions
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.markov_chain import MarkovChain
 
-__all__ = ["POOLING", "SubjectsFit", "chain_of_each", "fit_each_subject"]
+__all__ = ["POOLING", "SubjectsFit", "class_of_each", "fit_each_subject"]
 
 POOLING = 10.0
 """Transitions of the pool that are added to every row of a subject, unless told otherwise."""
@@ -95,14 +95,32 @@ def fit_each_subject(
     >>> days = pl.DataFrame({"who": ["a"] * 40 + ["b"] * 40, "s": list("rrrw" * 10) + list("rrww" * 10)})
     >>> found = fit_each_subject(days, "s", subject="who")
     >>> found.theta.names, [chain.transition_matrix[0].round(2).tolist() for chain in found.theta.chains]
-    (('subject a', 'subject b'), [[0.65, 0.35], [0.54, 0.46]])
+    (('subject a', 'subject b'), [[0.65, 0.35], [0.53, 0.47]])
     """
     towards, added = added_count("pooling", pooling), added_count("smoothing", smoothing)
     if reading.get("subject") is None:
         raise ParameterError("subject is missing: give the column that says whose records they are, or use fit_chain")
     sequences, (pairs,) = read_pairs_apart(source, state, [1], **reading)
+    return class_of_each(pairs, sequences, pooling=towards, smoothing=added, initial=initial)
+
+
+def class_of_each(
+    pairs: PairsApart,
+    sequences: Sequences,
+    *,
+    pooling: float,
+    smoothing: float = 0.0,
+    initial: Literal["stationary", "any"] = "stationary",
+) -> SubjectsFit:
+    """Return the subjects' chains from their transitions, which are pairs one step apart.
+
+    Raises
+    ------
+    ModelError
+        As :func:`fit_each_subject` does.
+    """
     check_transitions(sequences)
-    matrices = chain_of_each(pairs, sequences.states, pooling=towards, smoothing=added)
+    matrices = _matrices(pairs, sequences.states, pooling, smoothing)
     named: dict[bytes, list[str]] = {}
     chains: dict[bytes, MarkovChain] = {}
     for who, matrix in zip(pairs.subjects, matrices, strict=True):
@@ -112,32 +130,24 @@ def fit_each_subject(
             chains[key] = _chain(matrix, initial, sequences.states, who)
     unseen = sequences.subjects - len(pairs.subjects)
     if unseen:
-        matrix = _pool(pairs, added)
+        matrix = _pool(pairs, smoothing)
         chains.setdefault(matrix.tobytes(), _chain(matrix, initial, sequences.states, ""))
         named.setdefault(matrix.tobytes(), []).append("")
     rows = pairs.counts.sum(axis=2)
-    few = int(np.sum(np.any(rows < towards, axis=1))) + unseen
+    few = int(np.sum(np.any(rows < pooling, axis=1))) + unseen
     base = sequences.base
     origin = (
         f"fitted to public data: {base.source}, column {base.state}, a chain for each of {sequences.subjects} subjects"
-        f"{f', {len(chains)} of them different' if len(chains) < sequences.subjects else ''}, {towards:g} transitions "
+        f"{f', {len(chains)} of them different' if len(chains) < sequences.subjects else ''}, {pooling:g} transitions "
         f"of all subjects added to every row; {sequences.records} records"
     )
     names = tuple(_names(each, unseen) for each in named.values())
     theta = ChainClass(tuple(chains.values()), origin, names=names)
-    return SubjectsFit(theta=theta, sequences=sequences, pooling=towards, mostly_pool=few)
+    return SubjectsFit(theta=theta, sequences=sequences, pooling=pooling, mostly_pool=few)
 
 
-def chain_of_each(
-    pairs: PairsApart, states: Sequence[str], *, pooling: float, smoothing: float = 0.0
-) -> NDArray[np.float64]:
-    """Return the transition matrix of every subject, some transitions of all added to its rows.
-
-    Raises
-    ------
-    ModelError
-        If a row is of no transitions.
-    """
+def _matrices(pairs: PairsApart, states: Sequence[str], pooling: float, smoothing: float) -> NDArray[np.float64]:
+    """Return the transition matrix of every subject, some transitions of all added to its rows."""
     counts = pairs.counts + smoothing
     if pooling:
         counts = counts + pooling * _pool(pairs, smoothing)

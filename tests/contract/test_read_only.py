@@ -32,6 +32,7 @@ BINARY, INTERVAL = (
 )
 FORGETTING = pf.ForgettingClass(3, 0.4, ["a", "b"])
 SUBJECTS = pf.fit_each_subject(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5, "w": ["x"] * 20}), "s", subject="w")
+CHECKED = pf.check_model(CHAIN, pl.DataFrame({"s": list("abba" * 5)}), "s", public=True)
 FITTED = pf.fit_forgetting(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5}), "s", 3)
 PHASES = pf.PeriodicChain([STEP, STEP[::-1]], [0.5, 0.5], states=["a", "b"])
 SUM = pf.Sum({"a": 0, "b": 1})
@@ -109,6 +110,11 @@ THINGS: dict[str, Any] = {
     "LawWitness": pf.LawWitness(theta=0, length=3),
     "ForgettingFit": FITTED,
     "SubjectsFit": SUBJECTS,
+    "ModelCheck": CHECKED,
+    "SubjectCheck": CHECKED.subjects[0],
+    "StateStays": CHECKED.stays[0],
+    "OverlapAfter": CHECKED.overlaps[0],
+    "RicherModel": CHECKED.richer[0],
     "OverlapEstimate": FITTED.estimates[0],
     "Nearest": pf.Nearest(gap=0.1, transition_matrix=((0.5, 0.5), (0.5, 0.5))),
 }

@@ -15,6 +15,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from pufferfish import starting
+from pufferfish.cli.check import check_command
 from pufferfish.cli.compare import compare_command
 from pufferfish.cli.fit import fit_command
 from pufferfish.cli.ledger import ledger_group
@@ -114,5 +115,14 @@ def main() -> None:
     """
 
 
-for _command in (release_command, ledger_group, fit_command, compare_command, robustness_command, reproduce_command):
+_COMMANDS = (
+    release_command,
+    ledger_group,
+    fit_command,
+    check_command,
+    compare_command,
+    robustness_command,
+    reproduce_command,
+)
+for _command in _COMMANDS:
     main.add_command(_command)
