@@ -25,6 +25,8 @@ LAYERS = [
     {"data"},
     {"model_file"},
     {"fit", "fit_forgetting", "report", "ledger"},
+    {"fit_subjects"},
+    {"check"},
     {"release"},
     {"experiments"},
     {"cli"},

@@ -17,6 +17,7 @@ import importlib.metadata
 
 from pufferfish import errors
 from pufferfish.calibration import Calibration
+from pufferfish.check import ModelCheck, OverlapAfter, RicherModel, StateStays, SubjectCheck, check_model
 from pufferfish.comparison import compare
 from pufferfish.core.divergence.max_divergence import max_divergence
 from pufferfish.data import Rows, Sequences, read_rows, read_sequences
@@ -33,6 +34,7 @@ from pufferfish.errors import (
 )
 from pufferfish.fit import fit_chain, fit_interval, fit_order, fit_periodic
 from pufferfish.fit_forgetting import ForgettingFit, OverlapEstimate, fit_forgetting, overlap
+from pufferfish.fit_subjects import SubjectsFit, fit_each_subject
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import (
     GK16,
@@ -143,10 +145,12 @@ __all__ = [
     "MatrixWitness",
     "Mean",
     "Model",
+    "ModelCheck",
     "ModelClass",
     "ModelError",
     "Nearest",
     "NotApplicableError",
+    "OverlapAfter",
     "OverlapEstimate",
     "ParameterError",
     "ParticipantDP",
@@ -162,19 +166,25 @@ __all__ = [
     "RecordIs",
     "Release",
     "ReleaseRefused",
+    "RicherModel",
     "Robustness",
     "Rows",
     "Sequences",
+    "StateStays",
+    "SubjectCheck",
+    "SubjectsFit",
     "Subset",
     "Sum",
     "Wasserstein",
     "Weighted",
     "Window",
     "Witness",
+    "check_model",
     "compare",
     "draw_network",
     "errors",
     "fit_chain",
+    "fit_each_subject",
     "fit_forgetting",
     "fit_interval",
     "fit_order",

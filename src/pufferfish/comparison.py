@@ -16,6 +16,7 @@ from pufferfish.mechanisms import MECHANISMS, LawMechanism, LeakagePropagation, 
 from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.queries import Query, measure_of, refuse_pooling
+from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.model_class import as_theta, lengths_of
 
 __all__ = ["Comparison", "ComparisonRow", "Contest", "compare"]
@@ -55,6 +56,8 @@ class ComparisonRow(ReadOnly):
         Whether this is the mechanism to take: the least noise of those that compose.
     reason : str or None
         Why the mechanism does not apply.
+    decided_by : str or None
+        The member of Θ that needs the noise, where Θ has several: ``"theta[12] (subject 4388161786)"``.
     """
 
     mechanism: str
@@ -69,6 +72,7 @@ class ComparisonRow(ReadOnly):
     composes: bool = True
     recommended: bool = False
     reason: str | None = None
+    decided_by: str | None = None
 
     @property
     def over_lower_bound(self) -> float | None:
@@ -127,6 +131,9 @@ class Comparison(Sequence[ComparisonRow]):
             note = "  recommended" if row.recommended else "" if row.composes else "  for this one query"
             numbers = f"{row.scale or 0.0:>12.6g}{_error(row.accuracy or 0.0):>10}{least:>9}{row.seconds:>9.2f}"
             yield f"{mark} {row.title:<18}{numbers}{note}", 0
+        for row in fit:
+            if row.recommended and row.decided_by is not None:
+                yield f"{row.decided_by} decides the noise of {row.title}", 2
         if fit:
             yield f"± 95%: each value is within this of the exact one with 95% probability ({self.measure})", 2
         if lower is not None:
@@ -226,7 +233,7 @@ class Contest:
             found = calibrated(self._mechanism(kind))
         except NotApplicableError as error:
             return ComparisonRow(mechanism=kind.name, title=kind.title, reason=error.reason), None
-        return _row(found, time.perf_counter() - start), found
+        return _row(found, time.perf_counter() - start, self._member(found.witness.theta)), found
 
     def _drawn(self, kind: type[Mechanism], scale: float | None) -> ComparisonRow:
         """Return a row of which only the scale is known."""
@@ -241,6 +248,13 @@ class Contest:
             noise_multiplier=multiplier,
             composes=kind.composes,
         )
+
+    def _member(self, theta: int) -> str | None:
+        """Return what a member of Θ is called, where there are several."""
+        if len(self._theta.members) < 2:
+            return None
+        names = self._theta.names if isinstance(self._theta, ChainClass) else ()
+        return f"theta[{theta}]" + (f" ({names[theta]})" if names else "")
 
     def _mechanism(self, kind: type[Mechanism]) -> Mechanism:
         if kind.name not in self._made:
@@ -319,7 +333,7 @@ def compare(
     return contest.at(epsilon)
 
 
-def _row(found: Calibration, seconds: float) -> ComparisonRow:
+def _row(found: Calibration, seconds: float, decided_by: str | None) -> ComparisonRow:
     return ComparisonRow(
         mechanism=found.mechanism,
         title=found.title,
@@ -330,6 +344,7 @@ def _row(found: Calibration, seconds: float) -> ComparisonRow:
         expected_l1_error=found.expected_l1_error,
         seconds=seconds,
         composes=found.composes,
+        decided_by=decided_by,
     )
 
 

@@ -20,7 +20,15 @@ from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 
-__all__ = ["fit_chain", "fit_interval", "fit_order", "fit_periodic", "proportion_bounds"]
+__all__ = [
+    "added_count",
+    "check_transitions",
+    "fit_chain",
+    "fit_interval",
+    "fit_order",
+    "fit_periodic",
+    "proportion_bounds",
+]
 
 _BISECTIONS = 200
 
@@ -56,8 +64,8 @@ def fit_chain(
     ParameterError
         If smoothing is negative or above 1e15, where counts would be lost.
     """
-    added = _added("smoothing", smoothing)
-    _check_transitions(sequences)
+    added = added_count("smoothing", smoothing)
+    check_transitions(sequences)
     counts = sequences.transitions + added
     lost = np.flatnonzero(counts.sum(axis=1) == 0)
     if lost.size:
@@ -118,8 +126,8 @@ def fit_periodic(
     >>> chain.clock, chain.step, chain.matrices[1].round(2).tolist()
     ('hour', '1h', [[0.5, 0.5], [0.05, 0.95]])
     """
-    added, towards = _added("smoothing", smoothing), _added("pooling", pooling)
-    _check_transitions(sequences)
+    added, towards = added_count("smoothing", smoothing), added_count("pooling", pooling)
+    check_transitions(sequences)
     if sequences.clock is None or sequences.transitions_by_phase is None:
         raise ParameterError('the sequences were read without a clock: read_sequences(…, clock="hour")')
     clock, counts = sequences.clock, sequences.transitions_by_phase + added
@@ -180,8 +188,8 @@ def fit_order(
     >>> pf.fit_order(data).tensor.round(2).tolist()
     [[[0.0, 1.0], [0.75, 0.25]], [[0.75, 0.25], [1.0, 0.0]]]
     """
-    added, towards = _added("smoothing", smoothing), _added("pooling", pooling)
-    _check_transitions(sequences)
+    added, towards = added_count("smoothing", smoothing), added_count("pooling", pooling)
+    check_transitions(sequences)
     if sequences.histories is None:
         raise ParameterError("the sequences were read without an order: read_sequences(…, order=2)")
     counts = sequences.histories + added + towards * _pooled(sequences)
@@ -242,7 +250,7 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
     given: Any = confidence
     if isinstance(given, bool) or not isinstance(given, Real) or not 0 < float(given) < 1:
         raise ParameterError(f"confidence is {confidence!r}, expected a probability such as 0.95, above 0 and below 1")
-    _check_transitions(sequences)
+    check_transitions(sequences)
     counts, k = sequences.transitions, sequences.transitions.shape[0]
     if k < 2:
         raise ModelError(
@@ -323,7 +331,14 @@ def proportion_bounds(successes: int, trials: int, miss: float) -> tuple[float, 
     return end(0.0) if s else 0.0, end(1.0) if s < n else 1.0
 
 
-def _added(name: str, given: float) -> float:
+def added_count(name: str, given: float) -> float:
+    """Return what is added to counts as a float.
+
+    Raises
+    ------
+    ParameterError
+        If it is negative or above 1e15, where counts would be lost.
+    """
     added = real_number(given)
     if added is None or not 0 <= added <= _MOST_SMOOTHING:
         raise ParameterError(f"{name} is {given!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as 1")
@@ -337,7 +352,16 @@ def _pooled(sequences: Sequences) -> NDArray[np.float64]:
     return np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0)
 
 
-def _check_transitions(sequences: Any) -> None:
+def check_transitions(sequences: Any) -> None:
+    """Refuse what is no Sequences, or holds no transition.
+
+    Raises
+    ------
+    ParameterError
+        If it is something else.
+    ModelError
+        If there is no transition in it.
+    """
     if not isinstance(sequences, Sequences):
         raise ParameterError(f"sequences is {type(sequences).__name__}, expected what read_sequences returns")
     if not sequences.transitions.any():

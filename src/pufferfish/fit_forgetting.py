@@ -26,7 +26,7 @@ from pufferfish.theta.markov_chain import MarkovChain
 if TYPE_CHECKING:
     from pufferfish.data.lagged import PairsApart
 
-__all__ = ["SMOOTHING", "ForgettingFit", "OverlapEstimate", "fit_forgetting", "overlap"]
+__all__ = ["SMOOTHING", "ForgettingFit", "OverlapEstimate", "fit_forgetting", "overlap", "overlap_of"]
 
 SMOOTHING = 10.0
 """Independent pairs of the pool that are added to every row of a subject, unless told otherwise."""
@@ -217,6 +217,24 @@ def _whose(found: OverlapEstimate) -> str:
 
 
 def _estimate(pairs: "PairsApart", states: Sequence[str], added: float) -> OverlapEstimate:
+    found = overlap_of(pairs, states, added)
+    if not found.overlap > 0:
+        raise ModelError(
+            f"the laws of the state {found.steps} steps {found.direction} have nothing in common for two states"
+            + (f" of subject {found.subject!r}" if found.subject else "")
+            + ": forget after more steps, merge rare states, or use more smoothing"
+        )
+    return found
+
+
+def overlap_of(pairs: "PairsApart", states: Sequence[str], added: float) -> OverlapEstimate:
+    """Estimate the overlap after some steps, which may be none.
+
+    Raises
+    ------
+    ModelError
+        If there are no pairs so far apart, or a state is in none of them.
+    """
     pool = pairs.counts.sum(axis=0).astype(np.float64)
     n = pairs.steps
     if not pool.any():
@@ -236,12 +254,6 @@ def _estimate(pairs: "PairsApart", states: Sequence[str], added: float) -> Overl
         later, earlier = (_smoothed(a / n, b, added) for a, b in ((counts, pool), (counts.T, pool.T)))
         worst = min(worst, (_least_shared(later), who, "later"), (_least_shared(earlier), who, "earlier"))
     share, who, direction = worst
-    if not share > 0:
-        raise ModelError(
-            f"the laws of the state {n} steps {direction} have nothing in common for two states"
-            + (f" of subject {who!r}" if who else "")
-            + ": forget after more steps, merge rare states, or use more smoothing"
-        )
     shares = (_least_shared(table / table.sum(axis=1, keepdims=True)) for table in (pool, pool.T))
     return OverlapEstimate(
         steps=n,

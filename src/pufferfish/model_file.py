@@ -135,6 +135,7 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     chains: list[ChainRecord]
     kind: str = "Markov chains"
     members: list[dict[str, Any]] = msgspec.field(default_factory=list[dict[str, Any]])
+    names: list[str] = msgspec.field(default_factory=list[str])
 
     @classmethod
     def of(cls, theta: Theta) -> "ThetaRecord":
@@ -142,7 +143,8 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         chains = [ChainRecord.of(chain) for chain in theta.chains]
         others = () if chains else theta.members or (theta,)  # a continuum has no members: it describes itself
         members = [_plain(other) for other in others]
-        return cls(theta.origin, list(theta.states), chains, theta.kind, members)
+        names = list(theta.names) if isinstance(theta, ChainClass) else []
+        return cls(theta.origin, list(theta.states), chains, theta.kind, members, names)
 
     @property
     def size(self) -> int:
@@ -157,6 +159,8 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         ModelError
             If a chain or network is none, or the class is of another kind.
         """
+        if self.names and self.kind != "Markov chains":
+            raise ModelError(f"theta of {self.kind} has names of its members, which only lists of Markov chains have")
         if self.kind == BayesianNetwork.kind:
             return self._networks()
         if self.kind in CONTINUUM_KINDS:
@@ -171,7 +175,7 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
             if isinstance(start, str) and start not in ("stationary", "any"):
                 raise ModelError(f'initial_distribution of chain {i} is {start!r}, expected "stationary" or "any"')
             chains.append(MarkovChain(chain.transition_matrix, start, states=self.states))  # pyright: ignore[reportArgumentType]
-        return ChainClass(tuple(chains), self.origin)
+        return ChainClass(tuple(chains), self.origin, names=tuple(self.names))
 
     def check(self) -> None:
         """Refuse a class that is none, also of models that are described and not read back.
@@ -341,6 +345,7 @@ class _ModelRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     chains: list[ChainRecord] = []
     kind: str = "Markov chains"
     members: list[dict[str, Any]] = []
+    names: list[str] = []
     bins: list[float] | None = None
     step: str | None = None
     fitted_on: str | None = None
@@ -390,6 +395,7 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
         chains=theta.chains,
         kind=theta.kind,
         members=theta.members,
+        names=theta.names,
         bins=None if model.bins is None else list(model.bins),
         step=model.step,
         fitted_on=model.fitted_on,
@@ -414,7 +420,9 @@ def read_model(path: str | os.PathLike[str]) -> Model:
         return Model(theta=ModelClass((BayesianNetwork.from_bif(path),), f"{STATED}: {name}"))
     record = read_record(path, _ModelRecord, format_=FORMAT, version=VERSION)
     try:
-        theta = ThetaRecord(record.origin, record.states, record.chains, record.kind, record.members).theta()
+        theta = ThetaRecord(
+            record.origin, record.states, record.chains, record.kind, record.members, record.names
+        ).theta()
         bins = None if record.bins is None else tuple(record.bins)
         return Model(theta=theta, bins=bins, step=record.step, fitted_on=record.fitted_on)
     except (ModelError, ParameterError) as error:

@@ -31,6 +31,8 @@ BINARY, INTERVAL = (
     pf.IntervalChain([[0.8, 0.1], [0.3, 0.6]], [[0.9, 0.2], [0.4, 0.7]]),
 )
 FORGETTING = pf.ForgettingClass(3, 0.4, ["a", "b"])
+SUBJECTS = pf.fit_each_subject(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5, "w": ["x"] * 20}), "s", subject="w")
+CHECKED = pf.check_model(CHAIN, pl.DataFrame({"s": list("abba" * 5)}), "s", public=True)
 FITTED = pf.fit_forgetting(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5}), "s", 3)
 PHASES = pf.PeriodicChain([STEP, STEP[::-1]], [0.5, 0.5], states=["a", "b"])
 SUM = pf.Sum({"a": 0, "b": 1})
@@ -108,6 +110,12 @@ THINGS: dict[str, Any] = {
     "CouplingWitness": pf.CouplingWitness(theta=0, length=3, distance=2.0),
     "LawWitness": pf.LawWitness(theta=0, length=3),
     "ForgettingFit": FITTED,
+    "SubjectsFit": SUBJECTS,
+    "ModelCheck": CHECKED,
+    "SubjectCheck": CHECKED.subjects[0],
+    "StateStays": CHECKED.stays[0],
+    "OverlapAfter": CHECKED.overlaps[0],
+    "RicherModel": CHECKED.richer[0],
     "OverlapEstimate": FITTED.estimates[0],
     "Nearest": pf.Nearest(gap=0.1, transition_matrix=((0.5, 0.5), (0.5, 0.5))),
 }

@@ -24,6 +24,7 @@ __all__ = ["main"]
 
 _COMMANDS = {
     "fit": "Estimate a model from public data.",
+    "check": "Whether a model describes public data, and what its noise leaks where it does not.",
     "compare": "The noise of every mechanism, before anything is spent.",
     "release": "Release a statistic of a table with noise that accounts for correlation.",
     "ledger": "One budget for many releases of the same table.",

@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from pufferfish.cli.fit_forgetting import forgetting_model
+from pufferfish.cli.fit_subjects import subjects_model
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import split_list, table_options
 from pufferfish.cli.printing import print_warnings, progress
@@ -19,6 +20,7 @@ from pufferfish.data import Sequences, read_sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit import fit_chain, fit_interval, fit_order, fit_periodic
 from pufferfish.fit_forgetting import SMOOTHING
+from pufferfish.fit_subjects import POOLING
 from pufferfish.model_file import MODEL, Model, write_model
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import IntervalChain
@@ -77,11 +79,15 @@ __all__ = ["fit_command"]
     help="A transition matrix for each hour of the day, weekday, or hour of the week.",
 )
 @click.option(
+    "--each-subject",
+    is_flag=True,
+    help="A chain for each subject; the noise then holds for everybody's habits. --subject says whose a record is.",
+)
+@click.option(
     "--pooling",
     type=NUMBER,
-    default=0.0,
-    show_default=True,
-    help="With --clock or --order: transitions added to every row, spread as those of all together.",
+    help="With --clock, --order or --each-subject: transitions added to every row, spread as those of all together "
+    f"[default: 0, and {POOLING:g} for --each-subject].",
 )
 @click.option(
     "--order",
@@ -102,7 +108,8 @@ def fit_command(
     forgets: tuple[str, ...],
     overlaps: tuple[float, ...],
     clock: str | None,
-    pooling: float,
+    each_subject: bool,
+    pooling: float | None,
     order: int | None,
     output: str,
     overwrite: bool,
@@ -117,6 +124,7 @@ def fit_command(
     Example:
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 10min --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --confidence 0.95 --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --each-subject --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --forgets 8min --output model.json
       pufferfish fit --forgets 8 --overlap 0.43 --states sit,stand,walk --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --clock hour \\
@@ -133,24 +141,33 @@ def fit_command(
         raise ParameterError("give the TABLE of public data; only --forgets with --overlap needs none")
     if reading["state"] is None:
         raise ParameterError("give --state: the column of states")
-    if clock is None and order is None and pooling:
-        raise ParameterError("--pooling belongs to --clock and --order: one matrix is of all transitions together")
+    if clock is None and order is None and not each_subject and pooling is not None:
+        raise ParameterError(
+            "--pooling belongs to --clock, --order and --each-subject: one matrix is of all transitions together"
+        )
     if confidence is not None and not (clock is None and order is None):
         raise ParameterError("--confidence gives bounds on one matrix: leave out --clock and --order")
     if confidence is not None:
         _check_confidence(context, confidence, initial)
     check_targets([("--output", output, MODEL)], inputs=tables, overwrite=overwrite)
+    if each_subject:
+        _check_each_subject(context, reading)
+        with opened(tables, reading) as table:
+            of_each = subjects_model(table, states, initial, smoothing, pooling, reading)
+        _write(*of_each, output)
+        return
     names = None if states is None else split_list(states)
     reading["missing"] = reading["missing"] or "unobserved"
     with opened(tables, reading) as table, progress("reading the table"):
         sequences = read_sequences(table, states=names, clock=clock, order=order or 1, **reading)
         fitted_on = fingerprint(table, reading)
     print_warnings(sequences.warnings)
+    added: Any = {"smoothing": smoothing or 0.0, "pooling": pooling or 0.0}
     theta: ChainClass | ChainModels | IntervalChain
     if clock is not None:
-        theta = ChainModels((fit_periodic(sequences, initial=initial, smoothing=smoothing or 0.0, pooling=pooling),))
+        theta = ChainModels((fit_periodic(sequences, initial=initial, **added),))
     elif order is not None:
-        theta = ChainModels((fit_order(sequences, initial=initial, smoothing=smoothing or 0.0, pooling=pooling),))
+        theta = ChainModels((fit_order(sequences, initial=initial, **added),))
     elif confidence is not None:
         theta = fit_interval(sequences, confidence)
     else:
@@ -193,9 +210,23 @@ def _opened_if_any(tables: tuple[str, ...], reading: dict[str, Any]) -> "Generat
 
 def _check_forgetting(context: click.Context) -> None:
     """Refuse options that speak of transition probabilities."""
-    for name in ("initial", "confidence", "clock", "pooling", "order"):
+    for name in ("initial", "confidence", "clock", "each_subject", "pooling", "order"):
         if context.get_parameter_source(name) != ParameterSource.DEFAULT:
-            raise ParameterError(f"--{name} is about transition probabilities, and --forgets needs none: leave it out")
+            option = name.replace("_", "-")
+            raise ParameterError(
+                f"--{option} is about transition probabilities, and --forgets needs none: leave it out"
+            )
+
+
+def _check_each_subject(context: click.Context, reading: dict[str, Any]) -> None:
+    """Refuse options that do not go with a chain for each subject."""
+    for name in ("confidence", "clock", "order"):
+        if context.get_parameter_source(name) != ParameterSource.DEFAULT:
+            raise ParameterError(
+                f"--each-subject gives every subject one matrix: leave out --{name}, or --each-subject"
+            )
+    if reading["subject"] is None:
+        raise ParameterError("give --subject: the column that says whose chain --each-subject fits")
 
 
 def _check_confidence(context: click.Context, confidence: float, initial: str) -> None:

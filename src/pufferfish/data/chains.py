@@ -26,7 +26,7 @@ import narwhals as nw
 from pufferfish.data.columns import count_where, is_absent
 from pufferfish.theta.states import state_label
 
-__all__ = ["KEEP", "PHASE", "STATE", "SUBJECT", "TIME", "Fold", "Layout", "gap_steps", "keep_rows"]
+__all__ = ["KEEP", "PHASE", "STATE", "SUBJECT", "TIME", "Fold", "Frame", "Layout", "gap_steps", "keep_rows"]
 
 SUBJECT, TIME, STATE, KEEP = "__pf_subject", "__pf_time", "__pf_state", "__pf_keep"
 _POSITION, _BEFORE, _APART, _LINKED = "__pf_position", "__pf_before", "__pf_apart", "__pf_linked"
@@ -169,6 +169,45 @@ class Layout:
         both = frame.filter(together & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null())
         keys = [SUBJECT, _BEFORE, STATE]
         return both.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
+
+    def steps(self, linked: Frame) -> nw.DataFrame[Any]:
+        """Count transitions with their past: subject, phase or null, two states before or null, before, state, number.
+
+        The state two steps before is null where there is a gap, or it was not observed.
+        """
+        known = nw.col(_LINKED) & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null()
+        one = [] if self.subject else [nw.lit("").alias(SUBJECT)]
+        frame = linked.with_columns(nw.when(nw.col(_LINKED)).then(nw.col(_BEFORE)).alias(_EARLIER), *one)
+        frame = frame.with_columns(self._over(nw.col(_EARLIER).shift(1)).alias(_EARLIER)).filter(known)
+        keys = [SUBJECT, *([_BEGAN] if self.clock else []), _EARLIER, _BEFORE, STATE]
+        return frame.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
+
+    def by_phase(self, linked: Frame) -> nw.DataFrame[Any]:
+        """Count observed records by phase and state."""
+        frame = linked.filter(~nw.col(STATE).is_null())
+        return frame.group_by(PHASE, STATE).agg(nw.len().alias(_COUNT)).select(PHASE, STATE, _COUNT).collect()
+
+    def stays(self, linked: Frame) -> nw.DataFrame[Any]:
+        """Count stays whose beginning was seen: state, records, whether the end was seen (0 or 1), and number.
+
+        A stay is a run of equal states. Its end is not seen where a gap or an unobserved record cuts it off.
+        """
+        known = nw.col(_LINKED) & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null()
+        stayed = known & (nw.col(_BEFORE) == nw.col(STATE))
+        one = [] if self.subject else [nw.lit("").alias(SUBJECT)]
+        frame = linked.with_columns(
+            (~stayed).cast(nw.Int64).alias(_RUN), (known & ~stayed).cast(nw.Int64).alias(_SECOND), *one
+        )
+        frame = frame.with_columns(
+            self._over(nw.col(_RUN).cum_sum()).alias(_RUN),
+            self._over(nw.col(_SECOND).shift(-1)).fill_null(0).alias(_EARLIER),
+        ).filter(~nw.col(STATE).is_null())
+        runs = frame.group_by(SUBJECT, _RUN, STATE).agg(
+            nw.len().alias(_LASTED), nw.col(_SECOND).max(), nw.col(_EARLIER).max()
+        )
+        keys = [STATE, _LASTED, _EARLIER]
+        seen = runs.filter(nw.col(_SECOND) > 0)
+        return seen.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
 
     def usual_step(self, linked: Frame) -> int | float | None:
         """Most frequent time between linked rows, the shortest of those that tie; None if no rows are linked."""

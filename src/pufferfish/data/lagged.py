@@ -3,7 +3,8 @@
 Only pairs without a gap between them count, both of whose records are observed: their distance is known to the step.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -14,17 +15,17 @@ from numpy.typing import NDArray
 
 from pufferfish.data.chain_reading import read_chains
 from pufferfish.data.chain_rows import ChainRows
-from pufferfish.data.chains import TIME, Layout
+from pufferfish.data.chains import TIME, Frame, Layout
 from pufferfish.data.columns import is_absent
 from pufferfish.data.files import ROW, engine_errors, open_source
 from pufferfish.data.labels import label_states
-from pufferfish.data.options import Options, check_options
+from pufferfish.data.options import check_options
 from pufferfish.data.sequences import Sequences
 from pufferfish.durations import parse_duration
 from pufferfish.errors import ParameterError
 from pufferfish.theta.states import state_label
 
-__all__ = ["PairsApart", "as_steps", "read_pairs_apart"]
+__all__ = ["LinkedRows", "PairsApart", "as_steps", "opened", "pairs_of", "read_pairs_apart"]
 
 _OPTIONS: dict[str, Any] = {
     "subject": None,
@@ -75,8 +76,44 @@ def read_pairs_apart(
     ParameterError, DataError
         As :func:`read_sequences` does; and if a length of time comes without times.
     """
-    asked = {"state": state, **_OPTIONS, **reading}
-    sequences, options = read_chains(source, **asked), check_options(**asked)
+    sequences = read_chains(source, **{"state": state, **_OPTIONS, **reading})
+    given = sequences.base.step or sequences.usual_step
+    steps = [as_steps(each, given) for each in apart]
+    with opened(source, state, sequences, reading) as rows:
+        return sequences, tuple(pairs_of(rows, n) for n in steps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkedRows:
+    """A table that was read as sequences, opened once more: its rows, each compared with the one before it.
+
+    Parameters
+    ----------
+    layout : Layout
+        How rows are laid out in chains.
+    frame : narwhals LazyFrame
+        The linked rows.
+    states : tuple of str
+        Names of the states.
+    labels : callable
+        From what cells hold to the names of states.
+    """
+
+    layout: Layout
+    frame: Frame
+    states: tuple[str, ...]
+    labels: Callable[[set[Any]], Mapping[Any, str]]
+
+    def indices(self, raw: set[Any]) -> dict[Any, int]:
+        """Return which state each of these cells holds, as a number."""
+        index = {name: i for i, name in enumerate(self.states)}
+        return {state: index[label] for state, label in self.labels(raw).items()}
+
+
+@contextmanager
+def opened(source: Any, state: str, sequences: Sequences, reading: Mapping[str, Any]) -> Generator[LinkedRows]:
+    """Open a table again that was read as sequences; the engine's errors inside are told as its reader tells them."""
+    options = check_options(state=state, **(_OPTIONS | dict(reading)))
     table = open_source(source, options.columns, options.public)
     layout = Layout(
         subject=options.subject is not None,
@@ -85,17 +122,18 @@ def read_pairs_apart(
         max_gap=None if options.max_gap is None else options.max_gap.value,
         split=options.missing == "split",
         independent=options.gaps == "independent",
+        clock=options.clock is not None,
     )
-    given = sequences.base.step or sequences.usual_step
-    steps = [as_steps(each, given) for each in apart]
+
+    def labels(raw: set[Any]) -> Mapping[Any, str]:
+        if options.bins is not None:
+            return {state: sequences.states[int(state)] for state in raw}
+        where = f"column {options.state!r}"
+        return label_states(raw, options.states or (), untyped=table.untyped, where=where, owner="the model")
+
     with engine_errors(table.name, table.path):
         rows = ChainRows(table, options, layout)
-        linked = layout.link(rows.frame, filtered=rows.filtered)
-        found = tuple(
-            _counted(n, layout.pairs_apart(linked, n).iter_rows(), sequences, options, untyped=table.untyped)
-            for n in steps
-        )
-    return sequences, found
+        yield LinkedRows(layout, layout.link(rows.frame, filtered=rows.filtered), sequences.states, labels)
 
 
 def as_steps(apart: Any, step: Any) -> int:
@@ -120,18 +158,14 @@ def as_steps(apart: Any, step: Any) -> int:
     return ceil(Fraction(length.value) / Fraction(one.value))
 
 
-def _counted(n: int, groups: Any, sequences: Sequences, options: Options, *, untyped: bool) -> PairsApart:
+def pairs_of(opened_: LinkedRows, n: int) -> PairsApart:
+    """Count the pairs of states so many steps apart."""
+    groups = opened_.layout.pairs_apart(opened_.frame, n).iter_rows()
     rows = [(state_label(who), a, b, int(number)) for who, a, b, number in groups if not (is_absent(a) or is_absent(b))]
-    raw = {state for _, a, b, _ in rows for state in (a, b)}
-    if options.bins is not None:
-        labels = {state: sequences.states[int(state)] for state in raw}
-    else:
-        where = f"column {options.state!r}"
-        labels = label_states(raw, options.states or (), untyped=untyped, where=where, owner="the model")
-    index = {name: i for i, name in enumerate(sequences.states)}
+    index = opened_.indices({state for _, a, b, _ in rows for state in (a, b)})
     subjects = sorted({who for who, *_ in rows})
     place = {who: i for i, who in enumerate(subjects)}
-    counts = np.zeros((len(subjects), len(index), len(index)), dtype=np.int64)
+    counts = np.zeros((len(subjects), len(opened_.states), len(opened_.states)), dtype=np.int64)
     for who, before, state, number in rows:
-        counts[place[who], index[labels[before]], index[labels[state]]] += number
+        counts[place[who], index[before], index[state]] += number
     return PairsApart(n, tuple(subjects), counts)

@@ -29,6 +29,8 @@ class ChainClass(ReadOnly):
     stands_for_more : bool, default False
         Whether the chains only stand for a class described otherwise, whose states are not known; noise can be
         calibrated for it, but nothing released under it.
+    names : tuple of str, optional
+        What the members are called, one name each, such as whose habits they are; none by default.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class ChainClass(ReadOnly):
     chains: tuple[MarkovChain, ...]
     origin: str = STATED
     stands_for_more: bool = False
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         chains = listed(self.chains, "chains", "a list of MarkovChain", ModelError)
@@ -57,6 +60,15 @@ class ChainClass(ReadOnly):
                     f"theta[{i}] has states {', '.join(chain.states)} and theta[0] has {', '.join(first.states)}: "
                     "all members of a class share their states, in the same order"
                 )
+        names = tuple(listed(self.names, "names", "a list of the members' names", ModelError))
+        if names and len(names) != len(self.chains):
+            raise ModelError(
+                f"names has {len(names)} entries and chains {len(self.chains)}: one name for each, or none"
+            )
+        for i, name in enumerate(names):
+            if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ModelError(f"names[{i}] is {shortened(repr(name))}, expected text: what theta[{i}] is called")
+        object.__setattr__(self, "names", names)
 
     @property
     def members(self) -> "tuple[MarkovChain, ...]":

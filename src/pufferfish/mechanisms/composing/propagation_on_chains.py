@@ -91,7 +91,10 @@ class ChainLeakage(Engine):
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         """Bound the leakage of losses, and say where it is attained."""
-        return worst(self._one(*each) for each in self._each(losses))
+        most: Found = 0.0, None
+        for each in self._each(losses):
+            most = worst((most, self._one(*each, idle=most[0])))
+        return most
 
     def divisors(self, losses: RecordLoss, epsilon: float) -> Iterator[Found]:
         """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
@@ -99,25 +102,30 @@ class ChainLeakage(Engine):
         engines: list[Engine] = [member.alone or member.quilts or _SUMS for member in self._members]
         yield worst(found for engine in engines for found in engine.divisors(losses, epsilon))
 
-    def _one(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss) -> Found:
-        """Leakage of one chain under one θ: the least of the bounds at hand."""
+    def _one(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float = 0.0) -> Found:
+        """Leakage of one chain under one θ: the least of the bounds at hand, or one that is not above ``idle``.
+
+        What leaks no more than another member cannot decide: then other bounds need not be asked.
+        """
         member = self._members[theta]
         if member.alone is not None:
             return _of(theta, *member.alone.leakage(_alone(chain)))
         if member.every_law is not None:
             by_law, where = member.every_law.leakage(_alone(chain))
-            anyhow, witness = self._as_any_chain(theta, propagation, chain)
+            anyhow, witness = self._as_any_chain(theta, propagation, chain, idle)
             return _of(theta, by_law, where) if by_law <= anyhow else (anyhow, witness)
-        return self._as_any_chain(theta, propagation, chain)
+        return self._as_any_chain(theta, propagation, chain, idle)
 
-    def _as_any_chain(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss) -> Found:
+    def _as_any_chain(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float) -> Found:
         member = self._members[theta]
         found = Attained(math.inf)
         if propagation is not None:
             found = propagation.leakage(as_runs(chain, self._theta.k))
             if found.node == 0:
                 return 0.0, None
-            if _quilts_prove_no_less(member.quilts, chain, found.node, LeakThrough(), found.total):
+            if found.total <= idle or _quilts_prove_no_less(
+                member.quilts, chain, found.node, LeakThrough(), found.total
+            ):
                 return found.total, self._witness(found, theta, chain)
         by_others, witness = (member.quilts or _SUMS).leakage(_alone(chain))
         if found.total < by_others:
@@ -128,7 +136,7 @@ class ChainLeakage(Engine):
         """Return the least number found that divides the losses so that they leak at most epsilon."""
         most: Found = 0.0, None
         for theta, propagation, chain in self._each(losses):
-            if most[0] > 0 and self._one(theta, propagation, chain.divided(most[0]))[0] <= epsilon:
+            if most[0] > 0 and self._one(theta, propagation, chain.divided(most[0]), idle=epsilon)[0] <= epsilon:
                 continue
             most = worst((most, _of(theta, *self._one_divisor(theta, propagation, chain, epsilon))))
         return most

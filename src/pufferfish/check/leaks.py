@@ -1,0 +1,64 @@
+"""What noise for a model leaks to somebody who knows more: richer models fitted to the same public data."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pufferfish.calibration import Calibration
+from pufferfish.check.record import RicherModel
+from pufferfish.core.numbers.progress import report_progress
+from pufferfish.errors import ModelError, NotApplicableError, ParameterError
+from pufferfish.fit import fit_chain, fit_periodic
+from pufferfish.fit_forgetting import OverlapEstimate
+from pufferfish.fit_subjects import POOLING, class_of_each
+from pufferfish.mechanisms import LeakagePropagation
+from pufferfish.queries import Histogram
+from pufferfish.theta.forgetting_class import ForgettingClass
+
+if TYPE_CHECKING:
+    from pufferfish.data.habits import Habits
+
+__all__ = ["richer_models"]
+
+_HOURLY = 0.5
+"""Added to every count of every hour."""
+
+
+def richer_models(
+    habits: "Habits", curve: Sequence[OverlapEstimate], noise: Calibration, *, no_hours: str | None
+) -> tuple[RicherModel, ...]:
+    """Return the richer models, with what the noise leaks under each, and the noise that each needs."""
+    sequences = habits.sequences
+    made: dict[str, Callable[[], Any]] = {"pooled": lambda: fit_chain(sequences)}
+    if len(habits.subjects) > 1:
+        made["own"] = lambda: class_of_each(habits.pairs[0], sequences, pooling=POOLING).theta
+    made["hour"] = lambda: fit_periodic(sequences, smoothing=_HOURLY)
+    made["forgets"] = lambda: _forgetting(curve, sequences.states)
+    found: list[RicherModel] = []
+    for i, (kind, make) in enumerate(made.items()):
+        report_progress("leakage under richer models", i / len(made))
+        if kind == "hour" and no_hours is not None:
+            found.append(RicherModel(kind=kind, reason=no_hours))
+        else:
+            found.append(_leaking(kind, make, noise, sequences.length))
+    return tuple(found)
+
+
+def _leaking(kind: str, make: Callable[[], Any], noise: Calibration, length: Any) -> RicherModel:
+    try:
+        theta = make()
+        bound = LeakagePropagation(theta, length)
+        assert noise.noise_multiplier is not None
+        leaks, witness = bound.prove(1 / noise.noise_multiplier)
+        needs = bound.calibrate(Histogram(), noise.epsilon)
+    except (ModelError, ParameterError, NotApplicableError) as error:
+        return RicherModel(kind=kind, reason=str(error))
+    names = getattr(theta, "names", ())
+    who = names[witness.theta] if names and witness is not None else None
+    return RicherModel(kind=kind, leakage=leaks, noise_multiplier=needs.noise_multiplier, decided_by=who)
+
+
+def _forgetting(curve: Sequence[OverlapEstimate], states: Sequence[str]) -> ForgettingClass:
+    kept = [each for each in curve if each.overlap > 0]
+    if not kept:
+        raise ModelError("two states have nothing in common at any distance that was looked at")
+    return ForgettingClass([each.steps for each in kept], [each.overlap for each in kept], states)

@@ -1,0 +1,101 @@
+"""The picture of a check: how long states last, what people do by the hour, and how soon they forget."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pufferfish.check.record import ModelCheck
+from pufferfish.report.palette import BLUE, INK, MARKS, PALE
+from pufferfish.report.plot import require_matplotlib, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_check"]
+
+_MOST_STATES = 8
+
+
+def draw_check(found: ModelCheck) -> "Figure":
+    """Draw a check: data in blue, the model in black."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    panels = [_stays, _overlaps] if found.occupancy is None else [_stays, _hours, _overlaps]
+    figure: Any = Figure(figsize=(4.2 * len(panels), 3.8), layout="constrained")
+    for axes, draw in zip(figure.subplots(1, len(panels)), panels, strict=True):
+        draw(axes, found)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    return figure
+
+
+def _usual(found: ModelCheck) -> list[int]:
+    """Return the states that are drawn: the most frequent ones, in their order."""
+    weights = np.zeros(len(found.states)) if found.occupancy is None else np.sum(found.occupancy, axis=0)
+    return sorted(sorted(range(len(found.states)), key=lambda x: -weights[x])[:_MOST_STATES])
+
+
+def _stays(axes: Any, found: ModelCheck) -> None:
+    """Draw mean and high quantile of the stays in each state; those of the model from its least to its most."""
+    usual = _usual(found)
+    for at, x in enumerate(usual):
+        stays = found.stays[x]
+        for i, marker in enumerate(("o", "^")):
+            ends = [value for value in (stays.least[i], stays.most[i]) if math.isfinite(value)]
+            if ends:
+                axes.plot([at + 0.15] * len(ends), ends, color=INK, marker=marker, markersize=5, linewidth=1.2)
+            if stays.observed is not None and math.isfinite(stays.observed[i]):
+                axes.plot([at - 0.15], [stays.observed[i]], color=BLUE, marker=marker, markersize=5)
+    axes.set_yscale("log")
+    axes.set_xticks(range(len(usual)), [shortened(found.states[x], 10) for x in usual], parse_math=False)
+    for marker, label in (("o", "mean"), ("^", "95% quantile")):
+        axes.plot([], [], color="0.5", marker=marker, linestyle="", label=label)
+    for colour, label in ((BLUE, "data"), (INK, "model")):
+        axes.plot([], [], color=colour, marker="s", linestyle="", label=label)
+    axes.legend(frameon=False, fontsize=8)
+    axes.set_ylabel("records that a state lasts")
+
+
+def _hours(axes: Any, found: ModelCheck) -> None:
+    """Draw the share of each state by the hour, and the model's as a dashed line."""
+    assert found.occupancy is not None
+    counts = np.array(found.occupancy, dtype=np.float64)
+    totals = counts.sum(axis=1)
+    hours = np.flatnonzero(totals)
+    colours = [colour for colour, _ in dict.fromkeys(MARKS.values()) if colour not in (INK, "#8c8c8c")]
+    for at, x in enumerate(_usual(found)):
+        colour = colours[at % len(colours)]
+        label = shortened(found.states[x], 14)
+        axes.plot(hours, counts[hours, x] / totals[hours], color=colour, linewidth=1.4, label=_plain(label))
+        if found.stationary:
+            axes.axhspan(*found.stationary[x], color=colour, alpha=0.15, linewidth=0)
+            axes.axhline(np.mean(found.stationary[x]), color=colour, linewidth=0.8, linestyle=(0, (4, 2)))
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("hour of the day (dashed: the model)")
+    axes.set_ylabel("share of records")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def _overlaps(axes: Any, found: ModelCheck) -> None:
+    """Draw how much is forgotten after so many steps."""
+    steps = [each.steps for each in found.overlaps]
+    axes.plot(steps, [each.pooled for each in found.overlaps], color=BLUE, marker="o", markersize=4, label="data")
+    worst = [each.worst for each in found.overlaps]
+    axes.plot(steps, worst, color=PALE, marker="^", markersize=4, label="data, least subject")
+    model = [(each.steps, each.model) for each in found.overlaps if each.model is not None]
+    if model:
+        at, shares = zip(*model, strict=True)
+        axes.plot(at, shares, color=INK, marker="s", markersize=3.5, linewidth=1.2, label="model")
+    axes.set_xscale("log", base=2)
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("steps later or earlier")
+    axes.set_ylabel("overlap (1: all is forgotten)")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def _plain(label: str) -> str:
+    """Return a label that matplotlib takes as it is: no formula, and not left out for its underscore."""
+    text = label.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text

@@ -1,0 +1,185 @@
+"""What a check of a model found: numbers that stand in its file, and how they print."""
+
+import os
+
+import msgspec
+
+from pufferfish.files import record_kind, write_whole
+from pufferfish.frozen_record import FrozenRecord
+
+__all__ = ["CHECK", "ModelCheck", "OverlapAfter", "RicherModel", "StateStays", "SubjectCheck"]
+
+FORMAT, VERSION = "pufferfish-check", 1
+
+CHECK = record_kind("check", FORMAT, "name another file, or give --overwrite")
+
+
+class SubjectCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How well laws predict one subject's transitions: log-likelihood per transition, in nats.
+
+    Parameters
+    ----------
+    subject : str
+        The subject; "" where the table is one chain.
+    transitions : int
+        How many there are.
+    model : float
+        Under the model, as it stands: under the member of Θ that fits this subject best. −∞ where a transition is
+        impossible.
+    member : int
+        That member.
+    pooled, order2 : float
+        Held out: under one chain for all subjects, and one whose next state depends on two.
+    own, hour : float or None
+        Held out: under a chain of the subject's own, where there are several subjects; under a chain for each hour,
+        where times are known.
+    """
+
+    subject: str
+    transitions: int
+    model: float
+    member: int
+    pooled: float
+    order2: float
+    own: float | None = None
+    hour: float | None = None
+
+
+class StateStays(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How many records a state lasts: mean and 95% quantile.
+
+    Parameters
+    ----------
+    state : str
+        The state.
+    observed : tuple of float or None
+        In the data, by Kaplan and Meier's estimate; None where no stay was seen to end.
+    least, most : tuple of float
+        Under the members of Θ with the shortest and the longest stays.
+    """
+
+    state: str
+    observed: tuple[float, float] | None
+    least: tuple[float, float]
+    most: tuple[float, float]
+
+
+class OverlapAfter(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How much is forgotten after some steps: the least share that laws given two states have in common.
+
+    Parameters
+    ----------
+    steps : int
+        After (and before) so many steps.
+    worst : float
+        Of the subject with the least.
+    subject : str
+        That subject.
+    pooled : float
+        Of all subjects taken as one.
+    model : float or None
+        Of the model, the least of its members; None for chains that have no stationary law.
+    """
+
+    steps: int
+    worst: float
+    subject: str
+    pooled: float
+    model: float | None
+
+
+class RicherModel(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A model that says more, and what noise for the checked model leaks to somebody who knows it.
+
+    Parameters
+    ----------
+    kind : {"pooled", "own", "hour", "forgets"}
+        One chain fitted to these data; every subject's own; a matrix for each hour; how soon the least forgetful
+        subject forgets.
+    leakage : float or None
+        In nats; infinite where nothing is proved.
+    noise_multiplier : float or None
+        The noise that this model needs at the same ε.
+    decided_by : str or None
+        The member that decides, where there are several.
+    reason : str or None
+        Why there are no numbers.
+    """
+
+    kind: str
+    leakage: float | None = None
+    noise_multiplier: float | None = None
+    decided_by: str | None = None
+    reason: str | None = None
+
+
+class ModelCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whether a model describes public data, in numbers and in a sentence; prints as text.
+
+    Parameters
+    ----------
+    verdict : str
+        In plain words.
+    origin, source : str
+        Where Θ came from, and what it was held against.
+    epsilon : float
+        Privacy parameter of the noise that is spoken of.
+    noise_multiplier : float or None
+        Of a histogram of these records under the model, by :class:`LeakagePropagation`.
+    records, transitions : int
+        Observed records and transitions.
+    gains : dict of str to float
+        By how many nats in all "pooled", "own", "order2" and "hour" predict the transitions better than what is
+        simpler; below 0 where they do not.
+    richer : tuple of RicherModel
+        What the noise leaks under richer models.
+    subjects : tuple of SubjectCheck
+        Likelihoods.
+    stays : tuple of StateStays
+        How long states last.
+    overlaps : tuple of OverlapAfter
+        How soon the present is forgotten.
+    states : tuple of str
+        Names of the states.
+    occupancy : tuple of tuple of int or None
+        Records by hour (rows) and state.
+    stationary : tuple of tuple of float
+        For every state the least and the largest share under the members of Θ; empty without stationary laws.
+
+    Examples
+    --------
+    See :func:`check_model`.
+    """
+
+    format: str = FORMAT
+    version: int = VERSION
+    verdict: str
+    origin: str
+    source: str
+    epsilon: float
+    noise_multiplier: float | None
+    records: int
+    transitions: int
+    gains: dict[str, float]
+    richer: tuple[RicherModel, ...]
+    subjects: tuple[SubjectCheck, ...]
+    stays: tuple[StateStays, ...]
+    overlaps: tuple[OverlapAfter, ...]
+    states: tuple[str, ...]
+    occupancy: tuple[tuple[int, ...], ...] | None
+    stationary: tuple[tuple[float, float], ...]
+
+    def __str__(self) -> str:
+        from pufferfish.check.words import text_of
+
+        return text_of(self)
+
+    def to_json(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the numbers into a file; infinite ones are null there.
+
+        Raises
+        ------
+        RecordError
+            If the file cannot be written, or something else stands there.
+        """
+        write_whole(path, msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n", CHECK, overwrite=overwrite)

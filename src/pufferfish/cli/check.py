@@ -1,0 +1,84 @@
+"""``pufferfish check``: whether a model describes public data, and what its noise leaks where it does not."""
+
+from typing import Any
+
+import click
+
+from pufferfish.check import CHECK, check_model
+from pufferfish.check.picture import draw_check
+from pufferfish.cli.numbers import NUMBER
+from pufferfish.cli.options import table_options
+from pufferfish.cli.printing import progress
+from pufferfish.cli.tables import fingerprint, opened, read_under
+from pufferfish.cli.targets import check_targets
+from pufferfish.errors import NotApplicableError, ParameterError, printable
+from pufferfish.mechanisms.mechanism import as_epsilon
+from pufferfish.model_file import read_model
+from pufferfish.report.plot import PICTURE, save_figure
+from pufferfish.theta.chain_class import ChainClass
+
+__all__ = ["check_command"]
+
+
+@click.command("check")
+@click.argument("model_path", metavar="MODEL", type=str)
+@click.argument("table", type=str)
+@table_options(networks=False)
+@click.option(
+    "--epsilon", type=NUMBER, default=1.0, show_default=True, help="Privacy parameter of the noise that is spoken of."
+)
+@click.option("--plot", "plot_path", metavar="FILE", help="Draw stays, hours and forgetting (.png, .svg, .pdf).")
+@click.option("--output", metavar="FILE", help="Write all numbers, as JSON.")
+@click.option("--overwrite", is_flag=True, help="Replace an earlier check.")
+@click.option(
+    "--i-know-this-is-public", "public", is_flag=True, help="TABLE is public though MODEL was not fitted to it."
+)
+def check_command(
+    model_path: str,
+    table: str,
+    epsilon: float,
+    plot_path: str | None,
+    output: str | None,
+    overwrite: bool,
+    public: bool,
+    **reading: Any,
+) -> None:
+    """Say whether MODEL describes a PUBLIC table, and what its noise leaks to somebody who knows better.
+
+    What it prints are exact numbers of the table. So it reads the table that the model was fitted to, or one of which
+    you say that it is public; never a table that shall be protected.
+
+    \b
+    Example:
+      pufferfish check model.json survey-2019.csv --state activity --subject id --time minute --max-gap 10min
+      pufferfish check model.json survey-2021.csv --state activity --subject id --time minute --max-gap 10min \\
+        --i-know-this-is-public --plot check.png
+    """
+    epsilon = as_epsilon(epsilon)
+    check_targets(
+        [("--plot", plot_path, PICTURE), ("--output", output, CHECK)], inputs=(model_path, table), overwrite=overwrite
+    )
+    model = read_model(model_path)
+    if not isinstance(model.theta, ChainClass):
+        raise NotApplicableError(
+            f"{model_path} holds {model.theta.kind}, and check covers Markov chains: check a chain fitted to the same "
+            "data, with fit without --clock, --confidence and --forgets"
+        )
+    with opened((table,), reading) as source:
+        if not public and model.fitted_on != fingerprint(source, reading):
+            raise ParameterError(
+                f"{model_path} was not fitted to {table}, and a check tells exact numbers of the table: if everybody "
+                "may see them, give --i-know-this-is-public; never check a table that shall be protected"
+            )
+        read_under(source, model, reading | {"columns": None})
+        options = {name: value for name, value in reading.items() if name != "state"}
+        options["missing"] = options["missing"] or "unobserved"
+        with progress("checking the model"):
+            found = check_model(model, source, reading["state"], public=True, epsilon=epsilon, **options)
+    click.echo(found)
+    if output is not None:
+        found.to_json(output, overwrite=overwrite)
+        click.echo(printable(f"written: {output}"))
+    if plot_path is not None:
+        save_figure(draw_check(found), plot_path)
+        click.echo(printable(f"written: {plot_path}"))

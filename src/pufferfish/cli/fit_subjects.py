@@ -1,0 +1,70 @@
+"""``pufferfish fit --each-subject``: a chain for every subject of a public table."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from pufferfish.cli.options import split_list
+from pufferfish.cli.printing import print_warnings, progress
+from pufferfish.cli.tables import fingerprint
+from pufferfish.fit_subjects import POOLING, SubjectsFit, fit_each_subject
+from pufferfish.model_file import Model
+
+if TYPE_CHECKING:
+    from pufferfish.data.spark import SparkFiles
+
+__all__ = ["subjects_model"]
+
+
+def subjects_model(
+    table: "str | SparkFiles",
+    states: str | None,
+    initial: Literal["stationary", "any"],
+    smoothing: float | None,
+    pooling: float | None,
+    reading: dict[str, Any],
+) -> tuple[Model, list[str]]:
+    """Return the model, and what to say of it."""
+    asked: dict[str, Any] = reading | {"missing": reading["missing"] or "unobserved"}
+    with progress("reading the table"):
+        found = fit_each_subject(
+            table,
+            asked.pop("state"),
+            pooling=POOLING if pooling is None else pooling,
+            smoothing=smoothing or 0.0,
+            initial=initial,
+            states=None if states is None else split_list(states),
+            **asked,
+        )
+    print_warnings(found.sequences.warnings)
+    base = found.sequences.base
+    kept = f", rows where {base.where}" if base.where else ""
+    today = datetime.now(UTC).date().isoformat()
+    told = found.theta.origin.removeprefix(f"fitted to public data: {base.source}, column {base.state}")
+    theta = replace(
+        found.theta, origin=f"fitted to public data on {today}: {base.source}, column {base.state}{kept}{told}"
+    )
+    step = base.step or (found.sequences.usual_step if base.max_gap else None)
+    return Model(theta=theta, bins=base.bins, step=step, fitted_on=fingerprint(table, reading)), _lines(found)
+
+
+def _lines(found: SubjectsFit) -> list[str]:
+    theta, subjects = found.theta, found.sequences.subjects
+    each = f"{len(theta.chains)} chains of {theta.k} states, " + (
+        "one for each subject"
+        if len(theta.chains) == subjects
+        else f"for {subjects} subjects: equal ones are kept once"
+    )
+    lines = [f"{each}, from {int(found.sequences.transitions.sum()):,} transitions"]
+    if found.pooling:
+        lines.append(
+            f"every row of every subject was given {found.pooling:g} transitions of all subjects; "
+            f"{found.mostly_pool} subject{' has' if found.mostly_pool == 1 else 's have'} a row with fewer of its own"
+        )
+    impossible = sum(int((chain.transition_matrix == 0).sum()) for chain in theta.chains)
+    if impossible:
+        lines.append(
+            f"{impossible} of {len(theta.chains) * theta.k**2} transitions were never seen and are taken as "
+            "impossible, which is a strong claim; --smoothing 1 does not make it"
+        )
+    return lines

@@ -1,0 +1,211 @@
+"""Whether a model describes public data: every number against a plain loop, and verdicts on simulated data."""
+
+import itertools
+import math
+from collections import Counter
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+import pytest
+
+import pufferfish as pf
+from pufferfish.check.picture import draw_check
+from pufferfish.check.stays import geometric, observed
+from pufferfish.errors import DataError, NotApplicableError, ParameterError
+
+START = datetime(2024, 3, 4)
+READING: dict[str, Any] = {"subject": "who", "time": "at", "max_gap": "30min"}
+CALM, BUSY = np.array([[0.9, 0.1], [0.3, 0.7]]), np.array([[0.6, 0.4], [0.5, 0.5]])
+
+
+def simulated(laws: Any, subjects: int, length: int, seed: int) -> pl.DataFrame:
+    """A table with a record each half hour; ``laws(subject, hour)`` is the matrix of the step that begins then."""
+    rng = np.random.default_rng(seed)
+    rows: list[tuple[str, datetime, str]] = []
+    for s in range(subjects):
+        state = 0
+        for t in range(length):
+            at = START + timedelta(minutes=30 * t)
+            rows.append((f"s{s}", at, "ab"[state]))
+            state = int(rng.random() < laws(s, at.hour)[state][1])
+    return pl.DataFrame(rows, schema=["who", "at", "s"], orient="row")
+
+
+def checked(table: Any, model: Any = None, **options: Any) -> pf.ModelCheck:
+    chain = pf.fit_chain(pf.read_sequences(table, "s", **READING)) if model is None else model
+    return pf.check_model(chain, table, "s", public=True, **(READING | options))
+
+
+def left_out(table: pl.DataFrame) -> dict[str, dict[str, float]]:
+    """Log-likelihoods of every subject, each transition predicted by recounting all others."""
+    steps: list[tuple[str, int, str | None, str, str]] = []
+    for who in table["who"].unique().sort():
+        mine = table.filter(pl.col("who") == who).rows()
+        for t, ((_, at, x), (_, _, y)) in enumerate(itertools.pairwise(mine)):
+            steps.append((who, at.hour, mine[t - 1][2] if t else None, x, y))
+    found: dict[str, dict[str, float]] = {}
+    for i, (who, hour, z, x, y) in enumerate(steps):
+        others = steps[:i] + steps[i + 1 :]
+
+        def share(rows: list[Any], like: float, w: float, x: str = x, y: str = y) -> float:
+            rows = [row for row in rows if row[3] == x]
+            return (sum(row[4] == y for row in rows) + w * like) / (len(rows) + w)
+
+        pooled = share(others, 0.5, 1.0)
+        else_ = share([row for row in others if row[0] != who], 0.5, 1.0)
+        logs = {
+            "pooled": pooled,
+            "own": share([row for row in others if row[0] == who], else_, 10.0),
+            "order2": pooled if z is None else share([row for row in others if row[2] == z], pooled, 10.0),
+            "hour": share([row for row in others if row[1] == hour], pooled, 10.0),
+        }
+        mine = found.setdefault(who, Counter())
+        for kind, p in logs.items():
+            mine[kind] += math.log(p)
+    return found
+
+
+def test_likelihoods_are_those_of_a_plain_loop() -> None:
+    table = simulated(lambda s, h: CALM if (s + h) % 2 else BUSY, subjects=3, length=70, seed=1)
+    members = [pf.MarkovChain(CALM, states=["a", "b"]), pf.MarkovChain(BUSY, states=["a", "b"])]
+    found, want = checked(table, members), left_out(table)
+    assert [subject.subject for subject in found.subjects] == list(want)
+    for subject in found.subjects:
+        assert subject.transitions == 69
+        for kind, value in want[subject.subject].items():
+            assert getattr(subject, kind) * 69 == pytest.approx(value, abs=1e-9)
+        states = table.filter(pl.col("who") == subject.subject)["s"]
+        each = [
+            sum(math.log(m.transition_matrix["ab".index(x), "ab".index(y)]) for x, y in itertools.pairwise(states))
+            for m in members
+        ]
+        assert subject.model * 69 == pytest.approx(max(each), abs=1e-9)
+        assert subject.member == np.argmax(each)
+    whole = {kind: sum(each[kind] for each in want.values()) for kind in ("pooled", "own", "order2", "hour")}
+    model = sum(69 * subject.model for subject in found.subjects)
+    assert found.gains["hour"] == pytest.approx(whole["hour"] - whole["pooled"])
+    assert found.gains["order2"] == pytest.approx(whole["order2"] - whole["pooled"])
+    assert found.gains["pooled"] == pytest.approx(whole["pooled"] - model)
+    assert found.gains["own"] == pytest.approx(whole["own"] - max(whole["pooled"], model))
+
+
+def test_stays_count_those_that_were_cut_off() -> None:
+    assert observed(np.array([0, 2, 1]), np.array([0])) == (pytest.approx(4 / 3), 2.0)
+    # of 4 stays one ends after 1 record and one is cut off then; of the 2 left one ends after 3, one goes on
+    mean, high = observed(np.array([0, 1, 0, 1]), np.array([0, 1, 0, 0, 1])) or (0, 0)
+    assert mean == pytest.approx(1 + 3 / 4 + 3 / 4 + 3 / 8)
+    assert math.isinf(high)
+    assert observed(np.array([0]), np.array([0, 3])) is None
+    for stay in (0.0, 0.3, 0.9, 0.999):
+        mean, high = geometric(stay)
+        law = [(1 - stay) * stay**n for n in range(100_000)]
+        assert mean == pytest.approx(sum((n + 1) * p for n, p in enumerate(law)))
+        assert sum(law[: int(high)]) >= 0.95 - 1e-12
+        assert sum(law[: int(high) - 1]) < 0.95
+    assert geometric(1.0) == (math.inf, math.inf)
+
+
+def test_data_of_one_chain_fit_it() -> None:
+    for seed in range(3):
+        table = simulated(lambda s, h: CALM, subjects=4, length=1500, seed=seed)
+        found = checked(table)
+        assert found.verdict.startswith("The model describes these data"), found.verdict
+        leaks = {each.kind: each.leakage for each in found.richer}
+        assert leaks["pooled"] == pytest.approx(1.0, rel=1e-6)
+        for stay in found.stays:
+            assert stay.observed is not None
+            assert stay.observed[0] == pytest.approx(stay.least[0], rel=0.1)
+        for overlap in found.overlaps[:4]:
+            assert overlap.pooled == pytest.approx(overlap.model, abs=0.05)
+
+
+def test_hours_and_subjects_are_told_apart_and_their_leakage_is_computed() -> None:
+    by_hour = simulated(lambda s, h: CALM if h < 12 else BUSY, subjects=3, length=3000, seed=5)
+    found = checked(by_hour)
+    assert "depend on the hour" in found.verdict
+    assert "fit --clock hour" in found.verdict
+    assert "subjects" not in found.verdict
+    data = pf.read_sequences(by_hour, "s", clock="hour", **READING)
+    noise = pf.LeakagePropagation(pf.fit_chain(data), data.length).calibrate(pf.Histogram(), 1.0)
+    hourly = pf.LeakagePropagation(pf.fit_periodic(data, smoothing=0.5), data.length)
+    leaks = {each.kind: each for each in found.richer}
+    assert noise.noise_multiplier is not None
+    assert leaks["hour"].leakage == pytest.approx(hourly.leakage(1 / noise.noise_multiplier))
+    assert leaks["hour"].noise_multiplier == pytest.approx(hourly.calibrate(pf.Histogram(), 1.0).noise_multiplier)
+    assert f"would leak {leaks['hour'].leakage:.3g} to somebody who knows the hours" in found.verdict
+
+    by_subject = simulated(lambda s, h: BUSY if s else CALM, subjects=3, length=1000, seed=6)
+    found = checked(by_subject, epsilon=0.5)
+    assert found.verdict.startswith("Habits differ between subjects")
+    assert "the habits of subject s0" in found.verdict
+    assert "fit --each-subject" in found.verdict
+    each = pf.fit_each_subject(by_subject, "s", **READING).theta
+    again = checked(by_subject, each)
+    assert "differ between subjects" not in again.verdict
+    assert again.gains["own"] < 0
+
+
+def test_longer_memory_and_another_model_are_told() -> None:
+    rng = np.random.default_rng(3)
+    states = [0, 1]
+    for _ in range(3000):
+        states.append(int(rng.random() < (0.9 if states[-1] != states[-2] else 0.4)))
+    table = pl.DataFrame({"s": ["ab"[x] for x in states]})
+    found = pf.check_model(pf.MarkovChain(CALM, states=["a", "b"]), table, "s", public=True)
+    assert "another chain fits these data better" in found.verdict.lower()
+    assert "depends on more than the present one" in found.verdict
+    assert "What longer memory leaks is not computed" in found.verdict
+    assert found.occupancy is None
+    assert "time is missing" in (next(each for each in found.richer if each.kind == "hour").reason or "")
+    never = pf.MarkovChain([[0.5, 0.5], [1.0, 0.0]], states=["a", "b"])
+    assert pf.check_model(never, table, "s", public=True).subjects[0].model == -math.inf
+
+
+def test_hours_of_the_table_are_counted_on_every_engine(tmp_path: Path) -> None:
+    table = simulated(lambda s, h: CALM if h < 12 else BUSY, subjects=2, length=200, seed=8)
+    path = tmp_path / "t.csv"
+    table.write_csv(path)
+    want = checked(table, pf.MarkovChain(CALM, states=["a", "b"]))
+    assert want.occupancy is not None
+    hours = Counter((at.hour, s) for _, at, s in table.iter_rows())
+    assert {(h, "ab"[x]): n for (h, x), n in np.ndenumerate(np.array(want.occupancy)) if n} == dict(hours)
+    for source in (path, table.to_pandas()):
+        found = checked(source, pf.MarkovChain(CALM, states=["a", "b"]))
+        assert found.subjects == want.subjects
+        assert (found.richer, found.stays, found.overlaps) == (want.richer, want.stays, want.overlaps)
+
+
+def test_prints_draws_and_writes(tmp_path: Path) -> None:
+    table = simulated(lambda s, h: CALM if s else BUSY, subjects=15, length=120, seed=9)
+    found = checked(table)
+    text = str(found)
+    assert "and 3 subjects that the model fits better" in text
+    assert found.verdict in text
+    path = tmp_path / "c.json"
+    found.to_json(path)
+    said = msgspec.json.decode(path.read_bytes())
+    assert said["verdict"] == found.verdict
+    assert len(said["subjects"]) == 15
+    with pytest.raises(pf.RecordError):
+        found.to_json(path)
+    figure = draw_check(found)
+    assert len(figure.axes) == 3
+    assert len(draw_check(msgspec.structs.replace(found, occupancy=None, stationary=())).axes) == 2
+    figure.canvas.draw()
+
+
+def test_refusals_name_the_remedy() -> None:
+    table = simulated(lambda s, h: CALM, subjects=2, length=60, seed=2)
+    chain = pf.MarkovChain(CALM, states=["a", "b"])
+    with pytest.raises(ParameterError, match="public=True"):
+        pf.check_model(chain, table, "s", **READING)
+    with pytest.raises(NotApplicableError, match="Markov processes that forget, and a check covers Markov chains"):
+        pf.check_model(pf.ForgettingClass(8, 0.4, ["a", "b"]), table, "s", public=True, **READING)
+    with pytest.raises(DataError):
+        pf.check_model(pf.MarkovChain(CALM), table, "s", public=True, **READING)
+    with pytest.raises(DataError, match="column 'x' not found"):
+        pf.check_model(chain, table, "x", public=True, **READING)

@@ -1,0 +1,33 @@
+"""The command line that holds a model against public data."""
+
+import json
+from pathlib import Path
+
+from commands import READING, refused, run, write_table
+
+
+def test_a_model_is_checked_on_the_table_it_was_fitted_to(tmp_path: Path) -> None:
+    public, other = write_table(tmp_path / "a.csv", seed=1), write_table(tmp_path / "b.csv", seed=2)
+    model, output, plot = (tmp_path / name for name in ("m.json", "c.json", "c.png"))
+    assert run("fit", public, *READING, "--output", model).exit_code == 0
+    result = run("check", model, public, *READING, "--output", output, "--plot", plot)
+    assert result.exit_code == 0, result.output
+    assert "The model describes these data" in result.stdout
+    assert f"written: {output}" in result.stdout
+    assert json.loads(output.read_text())["format"] == "pufferfish-check"
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    refused("check", model, public, *READING, "--output", output, says=["--overwrite"])
+    refused("check", model, other, *READING, says=["was not fitted to", "--i-know-this-is-public"])
+    told = run("check", model, other, *READING, "--i-know-this-is-public", "--epsilon", 0.5)
+    assert told.exit_code == 0, told.output
+    assert "at ε = 0.5" in told.stdout
+
+
+def test_refusals_name_the_remedy(tmp_path: Path) -> None:
+    public, model = write_table(tmp_path / "a.csv", seed=1), tmp_path / "m.json"
+    assert run("fit", public, *READING, "--forgets", 8, "--output", model).exit_code == 0
+    refused("check", model, public, *READING, says=["Markov processes that forget", "check covers Markov chains"])
+    assert run("fit", public, *READING, "--output", model, "--overwrite").exit_code == 0
+    refused("check", model, public, says=["--state"])
+    refused("check", model, public, *READING, "--epsilon", 0, says=["epsilon"])
+    refused("check", model, public, *READING, "--plot", tmp_path / "c.txt", says=[".png"])

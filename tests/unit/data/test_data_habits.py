@@ -1,0 +1,111 @@
+"""What a table tells of habits, against plain loops, on every engine."""
+
+from collections import Counter
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+
+from pufferfish.data.habits import Habits, read_habits
+
+START = datetime(2024, 3, 1, 21, 0)
+Row = tuple[str, int, str | None]
+
+
+def rows_of(seed: int, subjects: int = 3, length: int = 60) -> list[Row]:
+    """Records every half hour, some missing, some without a state."""
+    rng = np.random.default_rng(seed)
+    rows: list[Row] = []
+    for s in range(subjects):
+        state = "a"
+        for t in range(length):
+            state = state if rng.random() < 0.7 else "abc"[int(rng.integers(3))]
+            if rng.random() > 0.08:
+                rows.append((f"s{s}", t, None if rng.random() < 0.05 else state))
+    return rows
+
+
+def by_hand(rows: list[Row], *, clock: bool) -> tuple[Counter[Any], Counter[Any], Counter[Any]]:
+    """Transitions with their past, records by hour, and stays whose beginning was seen."""
+    at = {(who, t): s for who, t, s in rows}
+    steps: Counter[Any] = Counter()
+    hours: Counter[Any] = Counter()
+    stays: Counter[Any] = Counter()
+    for (who, t), s in at.items():
+        if s is None:
+            continue
+        hours[(START + timedelta(minutes=30 * t)).hour, s] += 1
+        before = at.get((who, t - 1))
+        if before is None:
+            continue
+        hour = (START + timedelta(minutes=30 * (t - 1))).hour if clock else -1
+        steps[who, hour, at.get((who, t - 2)), before, s] += 1
+        if before != s:
+            n = 1
+            while at.get((who, t + n)) == s:
+                n += 1
+            stays[s, n, at.get((who, t + n)) is not None] += 1
+    return steps, hours, stays
+
+
+def check(found: Habits, rows: list[Row], *, clock: bool) -> None:
+    steps, hours, stays = by_hand(rows, clock=clock)
+    names = [*found.sequences.states, None]
+    each = found.steps
+    got = {
+        (found.subjects[who], int(phase), names[z], names[x], names[y]): int(n)
+        for who, phase, z, x, y, n in zip(
+            each.subject, each.phase, each.earlier, each.before, each.state, each.number, strict=True
+        )
+    }
+    assert got == dict(steps)
+    assert sum(got.values()) == found.sequences.transitions.sum()
+    kept = {
+        (names[x], n, ended): int(number)
+        for x, both in enumerate(found.stays)
+        for ended, by_length in zip((True, False), both, strict=True)
+        for n, number in enumerate(by_length)
+        if number
+    }
+    assert kept == dict(stays)
+    if clock:
+        assert found.occupancy is not None
+        assert {(h, names[x]): n for (h, x), n in np.ndenumerate(found.occupancy) if n} == dict(hours)
+
+
+def test_every_engine_counts_what_plain_loops_count(tmp_path: Path) -> None:
+    for seed in range(4):
+        rows = rows_of(seed)
+        columns = {
+            "who": [who for who, *_ in rows],
+            "t": [START + timedelta(minutes=30 * t) for _, t, _ in rows],
+            "s": [s for *_, s in rows],
+        }
+        frame, pandas = pl.DataFrame(columns), pd.DataFrame(columns)
+        path = tmp_path / "t.csv"
+        frame.write_csv(path)
+        connection = duckdb.connect()
+        connection.register("frame", frame.to_arrow())
+        sources: list[Any] = [frame, frame.lazy(), path, pandas, connection.sql("select * from frame")]
+        try:
+            import ibis
+        except ImportError:
+            pass
+        else:
+            sources.append(ibis.memtable(pandas))
+        for source in sources:
+            for clock in ("hour", None):
+                found = read_habits(source, "s", [1, 3], subject="who", time="t", max_gap="30min", clock=clock)
+                check(found, rows, clock=clock is not None)
+                assert np.array_equal(found.pairs[0].counts.sum(axis=0), found.sequences.transitions)
+
+
+def test_one_chain_without_subjects_or_times() -> None:
+    found = read_habits(pl.DataFrame({"s": list("aabbbacc")}), "s", [1])
+    check(found, [("", t, s) for t, s in enumerate("aabbbacc")], clock=False)
+    assert found.subjects == ("",)
+    assert found.occupancy is None
