@@ -135,9 +135,10 @@ def fit_periodic(
     rows = counts.sum(axis=2)
     if np.any(rows == 0):
         phase, state = (int(v) for v in np.argwhere(rows == 0)[0])
+        more = int(np.sum(rows == 0)) - 1
         raise ModelError(
             f"no transition out of state {sequences.states[state]!r} was observed in phase {phase} of the clock "
-            f"{clock!r} (and {int(np.sum(rows == 0)) - 1} more such rows); use smoothing (such as 0.5), or pooling "
+            f"{clock!r}{f' (and in {more} more such cases)' if more else ''}; use smoothing (such as 0.5), or pooling "
             "(such as 10), which takes that from the other phases"
         )
     matrices, step = counts / rows[:, :, None], sequences.base.step or sequences.usual_step

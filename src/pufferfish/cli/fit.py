@@ -185,7 +185,7 @@ def fit_command(
     step = base.step or (sequences.usual_step if base.max_gap else None)
     model = Model(theta=theta, bins=base.bins, step=step, fitted_on=fitted_on)
     counted = f"from {observed:,} transitions between {sequences.records:,} records"
-    lines = _lines(theta, sequences, counted)
+    lines = _lines(theta, sequences, counted, pooling)
     _write(model, lines, output)
 
 
@@ -244,18 +244,22 @@ def _check_confidence(context: click.Context, confidence: float, initial: str) -
         )
 
 
-def _lines(theta: ChainClass | ChainModels | IntervalChain, sequences: Sequences, counted: str) -> list[str]:
+def _lines(
+    theta: ChainClass | ChainModels | IntervalChain, sequences: Sequences, counted: str, pooling: float
+) -> list[str]:
     if isinstance(theta, IntervalChain):
         return _of_bounds(theta, counted)
     if isinstance(theta, ChainModels):
         (member,) = theta.members
         return (
-            _of_clock(member, sequences, counted) if isinstance(member, PeriodicChain) else _of_order(member, counted)
+            _of_clock(member, sequences, counted, pooling)
+            if isinstance(member, PeriodicChain)
+            else _of_order(member, counted)
         )
     return _of_chain(theta.chains[0], counted)
 
 
-def _of_clock(chain: PeriodicChain, sequences: Sequences, counted: str) -> list[str]:
+def _of_clock(chain: PeriodicChain, sequences: Sequences, counted: str, pooling: float) -> list[str]:
     assert chain.clock is not None
     assert sequences.transitions_by_phase is not None
     each = sequences.transitions_by_phase.sum(axis=(1, 2))
@@ -264,6 +268,13 @@ def _of_clock(chain: PeriodicChain, sequences: Sequences, counted: str) -> list[
         f"{chain.phases} matrices of {chain.k} states, one for each {word}, one record every {chain.step}, {counted}",
         f"fewest transitions: {int(each[fewest]):,}, in {word} {fewest} (counted from 0)",
     ]
+    unseen = [phase for phase, seen in enumerate(each) if seen == 0]
+    if unseen and not pooling:
+        lines.append(
+            f"nothing was observed in {len(unseen)} of {chain.phases} phases ({word} {', '.join(map(str, unseen[:8]))}"
+            f"{', …' if len(unseen) > 8 else ''}): --smoothing alone says that records are independent there, a strong "
+            "claim; --pooling 10 takes them to be as in the other phases"
+        )
     impossible = int((chain.matrices == 0).sum())
     if impossible:
         lines.append(

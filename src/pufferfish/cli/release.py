@@ -138,6 +138,9 @@ def release_command(
             found = finish(lambda: stack.enter_context(late))
             files.write(found)
             _print_release(found, output)
+            if accuracy is not None:
+                sure = f"{100 * (1 - (0.05 if alpha is None else alpha)):g}%"
+                click.echo(f"asked: each value within {accuracy:g} of the exact one with {sure} probability")
             print_warnings(text for text in found.warnings if text not in told)
             written = [output] + ([plot_path] if plot_path else [])
             click.echo(printable(f"written: {', '.join(written)}"))

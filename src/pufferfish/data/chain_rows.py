@@ -299,6 +299,11 @@ class ChainRows:
             f"column {name!r} is unsorted: {times['later']} comes after {times['earlier']}{of} (in {count_rows(back)}"
             "): times increase strictly within a subject; sort the table by "
             + ("subject and time" if self.has_subject else "time, or give subject=")
+            + (
+                "; where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00"
+                if self.instants and not self.zoned
+                else ""
+            )
         )
 
     def _time_text(self, value: Any) -> str:

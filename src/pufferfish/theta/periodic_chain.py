@@ -148,7 +148,8 @@ class PeriodicChain(ReadOnly):
         """What its records follow, as releases say it."""
         at = {None: "phase", "hour": "hour of the day", "weekday": "weekday"}.get(self.clock, "hour of the week")
         lasting = "" if self.step is None else f", one record every {self.step}"
-        return f"a Markov chain with a transition matrix for each {at}{lasting}, which may begin at any"
+        runs = "" if self.clock is None else ", and whose clock nobody changes, as to summer time"
+        return f"a Markov chain with a transition matrix for each {at}{lasting}, which may begin at any {at}{runs}"
 
     @property
     def reduced(self) -> "PeriodicChain | MarkovChain":

@@ -61,3 +61,22 @@ def test_refusals(tmp_path: Path, model: Path) -> None:
     assert "give --time" in refused(*release, "--output", output)
     assert "read without max_gap" in refused(*release, "--time", "t", "--output", output)
     assert not output.exists()
+
+
+def test_hours_without_records_are_named(tmp_path: Path) -> None:
+    table, output = tmp_path / "mornings.csv", tmp_path / "model.json"
+    start = datetime(2024, 1, 1)
+    times = (start + timedelta(hours=h) for h in range(24 * 9) if h % 24 < 12)
+    pl.DataFrame([{"who": 1, "t": t, "act": ("rest", "walk")[t.day % 2]} for t in times]).write_csv(table)
+    fit = ("fit", table, *READING, "--clock", "hour", "--smoothing", 0.5, "--overwrite", "--output", output)
+    result = run(*fit)
+    assert "nothing was observed in 13 of 24 phases (hour 11, 12, 13" in result.output
+    assert "nothing was observed" not in run(*fit, "--pooling", 10).output
+
+
+def test_a_release_says_what_accuracy_was_asked(tmp_path: Path, model: Path) -> None:
+    table, output = write_table(tmp_path / "private.csv", 2), tmp_path / "release.json"
+    result = run("release", table, *READING, "--model", model, "--accuracy", 0.2, "--alpha", 0.01, "--output", output)
+    assert result.exit_code == 0, result.output
+    assert "asked: each value within 0.2 of the exact one with 99% probability" in result.output
+    assert "may begin at any hour of the day, and whose clock nobody changes" in output.read_text()

@@ -219,6 +219,12 @@ def test_unsorted():
     )
 
 
+def test_clocks_that_were_set_back():
+    times = ["2024-10-27T02:58", "2024-10-27T02:59", "2024-10-27T02:00", "2024-10-27T02:01", "2024-10-27T02:02"]
+    message = refused(change(subject=["a"] * 5, timestamp=times), "activity", subject="subject", time="timestamp")[1]
+    assert message.endswith("where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00")
+
+
 def test_duplicate():
     times = [datetime(2020, 1, 1, hour) for hour in (1, 2, 2, 1, 1)]
     message = refused(change(timestamp=times), "activity", subject="subject", time="timestamp")[1]
