@@ -13,6 +13,7 @@ from pufferfish.durations import parse_duration
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.files.reading import failing
 from pufferfish.model_file import Model
+from pufferfish.theta.chain_models import ChainModels
 
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles
@@ -79,7 +80,7 @@ def _sequences(table: "str | SparkFiles", model: Model, reading: dict[str, Any])
     with progress("reading the table"):
         sequences = read_sequences(table, states=model.theta.states, **options)
     if model.step is not None:
-        _check_step(sequences.base.step or sequences.usual_step, model.step)
+        _check_step(sequences.base.step or sequences.usual_step, model.step, clock=_has_clock(model))
     print_warnings(warnings_of_reading(sequences, model))
     return sequences
 
@@ -98,13 +99,20 @@ def warnings_of_reading(data: Sequences | Rows, model: Model) -> tuple[str, ...]
     )
 
 
-def _check_step(step: str | None, expected: str) -> None:
-    """Refuse records that are not one step of the model apart, or of which nobody says how far apart they are."""
-    stated = f"give --step {expected} if that is what they are"
+def _has_clock(model: Model) -> bool:
+    return isinstance(model.theta, ChainModels) and model.theta.step is not None
+
+
+def _check_step(step: str | None, expected: str, *, clock: bool) -> None:
+    """Refuse records that are not one step of the model apart, or of which nobody says how far apart they are.
+
+    A model with a clock needs times, and believes no step that is only stated.
+    """
+    stated = "aggregate the table" if clock else f"give --step {expected} if that is what they are"
     if step is None:
         raise DataError(
             f"the model's transitions take {expected}, and nothing says how far apart the table's records are: give "
-            f"--time, or {stated}"
+            f"--time{f' and --max-gap {expected}' if clock else f', or {stated}'}"
         )
     if step_length(step) != step_length(expected):
         raise DataError(

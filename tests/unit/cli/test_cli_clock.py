@@ -63,6 +63,16 @@ def test_refusals(tmp_path: Path, model: Path) -> None:
     assert not output.exists()
 
 
+def test_a_step_that_is_only_stated_is_no_remedy(tmp_path: Path, model: Path) -> None:
+    table, output = tmp_path / "fast.csv", tmp_path / "release.json"
+    start = datetime(2024, 1, 1)
+    rows = [{"who": 1, "t": start + timedelta(minutes=20 * i), "act": ("rest", "walk")[i % 3 == 0]} for i in range(90)]
+    pl.DataFrame(rows).write_csv(table)
+    message = refused("release", table, *READING, "--model", model, "--epsilon", 1, "--output", output)
+    assert "records are 20min apart: use a model of this step, or aggregate the table" in message
+    assert "--step" not in message
+
+
 def test_hours_without_records_are_named(tmp_path: Path) -> None:
     table, output = tmp_path / "mornings.csv", tmp_path / "model.json"
     start = datetime(2024, 1, 1)
