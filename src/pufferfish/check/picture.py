@@ -49,12 +49,16 @@ def _stays(axes: Any, found: ModelCheck) -> None:
             if stays.observed is not None and math.isfinite(stays.observed[i]):
                 axes.plot([at - 0.15], [stays.observed[i]], color=BLUE, marker=marker, markersize=5)
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
+    axes.tick_params(axis="y", which="minor", labelsize=7)
     axes.set_xticks(range(len(usual)), [shortened(found.states[x], 10) for x in usual], parse_math=False)
     for marker, label in (("o", "mean"), ("^", "95% quantile")):
         axes.plot([], [], color="0.5", marker=marker, linestyle="", label=label)
     for colour, label in ((BLUE, "data"), (INK, "model")):
         axes.plot([], [], color=colour, marker="s", linestyle="", label=label)
     axes.legend(frameon=False, fontsize=8)
+    axes.set_xlabel("state")
     axes.set_ylabel("records that a state lasts")
 
 

@@ -62,7 +62,7 @@ def _predict(others: Sequence[str]) -> str:
 def _leaks(richer: RicherModel) -> str:
     assert richer.leakage is not None
     knows = f"the habits of {richer.decided_by}" if richer.decided_by else _KNOWS[richer.kind]
-    amount = "without a bound" if math.isinf(richer.leakage) else f"{richer.leakage:.3g}"
+    amount = "without a known limit" if math.isinf(richer.leakage) else f"up to {richer.leakage:.3g}"
     return f"{amount} to somebody who knows {knows}"
 
 

@@ -136,7 +136,7 @@ def test_hours_and_subjects_are_told_apart_and_their_leakage_is_computed() -> No
     assert noise.noise_multiplier is not None
     assert leaks["hour"].leakage == pytest.approx(hourly.leakage(1 / noise.noise_multiplier))
     assert leaks["hour"].noise_multiplier == pytest.approx(hourly.calibrate(pf.Histogram(), 1.0).noise_multiplier)
-    assert f"would leak {leaks['hour'].leakage:.3g} to somebody who knows the hours" in found.verdict
+    assert f"would leak up to {leaks['hour'].leakage:.3g} to somebody who knows the hours" in found.verdict
 
     by_subject = simulated(lambda s, h: BUSY if s else CALM, subjects=3, length=1000, seed=6)
     found = checked(by_subject, epsilon=0.5)
