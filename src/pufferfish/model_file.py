@@ -188,8 +188,8 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         if self.kind not in (Cliques.kind, JointDistribution.kind, GivenLaws.kind):
             self.theta()
             return
-        if self.chains or not self.members:
-            raise ModelError(f"theta is a class of {self.kind}: expected that it has members, and no chains")
+        if self.chains or self.names or not self.members:
+            raise ModelError(f"theta is a class of {self.kind}: expected that it has members, no names, and no chains")
         if len(set(self.states)) < len(self.states) or not self.states:
             raise ModelError("theta names no states, or one of them twice")
         for i, member in enumerate(self.members):

@@ -66,6 +66,21 @@ def test_hourly_matrices_of_activity() -> None:
     assert bound.leakage(pooled.record_loss) == pytest.approx(1.39, rel=0.02)
 
 
+def test_a_chain_for_every_subject() -> None:
+    """docs/choosing_theta.md: noise for everybody's chain, and what that for one chain leaks."""
+    path = DATA / "activity_fitbit_minute.parquet"
+    if not path.exists():
+        pytest.skip("real data not found: activity_fitbit_minute.parquet in ../shared/data")
+    reading = {"subject": "subject", "time": "timestamp", "max_gap": "1min", "where": "awake"}
+    each = pf.fit_each_subject(path, "state", **reading)
+    bound = pf.LeakagePropagation(each.theta, each.sequences.length)
+    found = bound.calibrate(HISTOGRAM, 1.0)
+    assert found.noise_multiplier == pytest.approx(77.9, rel=0.01)
+    assert each.theta.names[found.witness.theta] == "subject F28"
+    pooled = pf.LeakagePropagation(pf.fit_chain(each.sequences), each.sequences.length).calibrate(HISTOGRAM, 1.0)
+    assert bound.leakage(pooled.record_loss) == pytest.approx(2.86, rel=0.01)
+
+
 FITTED = {
     "Fitbit": ("activity_fitbit_minute.parquet", "state", "awake", {0.2: 135.38, 1.0: 30.98, 5.0: 8.848}),
     "activPAL": ("activity_activpal_12s.parquet", "state", "awake and worn", {0.2: 319.2, 1.0: 62.08, 5.0: 5.891}),

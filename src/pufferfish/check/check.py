@@ -96,17 +96,17 @@ def check_model(
     report_progress("likelihoods", 0.0)
     matrices = [chain.transition_matrix for chain in chains.chains]
     subjects, gains = _likelihoods(habits, matrices)
-    curve = _curve(habits)
+    curve, not_known = _curve(habits)
     noise, reason = _noise(chains, habits, epsilon)
     richer = (
         tuple(RicherModel(kind=kind, reason=reason) for kind in ("pooled", "own", "hour", "forgets"))
         if noise is None
-        else richer_models(habits, curve, noise, no_hours=no_hours)
+        else richer_models(habits, curve, noise, no_hours=no_hours, no_curve=not_known)
     )
     sequences, steady = habits.sequences, _stationary(chains)
     known = None if steady is None else overlap(chains, [each.steps for each in curve])
     return ModelCheck(
-        verdict=verdict_of(gains, richer, epsilon),
+        verdict=verdict_of(gains, richer, epsilon, int(habits.steps.number.sum())),
         origin=theta.origin,
         source=sequences.base.source,
         epsilon=epsilon,
@@ -186,15 +186,15 @@ def _likelihoods(habits: "Habits", matrices: Sequence[Values]) -> tuple[tuple[Su
     return subjects, gains
 
 
-def _curve(habits: "Habits") -> list[OverlapEstimate]:
-    """Return how much is forgotten, for as many steps as there are pairs of every state."""
+def _curve(habits: "Habits") -> tuple[list[OverlapEstimate], str | None]:
+    """Return how much is forgotten, for as many steps as there are pairs of every state; and why for none."""
     found: list[OverlapEstimate] = []
     for pairs in habits.pairs:
         try:
             found.append(overlap_of(pairs, habits.sequences.states, SMOOTHING))
-        except ModelError:  # too few records so far apart, or a state that no record has
-            break
-    return found
+        except ModelError as error:  # too few records so far apart, or a state that no record has
+            return found, None if found else str(error)
+    return found, None
 
 
 def _noise(theta: ChainClass, habits: "Habits", epsilon: float) -> tuple[Calibration | None, str]:

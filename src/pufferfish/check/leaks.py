@@ -24,9 +24,18 @@ _HOURLY = 0.5
 
 
 def richer_models(
-    habits: "Habits", curve: Sequence[OverlapEstimate], noise: Calibration, *, no_hours: str | None
+    habits: "Habits",
+    curve: Sequence[OverlapEstimate],
+    noise: Calibration,
+    *,
+    no_hours: str | None,
+    no_curve: str | None,
 ) -> tuple[RicherModel, ...]:
-    """Return the richer models, with what the noise leaks under each, and the noise that each needs."""
+    """Return the richer models, with what the noise leaks under each, and the noise that each needs.
+
+    ``no_hours`` and ``no_curve`` say why hours or forgetting are not known, where they are not.
+    """
+    unknown = {"hour": no_hours, "forgets": no_curve}
     sequences = habits.sequences
     made: dict[str, Callable[[], Any]] = {"pooled": lambda: fit_chain(sequences)}
     if len(habits.subjects) > 1:
@@ -36,8 +45,8 @@ def richer_models(
     found: list[RicherModel] = []
     for i, (kind, make) in enumerate(made.items()):
         report_progress("leakage under richer models", i / len(made))
-        if kind == "hour" and no_hours is not None:
-            found.append(RicherModel(kind=kind, reason=no_hours))
+        if (reason := unknown.get(kind)) is not None:
+            found.append(RicherModel(kind=kind, reason=reason))
         else:
             found.append(_leaking(kind, make, noise, sequences.length))
     return tuple(found)

@@ -15,6 +15,9 @@ CLEARLY = 10.0
 _WITHIN = 1.005
 """Leakage up to this multiple of ε counts as what was promised."""
 
+_FEW = 1000
+"""With fewer transitions than this it is said that they are few."""
+
 _MOST_SUBJECTS, _MOST_STATES = 12, 8
 
 _FOUND = {
@@ -34,13 +37,15 @@ _CALLED = {
 }
 
 
-def verdict_of(gains: Mapping[str, float], richer: Sequence[RicherModel], epsilon: float) -> str:
+def verdict_of(gains: Mapping[str, float], richer: Sequence[RicherModel], epsilon: float, transitions: int) -> str:
     """Return what a check found, in one or two sentences."""
     found = [kind for kind in _FOUND if gains.get(kind, 0.0) > CLEARLY]
     if not found:
         looked = {"own": "each subject's own chain", "hour": "the hour"}
         others = [words for kind, words in looked.items() if kind in gains]
-        return f"The model describes these data: {_listed([*others, 'the state two steps before'])} {_predict(others)}"
+        few = f" But these are {transitions:,} transitions only, which tell little." if transitions < _FEW else ""
+        known = _listed([*others, "the state two steps before"])
+        return f"The model describes these data: {known} {_predict(others)}{few}"
     first = _capital(_listed([_FOUND[kind] for kind in found]))
     known = {each.kind: each.leakage for each in richer if each.leakage is not None}
     told = _listed([_leaks(each) for each in richer if each.kind in found and each.leakage is not None])
@@ -94,7 +99,8 @@ def _lines(found: ModelCheck) -> Iterator[str]:
     rows = [(s.state, _stay(s.observed), _between(s.least, s.most)) for s in found.stays]
     yield from _table(("state", "data", "model"), rows)
     yield ""
-    yield "overlap of the laws of the state, given any two states some steps earlier or later (1: all is forgotten)"
+    missing = "" if found.overlaps else ": not known for these data"
+    yield f"overlap of the laws of the state, given any two states some steps away (1: all is forgotten){missing}"
     rows = [
         (f"{o.steps}", f"{o.pooled:.3f}", f"{o.worst:.3f}", "" if o.model is None else f"{o.model:.3f}", o.subject)
         for o in found.overlaps
@@ -173,8 +179,10 @@ def _range(least: float, most: float) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield lines with aligned columns, the first to the left."""
+    """Yield lines with aligned columns, the first to the left; none without rows."""
     lines = [tuple(head), *map(tuple, rows)]
+    if len(lines) == 1:
+        return
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     for line in lines:
         cells = [f"{cell:>{width}}" for cell, width in islice(zip(line, widths, strict=True), 1, None)]

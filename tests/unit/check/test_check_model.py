@@ -114,6 +114,7 @@ def test_data_of_one_chain_fit_it() -> None:
         table = simulated(lambda s, h: CALM, subjects=4, length=1500, seed=seed)
         found = checked(table)
         assert found.verdict.startswith("The model describes these data"), found.verdict
+        assert "tell little" not in found.verdict
         leaks = {each.kind: each.leakage for each in found.richer}
         assert leaks["pooled"] == pytest.approx(1.0, rel=1e-6)
         for stay in found.stays:
@@ -196,6 +197,29 @@ def test_prints_draws_and_writes(tmp_path: Path) -> None:
     assert len(figure.axes) == 3
     assert len(draw_check(msgspec.structs.replace(found, occupancy=None, stationary=())).axes) == 2
     figure.canvas.draw()
+
+
+def test_a_state_that_nobody_was_in_is_told() -> None:
+    table = pl.DataFrame({"s": list("aabbbaabab" * 30)})
+    chain = pf.MarkovChain([[0.5, 0.4, 0.1], [0.3, 0.5, 0.2], [0.3, 0.3, 0.4]], "any", states=["a", "b", "c"])
+    found = pf.check_model(chain, table, "s", public=True)
+    same = pl.DataFrame({"s": list("abba" * 20)})
+    assert (
+        "But these are 79 transitions only"
+        in pf.check_model(
+            pf.MarkovChain(np.full((2, 2), 0.5), states=["a", "b"]),
+            same.sample(fraction=1, shuffle=True, seed=4),
+            "s",
+            public=True,
+        ).verdict
+    )
+    reasons = {each.kind: each.reason or "" for each in found.richer}
+    assert "out of state 'c'" in reasons["pooled"]
+    assert "state 'c' has no record 1 steps" in reasons["forgets"]
+    assert (found.overlaps, found.stationary, found.stays[2].observed) == ((), (), None)
+    assert "not known for these data" in str(found)
+    assert "is not computed" in found.verdict
+    draw_check(found).canvas.draw()
 
 
 def test_refusals_name_the_remedy() -> None:

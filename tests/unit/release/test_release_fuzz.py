@@ -373,6 +373,7 @@ def test_a_model_with_one_thing_changed(tmp_path: Path) -> None:
                     "kind",
                     "chains",
                     "members",
+                    "names",
                     "states",
                 )
                 assert not took or same or other, (place, name)
