@@ -185,7 +185,7 @@ def fit_command(
     step = base.step or (sequences.usual_step if base.max_gap else None)
     model = Model(theta=theta, bins=base.bins, step=step, fitted_on=fitted_on)
     counted = f"from {observed:,} transitions between {sequences.records:,} records"
-    lines = _lines(theta, sequences, counted, pooling)
+    lines = _lines(theta, sequences, counted, pooling or 0.0)
     _write(model, lines, output)
 
 
