@@ -6,6 +6,7 @@ so that every mechanism, model, start ... occurs (:mod:`grids`), or as many as `
 command line (``tests/unit/test_x.py::test_y``) is run with all its cases.
 """
 
+import signal
 from collections import defaultdict
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -38,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "spark: needs a Spark cluster; run first, so that one process has them all")
     config.addinivalue_line("markers", "program: starts other programs, not run with --quick")
     settings.load_profile(_tier(config))
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as for what a shell starts in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -3,7 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pufferfish.calibration import Calibration
+from pufferfish.check.likelihood import TOWARDS
 from pufferfish.check.record import RicherModel
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
@@ -13,6 +16,7 @@ from pufferfish.fit_subjects import POOLING, class_of_each
 from pufferfish.mechanisms import LeakagePropagation
 from pufferfish.queries import Histogram
 from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.higher_order_chain import HigherOrderChain
 
 if TYPE_CHECKING:
     from pufferfish.data.habits import Habits
@@ -41,6 +45,7 @@ def richer_models(
     if len(habits.subjects) > 1:
         made["own"] = lambda: class_of_each(habits.pairs[0], sequences, pooling=POOLING).theta
     made["hour"] = lambda: fit_periodic(sequences, smoothing=_HOURLY)
+    made["order2"] = lambda: _longer_memory(habits)
     made["forgets"] = lambda: _forgetting(curve, sequences.states)
     found: list[RicherModel] = []
     for i, (kind, make) in enumerate(made.items()):
@@ -64,6 +69,16 @@ def _leaking(kind: str, make: Callable[[], Any], noise: Calibration, length: Any
     names = getattr(theta, "names", ())
     who = names[witness.theta] if names and witness is not None else None
     return RicherModel(kind=kind, leakage=leaks, noise_multiplier=needs.noise_multiplier, decided_by=who)
+
+
+def _longer_memory(habits: "Habits") -> HigherOrderChain:
+    """Return the chain of order 2, its rows completed by transitions of the one chain, as in its predictions."""
+    steps, k = habits.steps, len(habits.sequences.states)
+    counts = np.zeros((k, k, k))
+    known = steps.earlier >= 0
+    np.add.at(counts, (steps.earlier[known], steps.before[known], steps.state[known]), steps.number[known])
+    counts += TOWARDS * fit_chain(habits.sequences).transition_matrix
+    return HigherOrderChain(counts / counts.sum(axis=2, keepdims=True), states=habits.sequences.states)
 
 
 def _forgetting(curve: Sequence[OverlapEstimate], states: Sequence[str]) -> ForgettingClass:

@@ -93,9 +93,9 @@ class RicherModel(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
 
     Parameters
     ----------
-    kind : {"pooled", "own", "hour", "forgets"}
-        One chain fitted to these data; every subject's own; a matrix for each hour; how soon the least forgetful
-        subject forgets.
+    kind : {"pooled", "own", "hour", "order2", "forgets"}
+        One chain fitted to these data; every subject's own; a matrix for each hour; a chain of order 2; how soon the
+        least forgetful subject forgets.
     leakage : float or None
         In nats; infinite where nothing is proved.
     noise_multiplier : float or None

@@ -26,13 +26,19 @@ _FOUND = {
     "hour": "habits depend on the hour",
     "order2": "the next state depends on more than the present one",
 }
-_KNOWS = {"pooled": "that chain", "own": "them", "hour": "the hours"}
-_REMEDY = {"pooled": "a model fitted to these data", "own": "fit --each-subject", "hour": "fit --clock hour"}
+_KNOWS = {"pooled": "that chain", "own": "them", "hour": "the hours", "order2": "the last two states"}
+_REMEDY = {
+    "pooled": "a model fitted to these data",
+    "own": "fit --each-subject",
+    "hour": "fit --clock hour",
+    "order2": "fit --order 2",
+}
 _MISSING = {"pooled": "that chain", "own": "each subject's own chain", "hour": "the hour", "order2": "longer memory"}
 _CALLED = {
     "pooled": "one chain of these data",
     "own": "each subject's own chain",
     "hour": "a matrix for each hour",
+    "order2": "the last two states",
     "forgets": "how soon the least forgetful subject forgets",
 }
 

@@ -47,6 +47,12 @@ class _Group(click.Group):
             return None
         return getattr(importlib.import_module(f"pufferfish.cli.{cmd_name}"), f"{cmd_name}_command")
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find the command that is called; a misspelt one is told what it was probably meant to be."""
+        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
+            ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], _COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the commands do, none of them loaded."""
         with formatter.section("Commands"):

@@ -159,7 +159,15 @@ def test_longer_memory_and_another_model_are_told() -> None:
     found = pf.check_model(pf.MarkovChain(CALM, states=["a", "b"]), table, "s", public=True)
     assert "another chain fits these data better" in found.verdict.lower()
     assert "depends on more than the present one" in found.verdict
-    assert "What longer memory leaks is not computed" in found.verdict
+    assert "to somebody who knows the last two states" in found.verdict
+    order2 = next(each for each in found.richer if each.kind == "order2")
+    data = pf.read_sequences(table, "s", order=2)
+    chain = pf.fit_order(data, pooling=10)
+    noise = pf.LeakagePropagation(pf.MarkovChain(CALM, states=["a", "b"]), data.length).calibrate(pf.Histogram(), 1.0)
+    assert noise.noise_multiplier is not None
+    longer = pf.LeakagePropagation(chain, data.length)
+    assert order2.leakage == pytest.approx(longer.leakage(1 / noise.noise_multiplier), rel=1e-3)
+    assert order2.noise_multiplier == pytest.approx(longer.calibrate(pf.Histogram(), 1.0).noise_multiplier, rel=1e-3)
     assert found.occupancy is None
     assert "time is missing" in (next(each for each in found.richer if each.kind == "hour").reason or "")
     never = pf.MarkovChain([[0.5, 0.5], [1.0, 0.0]], states=["a", "b"])
