@@ -22,7 +22,7 @@ from pufferfish.durations import Duration
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.lengths import ChainLength
 
-__all__ = ["read_chains"]
+__all__ = ["layout_of", "read_chains"]
 
 
 def read_chains(source: Any, **given: Any) -> Sequences:
@@ -33,8 +33,9 @@ def read_chains(source: Any, **given: Any) -> Sequences:
         return _read(table, options)
 
 
-def _read(table: Source, options: Options) -> Sequences:
-    layout = Layout(
+def layout_of(table: Source, options: Options) -> Layout:
+    """Return how the rows of a table are laid out in chains."""
+    return Layout(
         subject=options.subject is not None,
         order=ROW if table.ordered else TIME,
         timed=options.time is not None,
@@ -44,6 +45,10 @@ def _read(table: Source, options: Options) -> Sequences:
         clock=options.clock is not None,
         memory=options.order,
     )
+
+
+def _read(table: Source, options: Options) -> Sequences:
+    layout = layout_of(table, options)
     rows = ChainRows(table, options, layout)
     with held(layout.with_earlier(rows.chained)) as ordered:
         rows.check_order(ordered)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.data.chain_reading import read_chains
+from pufferfish.data.chain_reading import layout_of, read_chains
 from pufferfish.data.chain_rows import ChainRows
-from pufferfish.data.chains import TIME, Frame, Layout
+from pufferfish.data.chains import Frame, Layout
 from pufferfish.data.columns import is_absent
-from pufferfish.data.files import ROW, engine_errors, open_source
+from pufferfish.data.files import engine_errors, open_source
 from pufferfish.data.labels import label_states
 from pufferfish.data.options import check_options
 from pufferfish.data.sequences import Sequences
@@ -115,15 +115,7 @@ def opened(source: Any, state: str, sequences: Sequences, reading: Mapping[str, 
     """Open a table again that was read as sequences; the engine's errors inside are told as its reader tells them."""
     options = check_options(state=state, **(_OPTIONS | dict(reading)))
     table = open_source(source, options.columns, options.public)
-    layout = Layout(
-        subject=options.subject is not None,
-        order=ROW if table.ordered else TIME,
-        timed=options.time is not None,
-        max_gap=None if options.max_gap is None else options.max_gap.value,
-        split=options.missing == "split",
-        independent=options.gaps == "independent",
-        clock=options.clock is not None,
-    )
+    layout = layout_of(table, options)
 
     def labels(raw: set[Any]) -> Mapping[Any, str]:
         if options.bins is not None:
