@@ -112,8 +112,9 @@ def compare_command(
         return  # no mechanism applies, and there is nothing to draw
     if plot_path is not None:
         with progress("comparing"):
+            here = found if accuracy is None else contest.at(epsilon)  # by accuracy each row has an ε of its own
             others = contest.at_each([e for e in (epsilon * f for f in _FACTORS) if LEAST_EPSILON <= e < math.inf])
-        save_figure(draw_noise({epsilon: found} | others), plot_path)
+        save_figure(draw_noise({epsilon: here} | others), plot_path)
         click.echo(printable(f"written: {plot_path}"))
     if draw_path is not None:
         _draw(theta, query, epsilon, length, secret, draw_path)

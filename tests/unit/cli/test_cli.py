@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -53,13 +54,21 @@ def test_the_main_job(tmp_path: Path, private: Path, model: Path) -> None:
         assert words in result.stdout
 
 
-def test_the_error_that_is_allowed_gives_the_epsilon(tmp_path: Path, private: Path, model: Path) -> None:
+def test_the_error_that_is_allowed_gives_the_epsilon(
+    tmp_path: Path, private: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     output, given = tmp_path / "release.json", ["--model", model, "--query", "histogram", "--accuracy", 0.15]
     assert run("release", private, *READING, *given, "--output", output).exit_code == 0
     found = pf.Release.from_json(output)
     assert found.accuracy(0.05) <= 0.15
     compared = run("compare", model, "--table", private, *READING, "--accuracy", 0.15).stdout
     assert f"{found.epsilon:.4g}" in next(line for line in compared.splitlines() if "LeakagePropagation" in line)
+    drawn: list[Any] = []
+    monkeypatch.setattr("pufferfish.cli.compare.draw_noise", lambda found: drawn.append(found))
+    monkeypatch.setattr("pufferfish.cli.compare.save_figure", lambda *_: None)
+    assert run("compare", model, "--length", 50, "--accuracy", 0.3, "--plot", tmp_path / "n.png").exit_code == 0
+    for epsilon, rows in drawn[0].items():  # every mechanism at the ε where it is drawn
+        assert {row.epsilon for row in rows if row.reason is None} <= {epsilon, None}
     sure = run("release", private, *READING, *given, "--alpha", 0.01, "--output", tmp_path / "sure.json")
     assert sure.exit_code == 0
     assert pf.Release.from_json(tmp_path / "sure.json").epsilon > found.epsilon
