@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from pufferfish.core.numbers import rounding
+from pufferfish.core.numbers.progress import report_progress
 
 __all__ = ["Loop", "compiled", "renamed", "sources", "version"]
 
@@ -24,6 +25,7 @@ def compiled(loops: Iterable[Callable[..., Any]], called: Iterable[Callable[...,
     called : iterable of callable
         Functions that they call.
     """
+    report_progress("compiling loops, once on a machine", 0.0)
     import numba  # here: it takes long to load, and small problems do without
     from numba import extending
 

@@ -15,7 +15,9 @@ here is what f proves, rounded up.
 Entries of A that are +∞ are absent constraints; an entry for a state that cannot occur is never 0.
 """
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -24,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.divergence.max_divergence import max_log_ratio
+from pufferfish.core.numbers import krylov
 from pufferfish.core.numbers.compiled import compiled
 from pufferfish.core.numbers.rounding import SMALLEST, UNIT, up
 from pufferfish.core.phi.certificate import SEARCHED, prove
@@ -38,11 +41,14 @@ _INTERPRETED = 20_000
 """Work of the search (pairs times states squared) that is interpreted before loading the compiled one pays."""
 
 
-DENSE = 36
-"""Linear systems of at most this many unknowns are solved directly, larger ones by their series."""
+_MOST_PARTS, _WORTH_A_CORE = 32, 200_000
+"""Into how many parts a search is cut at most, and the work (pairs times states squared) that each has at least."""
 
-_MOST_TERMS, _ENOUGH = 2000, 3e-3
-"""The series ends after so many terms, or when its terms are this small a share of the residual."""
+DENSE = 36
+"""Linear systems of at most this many unknowns are solved directly, larger ones nearly."""
+
+_NEARLY, _MOST_PRODUCTS = 1e-4, 200
+"""How exactly large linear systems are solved: a residual of this share, or what so many products give."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +74,7 @@ class Kernel:
         """Return the kernel with the given logarithms (−∞ for a zero), each good to ``error``."""
         largest = float(np.max(np.abs(logs), where=np.isfinite(logs), initial=1.0))
         slack = error + 8 * UNIT * largest
-        values = np.exp(np.where(rows[..., None], logs, -np.inf))
+        values = np.ascontiguousarray(np.exp(np.where(rows[..., None], logs, -np.inf)))  # one layout: compiled once
         upper = np.where(values > 0, np.maximum(values * np.exp(slack) * (1 + 8 * UNIT), SMALLEST), 0.0)
         upper[rows[..., None] & np.isfinite(logs) & (values == 0)] = SMALLEST
         lower = np.where(values > SMALLEST, values * np.exp(-slack) * (1 - 8 * UNIT), 0.0)
@@ -101,7 +107,8 @@ class _Pairs:
 
     @classmethod
     def of(cls, kernel: Kernel) -> "_Pairs":
-        x, x_ = np.nonzero(kernel.rows[:, None] & kernel.rows[None, :] & ~np.eye(kernel.rows.size, dtype=np.bool_))
+        pairs = np.nonzero(kernel.rows[:, None] & kernel.rows[None, :] & ~np.eye(kernel.rows.size, dtype=np.bool_))
+        x, x_ = (np.ascontiguousarray(each) for each in pairs)
         reached = np.flatnonzero(np.any(kernel.upper[kernel.rows] > 0, axis=0))
         always = without_flows(kernel)[x, x_] if x.size else np.zeros(0)
         return cls(kernel, x, x_, np.ix_(reached, reached), always)
@@ -143,7 +150,18 @@ class LogRatios:
         trees = self._trees_for(kernel, a, x, x_)
         arcs = trees.tails, trees.heads, trees.flows
         search = self._search(x.size * a.shape[0] ** 2)
-        search(kernel.upper, kernel.lower, a, x, x_, trees.follows, *arcs, trees.shares)
+        parts = _parts(x.size, a.shape[0]) if search is not climb else [slice(0, x.size)]
+        trees.follows[[part.start for part in parts]] = False
+
+        def look(part: slice) -> None:
+            changed = (each[part] for each in (trees.follows, *arcs, trees.shares))
+            search(kernel.upper, kernel.lower, a, x[part], x_[part], *changed)
+
+        if len(parts) == 1:
+            look(parts[0])
+        else:  # compiled loops leave Python to the others
+            with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as several:
+                list(several.map(look, parts))
         trees.follows[:] = False
         return certify(kernel, a, x, x_, *arcs)
 
@@ -179,6 +197,13 @@ class LogRatios:
         return _compiled().climb if loaded or self._work > _INTERPRETED else climb
 
 
+def _parts(pairs: int, k: int) -> list[slice]:
+    """Return parts that several cores may take, always the same ones: what is found is the same on every machine."""
+    most = max(1, min(_MOST_PARTS, pairs * k**2 // _WORTH_A_CORE))
+    each = -(-pairs // most)
+    return [slice(first, min(first + each, pairs)) for first in range(0, pairs, each)]
+
+
 def solve_slopes(
     residual: Matrix,
     x: NDArray[np.int64],
@@ -207,25 +232,19 @@ def solve_slopes(
             return np.asarray(np.linalg.solve(matrix, residual.ravel()), dtype=np.float64).reshape(k, k)
         except np.linalg.LinAlgError:
             return residual
-    # the series r + Φ'r + Φ'Φ'r + …, over the arcs that carry something
     pair, arc = np.nonzero(slopes)
     if not pair.size:
         return residual
-    ends = (tails * k + heads)[pair, arc]
-    shares = slopes[pair, arc]
+    ends, shares = (tails * k + heads)[pair, arc], slopes[pair, arc]
     firsts = np.flatnonzero(np.diff(pair, prepend=-1))
     rows = (x * k + x_)[pair[firsts]]
-    change, term = residual.ravel().copy(), residual.ravel()
-    enough = _ENOUGH * float(np.max(np.abs(residual)))
-    for _ in range(_MOST_TERMS):
-        weighted: Matrix = np.multiply(shares, term[ends])
-        passed_on = np.add.reduceat(weighted, firsts)
-        change[rows] += passed_on
-        if np.max(np.abs(passed_on)) <= enough:
-            break
-        term = np.zeros(k * k)
-        term[rows] = passed_on
-    return change.reshape(k, k)
+
+    def missed(change: NDArray[np.float64]) -> NDArray[np.float64]:
+        left = change.copy()
+        left[rows] -= np.add.reduceat(shares * change[ends], firsts)
+        return left
+
+    return krylov.solve(missed, residual.ravel(), tolerance=_NEARLY, most=_MOST_PRODUCTS).reshape(k, k)
 
 
 def certify(

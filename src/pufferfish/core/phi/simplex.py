@@ -27,6 +27,8 @@ MARGIN = 1e-15
 """A state passes on more than it takes in, by this share times the number of states: the proof must survive its own
 rounding."""
 
+FOLLOWED = 16
+"""So many short steps are followed by factors e^step, before all e^u are computed anew."""
 
 ROOM = 1e-11
 """A state whose q is large keeps this share more than it should, rather than push its rounding into a tiny one."""
@@ -62,6 +64,7 @@ def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a d
     degree, link = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     order, parent, arc_up = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     rises = np.empty(k, dtype=np.bool_)
+    rising, staying = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     loose = np.empty(k, dtype=np.bool_)
     for i in range(x.shape[0]):
         row, other, tail, head, flow, share = p[x[i]], q[x_[i]], tails[i], heads[i], flows[i], shares[i]
@@ -82,7 +85,7 @@ def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a d
             if follows[i]:
                 tail[e] = tails[i - 1, e]
                 head[e] = heads[i - 1, e]
-        ratio, total, top, idle = 0.0, 0.0, 0.0, 0
+        ratio, total, top, idle, moved = 0.0, 0.0, 0.0, 0, -1
         for pivot in range(60 * s + 100):
             # 2. strip leaves: an order in which each state comes before its parent in the tree
             for j in range(s):
@@ -126,22 +129,27 @@ def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a d
                 for e in range(s - 1):
                     loose[e] = u[tail[e]] - u[head[e]] < a[tail[e], head[e]] - TIGHT
             # 4. the ratio at this vertex, and what each arc carries: a wrong sign says which arc leaves
-            top = u[states[0]]
-            for j in range(s):
-                top = max(top, u[states[j]])
+            if moved < 0 or moved == FOLLOWED:
+                moved = 0
+                top = u[states[0]]
+                for j in range(s):
+                    top = max(top, u[states[j]])
+                for j in range(s):
+                    v[states[j]] = math.exp(u[states[j]] - top)
             total, against = 0.0, 0.0
             for j in range(s):
                 y = states[j]
-                v[y] = math.exp(u[y] - top)
                 total += row[y] * v[y]
                 against += other[y] * v[y]
             if total <= 0.0 or against <= 0.0:
                 break  # the laws' numbers underflow on this vertex: propose nothing
             ratio = total / against
+            per_total, per_against = 1.0 / total, 1.0 / against
             for j in range(s):
                 y = states[j]
-                sums[y] = row[y] * v[y] / total - other[y] * v[y] / against
-                mass[y] = row[y] * v[y] / total + other[y] * v[y] / against
+                one, two = row[y] * v[y] * per_total, other[y] * v[y] * per_against
+                sums[y] = one - two
+                mass[y] = one + two
             worst, leaving = 0.0, -1
             for n in range(s - 1):
                 y, e = order[n], arc_up[n]
@@ -154,7 +162,10 @@ def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a d
                     if idle <= s:
                         worst = wrong
             if leaving < 0:
-                break
+                if moved == 0:
+                    break
+                moved = -1  # the best vertex, as far as factors tell: look again
+                continue
             # 5. the side that rises: the head's if the arc pushes the wrong way, else (it is loose) the tail's
             n_leaving = 0
             for n in range(s - 1):
@@ -169,22 +180,31 @@ def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a d
             for n in range(n_leaving - 1, -1, -1):
                 if rises[parent[n]] == below_rises and arc_up[n] != leaving:
                     rises[order[n]] = rises[parent[n]]
-            # 6. how far it rises until a new arc is tight: that one comes in
-            step = np.inf
-            new_tail, new_head = -1, -1
-            for j in range(s):
-                y = states[j]
-                if rises[y]:
-                    for j_ in range(s):
-                        z = states[j_]
-                        if not rises[z] and a[y, z] - u[y] + u[z] < step:
-                            step = a[y, z] - u[y] + u[z]
-                            new_tail, new_head = y, z
-            step = max(step, 0.0)
-            idle = idle + 1 if step < TIGHT else 0
+            # 6. how far it rises until a new arc is tight: that one comes in. Mostly one side has few states
+            n_rising, n_staying = 0, 0
             for j in range(s):
                 if rises[states[j]]:
-                    u[states[j]] += step
+                    rising[n_rising] = states[j]
+                    n_rising += 1
+                else:
+                    staying[n_staying] = states[j]
+                    n_staying += 1
+            step = np.inf
+            new_tail, new_head = -1, -1
+            for j in range(n_rising):
+                y = rising[j]
+                for j_ in range(n_staying):
+                    z = staying[j_]
+                    slack = a[y, z] - u[y] + u[z]
+                    if slack < step:
+                        step, new_tail, new_head = slack, y, z
+            step = max(step, 0.0)
+            idle = idle + 1 if step < TIGHT else 0
+            grown = math.exp(step) if step < 1.0 else 1.0
+            for j in range(n_rising):
+                u[rising[j]] += step
+                v[rising[j]] *= grown
+            moved = moved + 1 if step < 1.0 else -1
             tail[leaving], head[leaving], loose[leaving] = new_tail, new_head, False
         if total <= 0.0:
             continue

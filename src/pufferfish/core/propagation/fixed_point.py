@@ -62,13 +62,21 @@ class FixedPoint:
         r ↦ the solution of δ = r + Φ'δ, for the derivative Φ' at the last call of ``phi``.
     closed : bool, default True
         Whether to close bounds by shortest paths, which loses nothing where they are bounds on one cone.
+    guess : callable, optional
+        d ↦ where to begin, any matrix; by default at d itself.
     """
 
     def __init__(
-        self, phi: Callable[[Matrix], Matrix], solve: Callable[[Matrix], Matrix], *, closed: bool = True
+        self,
+        phi: Callable[[Matrix], Matrix],
+        solve: Callable[[Matrix], Matrix],
+        *,
+        closed: bool = True,
+        guess: Callable[[Matrix], Matrix] | None = None,
     ) -> None:
         self._phi = phi
         self._solve = solve
+        self._first_guess = guess
         self._close: Callable[[Matrix], Matrix] = close if closed else np.copy
         self._last: tuple[Matrix, Matrix] | None = None
         self._known: Kept[Settled | None] = Kept(_MOST_KNOWN)
@@ -92,6 +100,7 @@ class FixedPoint:
                 if found is not None:
                     self._last = loss, found.bound
                     return found
+                self._first_guess = None
         except _Unbounded:
             pass
         return None
@@ -128,7 +137,7 @@ class FixedPoint:
 
     def _guess(self, target: Matrix) -> Matrix:
         if self._last is None:
-            return self._close(target)
+            return self._close(target if self._first_guess is None else np.maximum(self._first_guess(target), target))
         loss, bound = self._last
         largest = float(loss.max())
         ratio = float(target.max()) / largest if largest > 0 else 1.0
