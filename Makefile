@@ -39,6 +39,7 @@ bench: .venv/ready  ## speed, as ratios to a plain reference in the same run
 	$(PY) benchmarks/bounds.py
 	$(PY) benchmarks/filters.py
 	$(PY) benchmarks/compiling.py
+	$(PY) benchmarks/growth.py --quick
 	$(PY) benchmarks/spark.py
 	$(PY) benchmarks/cliffs.py --quick
 
