@@ -44,15 +44,26 @@ fetch_pip() {
   export PYTHONPATH
 }
 
+# uv needs half the time of pip; where it cannot get something (a mirror that only pip was told of, say), pip does all.
+add_packages() {
+  if .venv/bin/python -m pip install --quiet uv &&
+     .venv/bin/python -m uv pip install --quiet --python .venv/bin/python "$@"; then
+    return
+  fi
+  echo "setup: uv did not get everything; pip tries it" >&2
+  .venv/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+  .venv/bin/python -m pip install --quiet "$@"
+}
+
 what=${1:-ready}
 add_to_venv() {
   if [ "$what" = plain ]; then
-    .venv/bin/python -m pip install --quiet --editable '.[plot]'
+    add_packages --editable '.[plot]'
   else
     # Spark is 450 MB and needs Java: without one its tests are skipped, and say so
     local extras=plot,duckdb,pandas
     command -v java >/dev/null 2>&1 && extras+=,spark
-    .venv/bin/python -m pip install --quiet --editable ".[$extras]" --group dev
+    add_packages --editable ".[$extras]" --group dev
     touch .venv/plain
   fi
   touch ".venv/$what"
@@ -77,6 +88,4 @@ else
   unset PYTHONPATH
 fi
 rm -rf .venv-bootstrap
-
-.venv/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
 add_to_venv

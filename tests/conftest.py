@@ -22,7 +22,7 @@ from grids import KEEP, chosen
 from pufferfish.data import Base
 
 pytest.register_assert_rewrite("query_checks")
-for name, examples in {"slow": 100, "usual": 12, "quick": 5}.items():
+for name, examples in {"slow": 100, "usual": 8, "quick": 5}.items():
     settings.register_profile(name, derandomize=True, deadline=None, print_blob=True, max_examples=examples)
 
 REPOSITORY = Path(__file__).parent.parent
@@ -37,6 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: run only with --slow, or when named on the command line")
     config.addinivalue_line("markers", "grid(keep): how many cases are run without --slow")
     config.addinivalue_line("markers", "spark: needs a Spark cluster; run first, so that one process has them all")
+    config.addinivalue_line("markers", "compiles: compiles loops; run first, so that other processes find them on disk")
     config.addinivalue_line("markers", "program: starts other programs, not run with --quick")
     settings.load_profile(_tier(config))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as for what a shell starts in the background
@@ -44,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+    items.sort(key=_place)
     tier = _tier(config)
     if tier == "slow" or any("::" in argument for argument in config.args):
         return
@@ -62,6 +63,11 @@ def _tier(config: pytest.Config) -> str:
     return "slow" if config.getoption("slow") else "quick" if config.getoption("quick") else "usual"
 
 
+def _place(item: pytest.Item) -> int:
+    """What takes long by itself comes first, and all of it in one process."""
+    return 0 if item.get_closest_marker("compiles") else 1 if item.get_closest_marker("spark") else 2
+
+
 def _some(cases: list[pytest.Item], tier: str) -> list[pytest.Item]:
     asked = cases[0].get_closest_marker("grid")
     keep = 2 if tier == "quick" else asked.kwargs["keep"] if asked else KEEP
@@ -76,10 +82,10 @@ def slow(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[spark_cluster.Cluster]:
-    """A Spark master with two workers on this machine."""
+def cluster(tmp_path_factory: pytest.TempPathFactory, slow: bool) -> Generator[spark_cluster.Cluster]:
+    """A Spark master on this machine, with two workers, or one with room for two executors, which starts sooner."""
     spark_cluster.skip_without_spark()
-    with spark_cluster.cluster(tmp_path_factory.mktemp("spark")) as found:
+    with spark_cluster.cluster(tmp_path_factory.mktemp("spark"), workers=2 if slow else 1) as found:
         yield found
 
 

@@ -16,7 +16,7 @@ from hypothesis import settings
 
 __all__ = ["KEEP", "chosen", "share_of_examples"]
 
-KEEP = 3
+KEEP = 2
 """So many cases are run of a test, or as many as cover every value of its axes."""
 
 _FEW = 12

@@ -137,7 +137,7 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int = 2) -> Generator[Cluster]:
+def cluster(folder: Path, workers: int) -> Generator[Cluster]:
     """Start a master and its workers, and end them."""
     found = Cluster(folder)
     try:

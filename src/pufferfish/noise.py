@@ -50,11 +50,14 @@ def discrete_laplace_noise(exact: Sequence[int], scale: float, *, lipschitz: int
         raise ReleaseRefused(f"noise of scale {scale:.3g} does not fit 64-bit integers; ask for a larger epsilon")
     if 2 * max((abs(v) for v in exact), default=0) >= _LARGEST:  # queries are refused before, whatever the data
         raise ReleaseRefused("the answer does not fit 64-bit integers: give a larger unit")
-    dp: Any = importlib.import_module("opendp.prelude")  # here: it takes long, and only a release needs it
-    dp.enable_features("contrib")
-    domain: Any = dp.vector_domain(dp.atom_domain(T="i64"), size=len(exact))
+    # here: only a release needs it; `opendp.prelude` has all of it, and would load scikit-learn where that is installed
+    mod, domains, metrics, measurements = (
+        importlib.import_module(f"opendp.{name}") for name in ("mod", "domains", "metrics", "measurements")
+    )
+    mod.enable_features("contrib")
+    domain = domains.vector_domain(domains.atom_domain(T="i64"), size=len(exact))
     wider = math.nextafter(scale, math.inf)
-    measurement: Any = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=wider)
+    measurement: Any = measurements.make_laplace(domain, metrics.l1_distance(T="i64"), scale=wider)
     if not measurement.map(lipschitz) <= lipschitz / scale:
         raise ReleaseRefused(
             f"OpenDP gives noise of scale {wider!r} a loss of {measurement.map(lipschitz)!r}, above "

@@ -9,9 +9,9 @@ import pytest
 import pufferfish as pf
 from pufferfish.errors import NotApplicableError, QueryError
 from pufferfish.mechanisms import MECHANISMS, Mechanism
-from pufferfish.queries import KINDS, QUERIES, Query
+from pufferfish.queries import KINDS, QUERIES
+from query_examples import EXAMPLES, STATES
 
-STATES = ["a", "b"]
 CHAIN = pf.MarkovChain([[0.56, 0.44], [0.4, 0.6]], states=STATES)
 PHASES = pf.PeriodicChain([[[0.56, 0.44], [0.4, 0.6]], [[0.7, 0.3], [0.2, 0.8]]], states=STATES)
 MEMORY = pf.HigherOrderChain([[[0.56, 0.44], [0.4, 0.6]], [[0.7, 0.3], [0.2, 0.8]]], states=STATES)
@@ -20,15 +20,6 @@ FORGETS = pf.ForgettingClass(3, 0.4, STATES)
 NETWORK = pf.BayesianNetwork({"u": pf.CPT(STATES, [0.5, 0.5]), "v": pf.CPT(STATES, [[0.7, 0.3], [0.4, 0.6]], ["u"])})
 SERIES = pl.DataFrame({"s": ["a", "b", "b", "a"] * 6})
 TABLE = pl.DataFrame({"u": ["a", "b"] * 10, "v": ["b", "b", "a", "a"] * 5})
-
-EXAMPLES: dict[type[Query], list[Query]] = {
-    pf.Histogram: [pf.Histogram(), pf.Histogram(relative=False)],
-    pf.Count: [pf.Count("a")],
-    pf.Frequency: [pf.Frequency("a")],
-    pf.Sum: [pf.Sum([0, 1.5])],
-    pf.Mean: [pf.Mean([0, 1.5])],
-    pf.Marginals: [pf.Marginals(), pf.Marginals(relative=False)],
-}
 
 
 def test_every_query_has_an_example_of_each_of_its_kinds() -> None:

@@ -97,9 +97,9 @@ def some_losses(rng: np.random.Generator, length: int) -> Array:
     return d
 
 
-def test_no_member_leaks_more_whatever_the_release() -> None:
+def test_no_member_leaks_more_whatever_the_release(slow: bool) -> None:
     rng, closest, tried = np.random.default_rng(7), 0.0, 0
-    for trial in range(260):
+    for trial in range(260 if slow else 130):
         k, length = int(rng.integers(2, 4)), int(rng.integers(2, 6))
         process, d = some_process(rng, k, length), some_losses(rng, length)
         theta = class_of(process, *range(1, length)) if trial % 2 else class_of(process, int(rng.integers(1, length)))
@@ -112,7 +112,7 @@ def test_no_member_leaks_more_whatever_the_release() -> None:
             found = max(found, supremum(law, pairs))
         assert found <= bound * (1 + 1e-7) + 1e-9
         closest, tried = max(closest, found / bound), tried + 1
-    assert tried > 100
+    assert tried > (100 if slow else 50)
     assert closest > 0.9
     print(f"closest of {tried} processes: {closest:.4f} of the bound")
 

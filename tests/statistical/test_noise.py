@@ -49,14 +49,14 @@ def test_what_does_not_fit_64_bits_is_refused() -> None:
 
 
 def test_opendp_must_confirm_the_loss(monkeypatch: pytest.MonkeyPatch) -> None:
-    import opendp.prelude as dp
+    from opendp import measurements
 
-    real = dp.m.make_laplace
+    real = measurements.make_laplace
 
     def too_little(domain: object, metric: object, scale: float) -> object:
         return real(domain, metric, scale=scale / 2)  # pyright: ignore
 
-    monkeypatch.setattr(dp.m, "make_laplace", too_little)
+    monkeypatch.setattr(measurements, "make_laplace", too_little)
     with pytest.raises(ReleaseRefused, match="OpenDP gives"):
         discrete_laplace_noise([1], 3.0, lipschitz=2)()
 

@@ -9,13 +9,12 @@ from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
-    QUERY_HELP,
     node_names,
     parse_lengths,
-    parse_query,
     table_options,
 )
 from pufferfish.cli.printing import progress
+from pufferfish.cli.queries import QUERY_HELP, parse_query
 from pufferfish.cli.tables import opened, read_under
 from pufferfish.cli.targets import check_targets
 from pufferfish.comparison import Contest

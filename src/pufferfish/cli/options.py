@@ -1,28 +1,25 @@
 """Options that several commands share, and how their texts are read."""
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from pufferfish.cli.numbers import plain_number, plain_whole
-from pufferfish.errors import ParameterError, QueryError
-from pufferfish.hints import did_you_mean
+from pufferfish.cli.numbers import plain_whole
+from pufferfish.errors import ParameterError
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, LeakagePropagation, MarkovQuilt, Mechanism
-from pufferfish.queries import Count, Frequency, Histogram, Marginals, Mean, Query, Subset, Sum, refuse_pooling
 from pufferfish.theta.model_class import Theta
 
 __all__ = [
     "ACCURACY_HELP",
     "ALPHA_HELP",
     "DEFAULT_MECHANISM",
-    "QUERY_HELP",
     "bound_named",
+    "each_once",
     "mechanism_named",
     "node_names",
     "parse_lengths",
-    "parse_query",
     "secret_settings",
     "split_list",
     "table_options",
@@ -30,18 +27,8 @@ __all__ = [
 
 DEFAULT_MECHANISM = LeakagePropagation.name
 
-_OF_ALL_STATES = ("histogram", "histogram-counts")
-_OF_STATES = ("count", "frequency")
-_OF_VALUES = ("sum", "mean")
-_OF_COLUMNS = ("marginals", "marginal-counts")
-
 ACCURACY_HELP = "Instead of ε: the error that is allowed, in the query's units; the least ε is found."
 ALPHA_HELP = "With --accuracy: the probability of a larger error in one value [default: 0.05]."
-QUERY_HELP = (
-    "histogram (shares), histogram-counts, count:STATE,…, frequency:STATE,…, sum:V1,V2,… or mean:STATE=V,…,*=V (* is "
-    "all other states); for networks marginals (shares in every column) and marginal-counts, and the others on "
-    "--columns that have the same states [default: histogram; marginals for networks]"
-)
 
 
 def table_options(
@@ -119,26 +106,6 @@ def bound_named(name: str | None) -> type[InfluenceBound]:
     return next(bound for bound in BOUNDS if bound is found)
 
 
-def parse_query(
-    text: str | None, theta: Theta, named: Sequence[Any] | None = None, present: Sequence[Any] | None = None
-) -> Query:
-    """Return the query of ``--query``.
-
-    For networks ``named`` are the nodes of ``--columns``, and ``present`` those that a table has: the histogram of
-    every column is of those that are there, and queries that take several columns for one are of those that were named.
-    """
-    if not theta.networks:
-        if text in _OF_COLUMNS:
-            raise QueryError(f"query {text!r} is for networks, and the model is made of Markov chains: ask a histogram")
-        return _parse("histogram" if text is None else text)
-    if text is None or text in _OF_COLUMNS:
-        return Marginals(named if present is None else present, relative=text != "marginal-counts")
-    found = _parse(text)
-    found = found if named is None else Subset(found, named)
-    refuse_pooling(found, theta.networks[0].node_states)
-    return found
-
-
 def node_names(text: str | None, theta: Theta) -> list[Any] | None:
     """Return the nodes of a list with commas, as the network names them."""
     if text is None:
@@ -146,48 +113,7 @@ def node_names(text: str | None, theta: Theta) -> list[Any] | None:
     if not theta.networks:
         raise ParameterError("--columns and --secrets name nodes of a network, and the model is made of Markov chains")
     network = theta.networks[0]
-    return [network.nodes[network.place(name)] for name in _each_once(split_list(text), text)]
-
-
-def _parse(text: str) -> Query:
-    kind, colon, argument = text.partition(":")
-    if kind in _OF_ALL_STATES and not colon:
-        return Histogram(relative=kind == "histogram")
-    parts = split_list(argument) if kind in (*_OF_STATES, *_OF_VALUES) and argument.strip() else []
-    if kind in _OF_STATES and parts:
-        parts = _each_once(parts, text)
-        return Count(parts) if kind == "count" else Frequency(parts)
-    if kind in _OF_VALUES and parts:
-        of = Sum if kind == "sum" else Mean
-        named = [part.partition("=") for part in parts]
-        if all(equals for _, equals, _ in named):
-            values = {state.strip(): _value(value, text) for state, _, value in named}
-            if len(values) < len(named):
-                raise QueryError(f"query {text!r} gives a state two values: each state has one")
-            return of(values)
-        return of([_value(part, text) for part in parts])
-    if not text.strip():
-        raise QueryError("--query is empty: name one, such as histogram, or leave it out")
-    kinds = (*_OF_ALL_STATES, *_OF_STATES, *_OF_VALUES, *_OF_COLUMNS)
-    if kind in (*_OF_ALL_STATES, *_OF_COLUMNS):
-        raise QueryError(
-            f"query {text!r}: {kind} is of all states and takes nothing after it; count:{argument or 'STATE'} counts "
-            "some of them"
-        )
-    if kind in kinds:
-        example = f"{kind}:STATE,…" if kind in _OF_STATES else f"{kind}:STATE=1,*=0 (* is all other states)"
-        raise QueryError(f"query {text!r} names no state: expected {example}")
-    raise QueryError(f"query {text!r} is not understood.{did_you_mean(kind, kinds)} Queries: {', '.join(kinds)}")
-
-
-def _value(given: str, text: str) -> float:
-    """Return the number that a state is worth, which is text on a command line."""
-    try:
-        return plain_number(given)
-    except ValueError:
-        raise QueryError(
-            f"query {text!r} has the value {given.strip()!r}, expected a number such as 1, 0.5 or 1e-3"
-        ) from None
+    return [network.nodes[network.place(name)] for name in each_once(split_list(text), text)]
 
 
 def split_list(text: str) -> list[str]:
@@ -202,8 +128,8 @@ def split_list(text: str) -> list[str]:
     return parts
 
 
-def _each_once(parts: list[str], text: str) -> list[str]:
-    """Refuse a name that is given twice."""
+def each_once(parts: list[str], text: str) -> list[str]:
+    """Return names as they are, and refuse one that is given twice."""
     for i, part in enumerate(parts):
         if part in parts[:i]:
             raise ParameterError(f"{text!r} names {part!r} twice: name it once")

@@ -13,14 +13,13 @@ from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
     DEFAULT_MECHANISM,
-    QUERY_HELP,
     mechanism_named,
     node_names,
-    parse_query,
     secret_settings,
     table_options,
 )
 from pufferfish.cli.printing import number, print_table, print_warnings, progress, rounded
+from pufferfish.cli.queries import QUERY_HELP, parse_query
 from pufferfish.cli.tables import fingerprint, opened, read_under, warnings_of_reading
 from pufferfish.cli.targets import check_targets, release_files
 from pufferfish.data import Rows, Sequences

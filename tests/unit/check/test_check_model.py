@@ -109,8 +109,8 @@ def test_stays_count_those_that_were_cut_off() -> None:
     assert geometric(1.0) == (math.inf, math.inf)
 
 
-def test_data_of_one_chain_fit_it() -> None:
-    for seed in range(3):
+def test_data_of_one_chain_fit_it(slow: bool) -> None:
+    for seed in range(3 if slow else 1):
         table = simulated(lambda s, h: CALM, subjects=4, length=1500, seed=seed)
         found = checked(table)
         assert found.verdict.startswith("The model describes these data"), found.verdict

@@ -144,7 +144,9 @@ def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:  # noqa
         x, x_ = one[n], other[n]
         bounds[x, x_] = min(bounds[x, x_], proved[n])
         if ratios[n] <= 0.0 or bounds[x, x_] > max(math.log(ratios[n]), 0.0) + _NEAR:
-            one[left], other[left], tails[left], heads[left] = x, x_, tails[n], heads[n]
+            one[left], other[left] = x, x_
+            for e in range(arcs):  # entry by entry: whole rows take seconds to compile
+                tails[left, e], heads[left, e] = tails[n, e], heads[n, e]
             left += 1
     if left == 0:
         return

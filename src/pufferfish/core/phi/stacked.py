@@ -123,8 +123,10 @@ class StackedRatios:
         proved = np.empty((group.which.size, group.x.size))
         search = self._loops(proved.size * a.shape[-1] ** 2).search_each
         trees = group.tails, group.heads, group.flows, group.shares
+        # in one layout, for the loop is compiled anew for every other
+        laws = (np.ascontiguousarray(kernel.upper), np.ascontiguousarray(kernel.lower))
         with np.errstate(all="ignore"):
-            search(kernel.upper, kernel.lower, a, group.which, group.x, group.x_, *trees, proved)
+            search(*laws, a, group.which, group.x, group.x_, *trees, proved)
         return proved
 
     def _loops(self, work: int) -> "_Loops":

@@ -29,6 +29,7 @@ __all__ = [
     "most_ahead",
     "most_told",
     "moved",
+    "noted",
     "past",
     "propagate",
     "reach",
@@ -203,11 +204,9 @@ def sweep(chain: Any, forwards: bool, runs: Any, divisor: float, segments: Any) 
                 all_told = (max(m01, m10) + left * max(d01, d10)) * (1 + _ULPS)
                 m01, m10 = moved(p0, p1, low, high, by_law, math.inf, math.inf)
                 m01, m10 = min(m01, all_told), min(m10, all_told)
-                segments[count] = left, m01, m10
-                count += 1
+                count = noted(segments, count, left, m01, m10)
                 break
-            segments[count] = 1.0, m01, m10
-            count += 1
+            count = noted(segments, count, 1.0, m01, m10)
             left -= 1.0
             n01, n10 = moved(p0, p1, low, high, by_law, d01 + m01, d10 + m10)
             if by_law:
@@ -222,12 +221,19 @@ def sweep(chain: Any, forwards: bool, runs: Any, divisor: float, segments: Any) 
                 e01, e10 = moved(p0, p1, wide, wider, by_law, d01 + c01, d10 + c10)
                 if stays and e01 <= c01 and e10 <= c10:
                     low, high, m01, m10 = wide, wider, c01, c10
-                    segments[count] = left, m01, m10
-                    count += 1
+                    count = noted(segments, count, left, m01, m10)
                     left = 0.0
                     break
             m01, m10 = n01, n10
     return count
+
+
+def noted(segments: Any, count: int, steps: float, m01: float, m10: float) -> int:
+    """Write one stretch, and return how many there are now; three numbers one by one compile in far less time."""
+    segments[count, 0] = steps
+    segments[count, 1] = m01
+    segments[count, 2] = m10
+    return count + 1
 
 
 def moved(p0: Any, p1: Any, low: float, high: float, by_law: bool, b01: float, b10: float) -> tuple[float, float]:

@@ -166,8 +166,8 @@ def search(  # noqa: C901 - one compiled loop over boxes, nodes and quilts
     for i in range(chains.shape[0]):
         if kind == 2:
             mixing(chains[i], parts)
-            right[:, 0] = parts
-            right[:, 1] = parts
+            for b in range(farthest):
+                right[b, 0] = right[b, 1] = parts[b]
         else:
             reach(chains[i, :2], chains[i, 2:4], ratios)
             for b in range(farthest):

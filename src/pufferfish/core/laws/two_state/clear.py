@@ -75,7 +75,8 @@ def clear(
     found = 0
     for k in range(items.shape[0]):
         r = int(items[k, 0])
-        stack[0] = items[k, 1:]
+        for i in range(4):
+            stack[0, i] = items[k, 1 + i]
         depth = 1
         while depth > 0:
             depth -= 1

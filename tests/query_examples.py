@@ -1,0 +1,17 @@
+"""Every query on the states of records, with an example of each of its kinds; a new query has a line here."""
+
+import pufferfish as pf
+from pufferfish.queries import Query
+
+__all__ = ["EXAMPLES", "STATES"]
+
+STATES = ["a", "b"]
+
+EXAMPLES: dict[type[Query], list[Query]] = {
+    pf.Histogram: [pf.Histogram(), pf.Histogram(relative=False)],
+    pf.Count: [pf.Count("a")],
+    pf.Frequency: [pf.Frequency("a")],
+    pf.Sum: [pf.Sum([0, 1.5])],
+    pf.Mean: [pf.Mean([0, 1.5])],
+    pf.Marginals: [pf.Marginals(), pf.Marginals(relative=False)],
+}
