@@ -23,6 +23,7 @@ __all__ = [
     "Kind",
     "TextProfile",
     "clean_text",
+    "collected",
     "count_where",
     "format_instant",
     "instant_micros",
@@ -181,7 +182,7 @@ def subject_column(name: str, dtype: Any) -> nw.Expr:
 def profile_text(frame: nw.LazyFrame[Any], names: Sequence[str]) -> dict[str, TextProfile]:
     """Look at all values of text columns, in one pass."""
     tests = [test.alias(f"{i} {key}") for i, name in enumerate(names) for key, test in text_tests(name).items()]
-    counts: dict[str, Any] = frame.select(tests).collect().rows(named=True)[0]
+    counts: dict[str, Any] = collected(frame.select(tests)).rows(named=True)[0]
     return {
         name: TextProfile(**{key: int(counts[f"{i} {key}"] or 0) for key in text_tests(name)})
         for i, name in enumerate(names)
@@ -247,6 +248,11 @@ def is_absent(value: Any) -> bool:
 def count_where(condition: nw.Expr) -> nw.Expr:
     """Count the rows where a condition that is never null holds."""
     return condition.cast(nw.Int64).sum()
+
+
+def collected(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+    """Collect the few numbers that a look at all rows gives; polars then holds only some rows at a time."""
+    return frame.collect(engine="streaming") if frame.implementation.is_polars() else frame.collect()
 
 
 def clean_text(column: nw.Expr) -> nw.Expr:

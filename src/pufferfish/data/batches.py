@@ -1,0 +1,112 @@
+"""Rows that polars reads come in batches, so that memory does not grow with the table.
+
+The rows of a file have an order, in which the times of each subject increase; so nothing has to be sorted, and no row is
+written to disk. Windows over a batch see the last rows of its subjects in the batches before: these rows are carried
+along, marked ``CARRIED``, and not counted again. Then every batch is counted by the expressions that count a whole table
+(:class:`~pufferfish.data.chains.Layout`), and counts of batches are added up.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from pufferfish.data.chains import CARRIED, SUBJECT, Frame, Layout, added_up
+
+__all__ = ["Sums", "batches_of"]
+
+BATCH = 500_000
+"""Rows of a batch. More take more memory, fewer more time."""
+
+
+def batches_of(frame: Frame, layout: Layout, *, filtered: bool) -> Generator[tuple[Frame, Frame]]:
+    """Yield the rows of a polars frame batch by batch: in order, and linked.
+
+    Parameters
+    ----------
+    frame : narwhals LazyFrame
+        Prepared rows.
+    layout : Layout
+        How they are laid out, in batches.
+    filtered : bool
+        Whether the frame has the column ``KEEP``.
+    """
+    native: pl.LazyFrame = frame.to_native()
+    totals = [pl.lit(None, pl.Int64).alias(name) for name in layout.totals]
+    carried: pl.DataFrame | None = None
+    for rows in _collected(native):
+        new = rows.with_columns(pl.lit(value=False).alias(CARRIED), *totals)
+        here, elsewhere = _of_subjects(new.clear() if carried is None else carried, new, layout)
+        ordered = layout.in_order(nw.from_native(pl.concat([here, new]).lazy())).collect()
+        linked = layout.link(ordered.lazy(), filtered=filtered).collect()
+        yield ordered.lazy(), linked.lazy()
+        carried = pl.concat([elsewhere, _last_rows(ordered.to_native(), linked.to_native(), new.columns, layout)])
+
+
+def _collected(native: pl.LazyFrame) -> Generator[pl.DataFrame]:
+    """Collect a frame in batches, one at least."""
+    found = False
+    for rows in native.collect_batches(chunk_size=BATCH, lazy=True):
+        found = True
+        yield rows
+    if not found:
+        yield native.clear().collect()
+
+
+def _of_subjects(carried: pl.DataFrame, new: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Split carried rows into those of subjects that have new rows, and the others."""
+    if not layout.subject:
+        return carried, carried.clear()
+    subjects = new.select(pl.col(SUBJECT).unique())
+    return carried.join(subjects, on=SUBJECT, how="semi"), carried.join(subjects, on=SUBJECT, how="anti")
+
+
+def _last_rows(ordered: pl.DataFrame, linked: pl.DataFrame, columns: list[str], layout: Layout) -> pl.DataFrame:
+    """Choose the rows that the next batch looks back at: the last that were kept, and the last of all."""
+    last = _tail(linked.select(columns), layout, layout.memory)
+    if len(linked) < len(ordered):  # rows were left out; their positions and times count
+        both = pl.concat([last, _tail(ordered.select(columns), layout, 1)])
+        last = both.unique(layout.order, keep="first", maintain_order=True)
+    return last.with_columns(pl.lit(value=True).alias(CARRIED))
+
+
+def _tail(frame: pl.DataFrame, layout: Layout, n: int) -> pl.DataFrame:
+    if not layout.subject:
+        return frame.tail(n)
+    if n == 1:
+        return frame.unique(SUBJECT, keep="last")
+    return frame.group_by(SUBJECT, maintain_order=True).tail(n).select(frame.columns)
+
+
+@dataclass(slots=True)
+class Sums:
+    """Counts of batches, added up whenever they have become many.
+
+    Parameters
+    ----------
+    keys : sequence of str
+        By what is counted.
+    """
+
+    keys: Sequence[str]
+    _parts: list[nw.DataFrame[Any]] = field(default_factory=list[nw.DataFrame[Any]])
+    _rows: int = 0
+    _limit: int = 4 * BATCH
+
+    def add(self, counts: Frame) -> nw.DataFrame[Any]:
+        """Add the counts of a batch, and return them."""
+        part = counts.collect()
+        self._parts.append(part)
+        self._rows += len(part)
+        if self._rows > self._limit:
+            self._limit = 2 * len(self.total()) + 4 * BATCH
+        return part
+
+    def total(self) -> nw.DataFrame[Any]:
+        """Add up what has been counted so far."""
+        if len(self._parts) > 1:
+            self._parts = [added_up(nw.concat(self._parts), self.keys)]
+            self._rows = len(self._parts[0])
+        return self._parts[0]
