@@ -50,10 +50,10 @@ def _read(table: Source, options: Options) -> Sequences:
     layout = layout_of(table, options)
     rows = ChainRows(table, options, layout)
     counted = count_rows_of_chains(rows, options)
-    if len(counted.groups) == 0:
+    if len(counted.chains) == 0:
         raise rows.no_rows()
     fold = Fold(layout, None if counted.step is None else counted.step.value)
-    fold.add(counted.groups)
+    fold.add(counted.chains, counted.transitions)
     if options.bins is not None and BAD in {int(state) for state in fold.states}:
         raise rows.not_a_number()
     return _sequences(fold, table, options, counted.step, counted.usual)

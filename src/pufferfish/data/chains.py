@@ -23,7 +23,19 @@ import narwhals as nw
 
 from pufferfish.data.columns import count_where
 
-__all__ = ["CARRIED", "KEEP", "PHASE", "STATE", "SUBJECT", "TIME", "Frame", "Layout", "added_up", "keep_rows"]
+__all__ = [
+    "CARRIED",
+    "KEEP",
+    "PHASE",
+    "STATE",
+    "SUBJECT",
+    "TIME",
+    "Frame",
+    "Layout",
+    "added_up",
+    "counted",
+    "keep_rows",
+]
 
 SUBJECT, TIME, STATE, KEEP = "__pf_subject", "__pf_time", "__pf_state", "__pf_keep"
 _POSITION, _BEFORE, _APART, _LINKED = "__pf_position", "__pf_before", "__pf_apart", "__pf_linked"
@@ -82,7 +94,7 @@ class Layout:
             frame = frame.with_columns(position.cast(nw.Int64).alias(_POSITION))
         if not self.timed:
             return frame
-        earlier = self._over(nw.col(TIME).shift(1))
+        earlier = self._before(nw.col(TIME))
         return frame.with_columns(earlier.alias(_EARLIER)).with_columns((nw.col(TIME) - nw.col(_EARLIER)).alias(_APART))
 
     def faults(self, frame: Frame, *, duplicate: bool) -> Frame:
@@ -95,11 +107,11 @@ class Layout:
 
     def fault_counts(self, frame: Frame) -> tuple[int, int]:
         """Count rows of :meth:`in_order` that go back in time, and those that repeat the time before them."""
-        counted = self._new(frame).select(
+        found = self._new(frame).select(
             count_where(self._fault(duplicate=False)).alias("back"),
             count_where(self._fault(duplicate=True)).alias("same"),
         )
-        back, same = counted.collect().row(0)
+        back, same = found.collect().row(0)
         return int(back or 0), int(same or 0)
 
     @property
@@ -116,16 +128,16 @@ class Layout:
             frame = keep_rows(frame, ~nw.col(STATE).is_null())
         axis = nw.col(_POSITION if by_position else TIME)
         frame = frame.with_columns(
-            (axis - self._over(axis.shift(1))).alias(_APART), self._over(nw.col(STATE).shift(1)).alias(_BEFORE)
+            (axis - self._before(axis)).alias(_APART), self._before(nw.col(STATE)).alias(_BEFORE)
         )
         if self.timed and by_position:
-            frame = frame.with_columns((nw.col(TIME) - self._over(nw.col(TIME).shift(1))).alias(_LASTED))
+            frame = frame.with_columns((nw.col(TIME) - self._before(nw.col(TIME))).alias(_LASTED))
         if self.clock:
-            frame = frame.with_columns(self._over(nw.col(PHASE).shift(1)).alias(_BEGAN))
+            frame = frame.with_columns(self._before(nw.col(PHASE)).alias(_BEGAN))
         apart = nw.col(_APART)
         linked = ~apart.is_null() & (apart <= (1 if self.max_gap is None else self.max_gap))
         if self.split and not by_position:
-            hole = nw.col(_POSITION) - self._over(nw.col(_POSITION).shift(1))
+            hole = nw.col(_POSITION) - self._before(nw.col(_POSITION))
             linked = linked & ~hole.is_null() & (hole == 1)
         frame = frame.with_columns(linked.alias(_LINKED))
         if self.independent:
@@ -134,11 +146,11 @@ class Layout:
             frame = frame.with_columns(segment.alias(_SEGMENT))
         for lag in range(2, self.memory + 1):  # what was before the record before, where that one was linked too
             earlier = nw.when(nw.col(_LINKED)).then(nw.col(_lag(lag - 1))).alias(_lag(lag))
-            frame = frame.with_columns(earlier).with_columns(self._over(nw.col(_lag(lag)).shift(1)).alias(_lag(lag)))
+            frame = frame.with_columns(earlier).with_columns(self._before(nw.col(_lag(lag))).alias(_lag(lag)))
         return frame
 
-    def groups(self, linked: Frame, step: int | float | None) -> Frame:
-        """Count linked rows by chain, state before, state and whether linked, and add up their steps.
+    def marked(self, linked: Frame, step: int | float | None) -> Frame:
+        """Say of linked rows by what they are counted, and how many steps they take.
 
         Gaps that are not divided by whole numbers count as no step here, and rows are counted by gap too.
         """
@@ -153,16 +165,33 @@ class Layout:
             in_gap = _whole_steps(apart, step)
         else:
             second = nw.when(is_gap).then(apart)
-        past = [_BEFORE, *self._more]
-        frame = self._new(linked).with_columns(
-            *(nw.when(is_linked).then(nw.col(name)).alias(name) for name in past),
+        marked = self._new(linked).with_columns(
+            *(nw.when(is_linked).then(nw.col(name)).alias(name) for name in (_BEFORE, *self._more)),
             second.alias(_SECOND),
             nw.when(is_gap).then(in_gap).otherwise(nw.lit(1)).cast(nw.Int64).alias(_STEPS),
             *([] if self.subject else [nw.lit("").alias(SUBJECT)]),
         )
-        keys = self.group_keys
-        counted = frame.group_by(keys).agg(nw.len().alias(_COUNT), nw.col(_STEPS).sum())
-        return counted.select(*keys, nw.col(_COUNT).cast(nw.Int64), _STEPS)
+        return marked.select(SUBJECT, _SECOND, _BEFORE, STATE, _LINKED, *self._more, _STEPS)
+
+    def groups(self, marked: Frame) -> Frame:
+        """Count marked rows by all that they are counted by, and add up their steps."""
+        keys = [SUBJECT, _SECOND, _BEFORE, STATE, _LINKED, *self._more]
+        return counted(marked, keys, steps=True)
+
+    @property
+    def chain_keys(self) -> list[str]:
+        """By what chains are counted: subject, segment or gap, and state; then come number and steps."""
+        return [SUBJECT, _SECOND, STATE]
+
+    @property
+    def transition_keys(self) -> list[str]:
+        """By what linked rows are counted: state before, state, and phase or what was before it; then comes number."""
+        return [_BEFORE, STATE, *self._more]
+
+    @staticmethod
+    def transitions(marked: Frame) -> Frame:
+        """Return the marked rows, or groups of them, that are linked."""
+        return marked.filter(nw.col(_LINKED))
 
     @property
     def totals(self) -> list[str]:
@@ -171,27 +200,13 @@ class Layout:
 
     @property
     def lasted_keys(self) -> list[str]:
-        """By what :meth:`lasted` counts."""
+        """By what rows of :meth:`steps_of` are counted."""
         return [_LASTED]
 
     @property
     def _more(self) -> list[str]:
         """What transitions are counted by besides: the phase they begin in, or what was before the state before."""
         return [*([_BEGAN] if self.clock else []), *(_lag(lag) for lag in range(2, self.memory + 1))]
-
-    @property
-    def group_keys(self) -> list[str]:
-        """By what :meth:`groups` counts."""
-        return [SUBJECT, _SECOND, _BEFORE, STATE, _LINKED, *self._more]
-
-    def per_chain(self, groups: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-        """Add up groups: subject, segment or gap, state, number and steps."""
-        return added_up(groups, [SUBJECT, _SECOND, STATE])
-
-    def per_transition(self, groups: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-        """Add up groups of linked rows: state before, state, phase or what was before it, and number."""
-        keys = [_BEFORE, STATE, *self._more]
-        return added_up(groups.filter(nw.col(_LINKED)), keys).select(*keys, _COUNT)
 
     def pairs_apart(self, linked: Frame, steps: int) -> nw.DataFrame[Any]:
         """Count pairs of observed states so many linked steps apart: subject, earlier state, state, and number."""
@@ -245,12 +260,10 @@ class Layout:
         seen = runs.filter(nw.col(_SECOND) > 0)
         return seen.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
 
-    def lasted(self, linked: Frame) -> Frame:
-        """Count linked rows by the time since the row before."""
+    def steps_of(self, linked: Frame) -> Frame:
+        """Return the time since the row before, of rows that are linked."""
         lasted = _LASTED if self.max_gap is None else _APART
-        steps = self._new(linked).filter(nw.col(_LINKED)).select(nw.col(lasted).alias(_LASTED))
-        counted = steps.group_by(_LASTED).agg(nw.len().alias(_COUNT))
-        return counted.select(_LASTED, nw.col(_COUNT).cast(nw.Int64))
+        return self._new(linked).filter(nw.col(_LINKED)).select(nw.col(lasted).alias(_LASTED))
 
     def usual_step(self, lasted: Frame) -> int | float | None:
         """Most frequent time between linked rows, the shortest of those that tie; None if no rows are linked."""
@@ -273,6 +286,14 @@ class Layout:
         before = (reached.over(SUBJECT) if self.subject else reached).fill_null(0)
         return nw.when(nw.col(CARRIED)).then(nw.col(total)).otherwise(here + before)
 
+    def _before(self, column: nw.Expr) -> nw.Expr:
+        """Return what a column holds in the row before, of the same subject."""
+        if not self.batched:
+            return self._over(column.shift(1))
+        if not self.subject:
+            return column.shift(1)
+        return nw.when(nw.col(SUBJECT) == nw.col(SUBJECT).shift(1)).then(column.shift(1))
+
     def _over(self, window: nw.Expr) -> nw.Expr:
         return window.over(SUBJECT, order_by=self.order) if self.subject else window.over(order_by=self.order)
 
@@ -281,10 +302,17 @@ def _lag(lag: int) -> str:
     return _BEFORE if lag == 1 else f"{_BEFORE}_{lag}"
 
 
-def added_up(groups: nw.DataFrame[Any], keys: Sequence[str]) -> nw.DataFrame[Any]:
-    """Add up counts, and steps where there are some, of groups that have become equal."""
-    sums = [nw.col(name).sum() for name in (_COUNT, _STEPS) if name in groups.columns]
-    return groups.group_by(keys).agg(sums)
+def counted(rows: Frame, keys: Sequence[str], *, steps: bool = False) -> Frame:
+    """Count rows by keys, and add up their steps."""
+    sums = [nw.col(_STEPS).sum()] if steps else []
+    found = rows.group_by(keys).agg(nw.len().alias(_COUNT), *sums)
+    return found.select(*keys, nw.col(_COUNT).cast(nw.Int64), *([_STEPS] if steps else []))
+
+
+def added_up(groups: nw.DataFrame[Any], keys: Sequence[str], *, steps: bool = False) -> nw.DataFrame[Any]:
+    """Add up the counts of groups that are equal in some keys."""
+    sums = [_COUNT, *([_STEPS] if steps else [])]
+    return groups.group_by(keys).agg(nw.col(sums).sum()).select(*keys, *sums)
 
 
 def keep_rows(frame: Frame, condition: nw.Expr) -> Frame:

@@ -12,7 +12,7 @@ import narwhals as nw
 from pufferfish.data.batches import Sums, batches_of
 from pufferfish.data.bins import MAX_STATES
 from pufferfish.data.chain_rows import ChainRows
-from pufferfish.data.chains import STATE, Layout
+from pufferfish.data.chains import STATE, Layout, added_up, counted
 from pufferfish.data.disorder import Disorder
 from pufferfish.data.options import Options
 from pufferfish.data.spark import held
@@ -28,15 +28,16 @@ class Counted:
 
     Parameters
     ----------
-    groups : narwhals DataFrame
-        As :meth:`Layout.groups` counts them.
+    chains, transitions : narwhals DataFrame
+        Rows counted by the keys of chains, with their steps, and by those of transitions (:class:`Layout`).
     step : Duration or None
         Time that a step takes, where gaps are divided by it.
     usual : Duration or None
         Most frequent time between linked rows, where nothing else says how long a step is.
     """
 
-    groups: nw.DataFrame[Any]
+    chains: nw.DataFrame[Any]
+    transitions: nw.DataFrame[Any]
     step: Duration | None
     usual: Duration | None
 
@@ -57,10 +58,16 @@ def _at_once(rows: ChainRows, options: Options) -> Counted:
         disorder.look(ordered)
         disorder.refuse()
         linked = layout.link(ordered, filtered=rows.filtered)
-        found = layout.usual_step(layout.lasted(linked)) if options.step is None and layout.timed else None
+        found = (
+            layout.usual_step(counted(layout.steps_of(linked), layout.lasted_keys))
+            if options.step is None and layout.timed
+            else None
+        )
         step, usual = _steps(found, rows, options)
-        groups = layout.groups(linked, None if step is None else step.value)
-        return Counted(_brought(groups, options.state), step, usual)
+        marked = layout.marked(linked, None if step is None else step.value)
+        groups = _brought(layout.groups(marked), options.state)  # in one query: on a cluster each one costs a pass
+    chains = added_up(groups, layout.chain_keys, steps=True)
+    return Counted(chains, added_up(layout.transitions(groups), layout.transition_keys), step, usual)
 
 
 def _steps(found: float | None, rows: ChainRows, options: Options) -> tuple[Duration | None, Duration | None]:
@@ -124,7 +131,7 @@ def _in_batches(rows: ChainRows, options: Options) -> Counted:
         tally.count(value)
     if tally.distinct:
         _refuse_many_states(options.state, tally.distinct)
-    return Counted(tally.groups.total(), step, usual)
+    return Counted(tally.chains.total(), tally.transitions.total(), step, usual)
 
 
 class _Tally:
@@ -149,17 +156,19 @@ class _Tally:
         """
         layout, rows = self.layout, self.rows
         self.divided_by, self.distinct = step, 0
-        self.groups, self.lasted = Sums(layout.group_keys), Sums(layout.lasted_keys)
+        self.chains, self.transitions = Sums(layout.chain_keys, steps=True), Sums(layout.transition_keys)
+        self.lasted = Sums(layout.lasted_keys)
         disorder, states = Disorder(rows, layout), set[Any]()
         for ordered, linked in batches_of(rows.chained, layout, filtered=rows.filtered):
             disorder.look(ordered)
             if self.asks_step:
-                self.lasted.add(layout.lasted(linked))
+                self.lasted.add(layout.steps_of(linked))
                 if self.divided_by is None and _divides(layout):
                     self.divided_by = self.usual_step
             if len(states) <= MAX_STATES + 1:  # else there are hardly fewer groups than rows
-                groups = self.groups.add(layout.groups(linked, self.divided_by))
-                states.update(groups.get_column(STATE).unique().to_list())
+                marked = layout.marked(linked, self.divided_by)
+                self.transitions.add(layout.transitions(marked))
+                states.update(self.chains.add(marked).get_column(STATE).unique().to_list())
         disorder.refuse()
         if len(states) > MAX_STATES + 1:
             self.distinct = rows.distinct_states()

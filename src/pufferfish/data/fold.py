@@ -50,9 +50,9 @@ class Fold:
     missing: dict[str, int] = field(default_factory=dict[str, int])
     unsized_gap: bool = False
 
-    def add(self, groups: nw.DataFrame[Any]) -> None:
-        """Add groups of :meth:`Layout.groups`: what chains hold, and transitions, each added up by the engine first."""
-        for subject, second, state, number, steps in self.layout.per_chain(groups).iter_rows():
+    def add(self, chains: nw.DataFrame[Any], transitions: nw.DataFrame[Any]) -> None:
+        """Add what was counted by the keys of chains and by those of transitions (:class:`Layout`)."""
+        for subject, second, state, number, steps in chains.iter_rows():
             label, n = state_label(subject), int(number)
             chain = (label, int(second) if self.layout.independent else 0)
             counts = self.counts.setdefault(chain, {})
@@ -62,7 +62,7 @@ class Fold:
                 counts[state] = counts.get(state, 0) + n
             gap = None if self.layout.independent or is_absent(second) else second
             self.steps[chain] = self.steps.get(chain, 0) + int(steps) + (n * self._steps(gap) if gap else 0)
-        for before, state, *more, number in self.layout.per_transition(groups).iter_rows():
+        for before, state, *more, number in transitions.iter_rows():
             if is_absent(before) or is_absent(state):
                 continue
             n = int(number)
