@@ -183,7 +183,8 @@ class ChainRows:
     def _timed(self, frame: Frame, name: str, dtype: Any) -> Frame:
         kind = kind_of(dtype)
         if kind == "instant":
-            column = native_column(TIME, dtype, zoned=name in self.table.zoned)
+            polars = frame.implementation.is_polars()
+            column = native_column(TIME, dtype, zoned=name in self.table.zoned, polars=polars)
             self.instants, self.zoned = True, column.zoned
             frame = frame.with_columns(column.value.alias(TIME))
             return frame if self.options.clock is None else self._local(frame, name, dtype)

@@ -166,7 +166,7 @@ class _Tally:
                 if self.divided_by is None and _divides(layout):
                     self.divided_by = self.usual_step
             if len(states) <= MAX_STATES + 1:  # else there are hardly fewer groups than rows
-                marked = layout.marked(linked, self.divided_by)
+                marked = layout.marked(linked, self.divided_by).collect().lazy()  # once for both counts
                 self.transitions.add(layout.transitions(marked))
                 states.update(self.chains.add(marked).get_column(STATE).unique().to_list())
         disorder.refuse()

@@ -92,7 +92,8 @@ class Source:
             if self.untyped:
                 frame, found[name] = with_text_column(frame, name, profiles[name], parsed)
                 continue
-            column = native_column(name, schema[name], zoned=name in self.zoned)
+            polars = frame.implementation.is_polars()
+            column = native_column(name, schema[name], zoned=name in self.zoned, polars=polars)
             if column.kind != "other":
                 frame, column = frame.with_columns(column.value.alias(parsed)), replace(column, value=nw.col(parsed))
             found[name] = column
