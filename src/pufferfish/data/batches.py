@@ -1,9 +1,9 @@
 """Rows that polars reads come in batches, so that memory does not grow with the table.
 
-The rows of a file have an order, in which the times of each subject increase; so nothing has to be sorted, and no row is
-written to disk. Windows over a batch see the last rows of its subjects in the batches before: these rows are carried
-along, marked ``CARRIED``, and not counted again. Then every batch is counted by the expressions that count a whole table
-(:class:`~pufferfish.data.chains.Layout`), and counts of batches are added up.
+The rows of a file have an order, in which the times of each subject increase. So nothing has to be sorted on disk, and
+no row is written anywhere. Windows over a batch see the last rows of its subjects in the batches before: these rows are
+carried along, marked ``CARRIED``, and not counted again. Every batch is counted by the expressions that count a whole
+table (:class:`~pufferfish.data.chains.Layout`), and the counts of batches are added up.
 """
 
 from collections.abc import Generator, Sequence

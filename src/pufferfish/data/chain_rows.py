@@ -29,6 +29,7 @@ from pufferfish.data.columns import (
     text_number,
     text_tests,
     with_text_instants,
+    with_text_looks,
 )
 from pufferfish.data.files import ROW, Source
 from pufferfish.data.labels import count_rows
@@ -151,14 +152,17 @@ class ChainRows:
         if options.subject is None and options.time is None:
             return frame
         time_type = None if options.time is None else self.schema[options.time]
-        tests = [nw.len().alias("rows")]
+        tests, looked = [nw.len().alias("rows")], frame
         if options.subject is not None:
             tests.append(count_where(nw.col(SUBJECT).is_null()).alias("no_subject"))
         if time_type is not None:
-            tests.append(count_where(no_time(nw.col(TIME), time_type)).alias("no_time"))
             if kind_of(time_type) == "text":
+                looked = with_text_looks(frame, [TIME])
                 tests.extend(test.alias(key) for key, test in text_tests(TIME).items())
-        counts: dict[str, Any] = collected(frame.select(tests)).rows(named=True)[0]
+                tests.append(count_where(nw.col(TIME) == "").alias("no_time"))
+            else:
+                tests.append(count_where(no_time(nw.col(TIME), time_type)).alias("no_time"))
+        counts: dict[str, Any] = collected(looked.select(tests)).rows(named=True)[0]
         if not counts["rows"]:
             raise self.no_rows()
         if options.subject is not None and (n := int(counts["no_subject"])):
@@ -212,9 +216,10 @@ class ChainRows:
             )
         if instants:
             self.instants, self.zoned = True, profile.zoned > 0
+            plain = profile.plain == profile.values
             if self.options.clock is None:
-                return with_text_instants(frame, TIME, zoned=self.zoned)
-            frame = with_text_instants(frame, TIME, zoned=self.zoned, wall=PHASE)
+                return with_text_instants(frame, TIME, zoned=self.zoned, plain=plain)
+            frame = with_text_instants(frame, TIME, zoned=self.zoned, wall=PHASE, plain=plain)
             return frame.with_columns(self._phase(nw.col(PHASE)))
         self._refuse_clock(name)
         integer = profile.integers == profile.values
@@ -277,6 +282,7 @@ class ChainRows:
             )
 
     def time_text(self, value: Any) -> str:
+        """Write a time as a message shows it."""
         if self.instants:
             return format_instant(int(value), zoned=self.zoned)
         return str(int(value)) if float(value).is_integer() else str(float(value))

@@ -84,7 +84,7 @@ class Layout:
     batched: bool = False
 
     def in_order(self, frame: Frame) -> Frame:
-        """Add to rows their position and the time before (``earlier``) with the difference, null for a subject's first."""
+        """Add to rows their position, the time before (``earlier``) and the difference, null for a subject's first."""
         if self.max_gap is None or self.split:
             if self.max_gap is None and not self.subject and self.order != TIME:
                 position = nw.col(self.order)
@@ -120,7 +120,7 @@ class Layout:
         return _EARLIER
 
     def link(self, frame: Frame, *, filtered: bool) -> Frame:
-        """Compare each kept row of :meth:`in_order` with the one before; ``filtered`` if there is the column ``KEEP``."""
+        """Compare kept rows of :meth:`in_order` each with the one before; ``filtered`` if they have ``KEEP``."""
         by_position = self.max_gap is None
         if filtered:
             frame = keep_rows(frame, nw.col(KEEP))

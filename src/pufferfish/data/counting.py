@@ -137,8 +137,8 @@ def _in_batches(rows: ChainRows, options: Options) -> Counted:
 class _Tally:
     """What the batches of a table add up to.
 
-    Gaps are divided by the step that is given, or by the usual step of the first batch that has one; whoever counts sees
-    in the end whether that was the step of all.
+    Gaps are divided by the step that is given, or by the usual step of the first batch that has one; whoever counts
+    sees in the end whether that was the step of all.
     """
 
     def __init__(self, rows: ChainRows, options: Options) -> None:

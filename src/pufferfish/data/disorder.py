@@ -58,12 +58,13 @@ class Disorder:
         times = {key: rows.time_text(found[key]) for key in ("earlier", "later")}
         if duplicate:
             raise DataError(
-                f"column {name!r} repeats {times['later']}{of} (duplicate times in {n}): times increase strictly within "
-                "a subject; drop or aggregate the duplicates" + ("" if rows.has_subject else ", or give subject=")
+                f"column {name!r} repeats {times['later']}{of} (duplicate times in {n}): times increase strictly "
+                "within a subject; drop or aggregate the duplicates"
+                + ("" if rows.has_subject else ", or give subject=")
             )
         raise DataError(
-            f"column {name!r} is unsorted: {times['later']} comes after {times['earlier']}{of} (in {n}): times increase "
-            "strictly within a subject; sort the table by "
+            f"column {name!r} is unsorted: {times['later']} comes after {times['earlier']}{of} (in {n}): times "
+            "increase strictly within a subject; sort the table by "
             + ("subject and time" if rows.has_subject else "time, or give subject=")
             + (
                 "; where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00"
