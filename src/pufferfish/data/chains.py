@@ -189,9 +189,17 @@ class Layout:
         return [_BEFORE, STATE, *self._more]
 
     @staticmethod
-    def transitions(marked: Frame) -> Frame:
-        """Return the marked rows, or groups of them, that are linked."""
+    def moves(marked: Frame) -> Frame:
+        """Return the marked rows that are linked."""
         return marked.filter(nw.col(_LINKED))
+
+    def chains_of(self, groups: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+        """Add up groups by the keys of chains."""
+        return added_up(groups, self.chain_keys, steps=True)
+
+    def transitions_of(self, groups: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+        """Add up groups of linked rows by the keys of transitions."""
+        return added_up(groups.filter(nw.col(_LINKED)), self.transition_keys)
 
     @property
     def totals(self) -> list[str]:

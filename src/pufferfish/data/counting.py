@@ -12,7 +12,7 @@ import narwhals as nw
 from pufferfish.data.batches import Sums, batches_of
 from pufferfish.data.bins import MAX_STATES
 from pufferfish.data.chain_rows import ChainRows
-from pufferfish.data.chains import STATE, Layout, added_up, counted
+from pufferfish.data.chains import STATE, Layout, counted
 from pufferfish.data.disorder import Disorder
 from pufferfish.data.options import Options
 from pufferfish.data.spark import held
@@ -66,8 +66,8 @@ def _at_once(rows: ChainRows, options: Options) -> Counted:
         step, usual = _steps(found, rows, options)
         marked = layout.marked(linked, None if step is None else step.value)
         groups = _brought(layout.groups(marked), options.state)  # in one query: on a cluster each one costs a pass
-    chains = added_up(groups, layout.chain_keys, steps=True)
-    return Counted(chains, added_up(layout.transitions(groups), layout.transition_keys), step, usual)
+    chains, transitions = layout.chains_of(groups), layout.transitions_of(groups)
+    return Counted(chains, transitions, step, usual)
 
 
 def _steps(found: float | None, rows: ChainRows, options: Options) -> tuple[Duration | None, Duration | None]:
@@ -167,7 +167,7 @@ class _Tally:
                     self.divided_by = self.usual_step
             if len(states) <= MAX_STATES + 1:  # else there are hardly fewer groups than rows
                 marked = layout.marked(linked, self.divided_by).collect().lazy()  # once for both counts
-                self.transitions.add(layout.transitions(marked))
+                self.transitions.add(layout.moves(marked))
                 states.update(self.chains.add(marked).get_column(STATE).unique().to_list())
         disorder.refuse()
         if len(states) > MAX_STATES + 1:
