@@ -10,39 +10,28 @@ import re
 import subprocess
 import sys
 import time
+import tomllib
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
-EXTRAS = ("plot", "duckdb", "pandas", "spark")
+from packaging.markers import Marker
 
 
-def needed(name: str, extra: str = "") -> set[str]:
-    """Names of the packages that a package needs, with those that they need."""
-    found, open_names = set[str](), [(name, extra)]
-    while open_names:
-        at, wanted = open_names.pop()
-        try:
-            requires = distribution(at).requires or []
-        except PackageNotFoundError:
+def needed(requirements: list[str]) -> set[str]:
+    """Names of the packages that are required, with those that they need."""
+    found, open_lines = set[str](), list(requirements)
+    while open_lines:
+        text, _, condition = open_lines.pop().partition(";")
+        match = re.match(r"[A-Za-z0-9._-]+", text)
+        name = re.sub(r"[-_.]+", "-", match[0]).lower() if match else ""
+        if not name or name in found or (condition.strip() and not Marker(condition).evaluate({"extra": ""})):
             continue
-        for line in requires:
-            text, _, condition = line.partition(";")
-            if not holds(condition.strip(), wanted):
-                continue
-            match = re.match(r"[A-Za-z0-9._-]+", text)
-            other = re.sub(r"[-_.]+", "-", match[0]).lower() if match else ""
-            if other and other not in found:
-                found.add(other)
-                open_names.append((other, ""))
+        found.add(name)
+        try:
+            open_lines.extend(distribution(name).requires or [])
+        except PackageNotFoundError:
+            pass
     return found
-
-
-def holds(condition: str, extra: str) -> bool:
-    if not condition:
-        return not extra
-    from packaging.markers import Marker
-
-    return Marker(condition).evaluate({"extra": extra}) and (not extra or "extra" in condition)
 
 
 def megabytes(name: str) -> float | None:
@@ -64,12 +53,11 @@ def seconds(*command: str) -> float:
 
 
 def main() -> None:
-    plain = needed("pufferfish-privacy")
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    plain = needed(project["dependencies"])
     print(f"{'needed by':>16s} {'package':<22s} {'MB':>7s}")
-    for extra, names in [
-        ("plain install", plain),
-        *((f"[{e}]", needed("pufferfish-privacy", e) - plain) for e in EXTRAS),
-    ]:
+    extras = {f"[{extra}]": needed(lines) - plain for extra, lines in project["optional-dependencies"].items()}
+    for extra, names in {"plain install": plain, **extras}.items():
         sizes = {name: megabytes(name) for name in names}
         known = {name: size for name, size in sizes.items() if size is not None}
         print(f"{extra:>16s} {'all together':<22s} {sum(known.values()):7.1f}")

@@ -24,6 +24,8 @@ from pufferfish.data.columns import (
     missing,
     native_column,
     no_time,
+    profile_plain,
+    profile_text,
     state_column,
     subject_column,
     text_number,
@@ -153,12 +155,14 @@ class ChainRows:
             return frame
         time_type = None if options.time is None else self.schema[options.time]
         tests, looked = [nw.len().alias("rows")], frame
+        # to read a file once more is cheaper than to ask all of every text: mostly the first question is enough
+        asked = {"values", "plain"} if frame.implementation.is_polars() else set(text_tests(TIME))
         if options.subject is not None:
             tests.append(count_where(nw.col(SUBJECT).is_null()).alias("no_subject"))
         if time_type is not None:
             if kind_of(time_type) == "text":
                 looked = with_text_looks(frame, [TIME])
-                tests.extend(test.alias(key) for key, test in text_tests(TIME).items())
+                tests.extend(test.alias(key) for key, test in text_tests(TIME).items() if key in asked)
                 tests.append(count_where(nw.col(TIME) == "").alias("no_time"))
             else:
                 tests.append(count_where(no_time(nw.col(TIME), time_type)).alias("no_time"))
@@ -176,7 +180,11 @@ class ChainRows:
                 "rows or leave out time="
             )
         if kind_of(time_type) == "text":
-            profile = TextProfile(**{key: int(counts[key]) for key in text_tests(TIME)})
+            if asked.issuperset(text_tests(TIME)):
+                profile = TextProfile(**{key: int(counts[key]) for key in asked})
+            else:
+                profile = profile_plain(int(counts["values"])) if counts["plain"] == counts["values"] else None
+                profile = profile or profile_text(frame, [TIME])[TIME]
             frame = self._timed_text(frame, options.time, profile)
         else:
             frame = self._timed(frame, options.time, time_type)

@@ -33,6 +33,7 @@ __all__ = [
     "native_column",
     "no_time",
     "parse_instant",
+    "profile_plain",
     "profile_text",
     "state_column",
     "subject_column",
@@ -190,6 +191,11 @@ def profile_text(frame: nw.LazyFrame[Any], names: Sequence[str]) -> dict[str, Te
         name: TextProfile(**{key: int(counts[f"{i} {key}"] or 0) for key in text_tests(name)})
         for i, name in enumerate(names)
     }
+
+
+def profile_plain(values: int) -> TextProfile:
+    """Return the profile of a column whose values are all plain times."""
+    return TextProfile(values, booleans=0, integers=0, numbers=0, instants=values, zoned=0, plain=values)
 
 
 def with_text_looks(frame: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
