@@ -38,6 +38,8 @@ bench: .venv/ready  ## speed, as ratios to a plain reference in the same run
 	$(PY) benchmarks/trees.py
 	$(PY) benchmarks/bounds.py
 	$(PY) benchmarks/filters.py
+	$(PY) benchmarks/tables.py
+	$(PY) benchmarks/dependencies.py
 	$(PY) benchmarks/compiling.py
 	$(PY) benchmarks/growth.py --quick
 	$(PY) benchmarks/spark.py

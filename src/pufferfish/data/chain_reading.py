@@ -7,19 +7,18 @@ queries give everything :class:`~pufferfish.data.sequences.Sequences` holds.
 
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
-from pufferfish.data.bins import MAX_STATES
 from pufferfish.data.chain_rows import BAD, ChainRows
-from pufferfish.data.chains import STATE, TIME, Fold, Layout
+from pufferfish.data.chains import TIME, Layout
+from pufferfish.data.counting import count_rows_of_chains
 from pufferfish.data.files import ROW, Source, engine_errors, open_source
+from pufferfish.data.fold import Fold
 from pufferfish.data.labels import count_rows, name_states
 from pufferfish.data.options import Options, check_options
 from pufferfish.data.sequences import Base, Sequences
-from pufferfish.data.spark import held
 from pufferfish.durations import Duration
-from pufferfish.errors import DataError, ParameterError
+from pufferfish.errors import DataError
 from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["layout_of", "read_chains"]
@@ -50,55 +49,14 @@ def layout_of(table: Source, options: Options) -> Layout:
 def _read(table: Source, options: Options) -> Sequences:
     layout = layout_of(table, options)
     rows = ChainRows(table, options, layout)
-    with held(layout.with_earlier(rows.chained)) as ordered:
-        rows.check_order(ordered)
-        linked = layout.link(ordered, filtered=rows.filtered)
-        step, usual = options.step, None
-        if step is None and layout.timed:
-            found = layout.usual_step(linked)
-            usual = None if found is None else Duration(found, has_unit=rows.instants)
-            step = usual if options.max_gap is not None and not layout.independent else None
-        if options.clock is not None:
-            _check_clock(options, options.step or usual)
-        groups = _collected(layout.groups(linked, None if step is None else step.value), options.state)
-    if len(groups) == 0:
+    counted = count_rows_of_chains(rows, options)
+    if len(counted.chains) == 0:
         raise rows.no_rows()
-    fold = Fold(layout, None if step is None else step.value)
-    fold.add(groups.iter_rows())
+    fold = Fold(layout, None if counted.step is None else counted.step.value)
+    fold.add(counted.chains, counted.transitions)
     if options.bins is not None and BAD in {int(state) for state in fold.states}:
         raise rows.not_a_number()
-    return _sequences(fold, table, options, step, usual)
-
-
-def _check_clock(options: Options, step: Duration | None) -> None:
-    """Refuse to take records that are further than one step apart for neighbours: the clock would be late."""
-    longest = options.max_gap
-    if longest is None or step is None or longest.value < 2 * step.value:
-        return
-    raise ParameterError(
-        f"max_gap is {longest} and a step takes {step}: with a clock records that follow each other are one step "
-        f"apart; give max_gap={str(step)!r}, and longer gaps are unobserved records, through which the clock runs on"
-    )
-
-
-def _collected(groups: nw.LazyFrame[Any], state: str) -> nw.DataFrame[Any]:
-    """Bring groups here, unless their states are so many that they are hardly fewer than the rows."""
-    if not groups.implementation.is_pyspark():
-        found = groups.collect()
-        _refuse_many_states(state, found.get_column(STATE).n_unique())
-        return found
-    with held(groups) as kept:  # on a cluster they are counted before they leave it
-        states = kept.group_by(STATE).agg(nw.len().alias("n")).select(nw.len().alias("n"))
-        _refuse_many_states(state, int(states.collect().item()))
-        return kept.collect()
-
-
-def _refuse_many_states(state: str, distinct: int) -> None:
-    if distinct > MAX_STATES + 1:
-        raise DataError(
-            f"column {state!r} has {distinct:,} different values, expected at most {MAX_STATES} states: "
-            "give bins= to make numbers states"
-        )
+    return _sequences(fold, table, options, counted.step, counted.usual)
 
 
 def _sequences(fold: Fold, table: Source, options: Options, step: Duration | None, usual: Duration | None) -> Sequences:

@@ -17,17 +17,21 @@ from pufferfish.data.columns import (
     ZONED,
     TextProfile,
     clean_text,
+    collected,
     count_where,
     format_instant,
     kind_of,
     missing,
     native_column,
     no_time,
+    profile_plain,
+    profile_text,
     state_column,
     subject_column,
     text_number,
     text_tests,
     with_text_instants,
+    with_text_looks,
 )
 from pufferfish.data.files import ROW, Source
 from pufferfish.data.labels import count_rows
@@ -35,7 +39,6 @@ from pufferfish.data.local_time import offsets_of, shifted, zone_named
 from pufferfish.data.options import Options
 from pufferfish.data.places import Places
 from pufferfish.errors import DataError, ParameterError
-from pufferfish.theta.states import state_label
 
 __all__ = ["BAD", "ChainRows"]
 
@@ -151,14 +154,19 @@ class ChainRows:
         if options.subject is None and options.time is None:
             return frame
         time_type = None if options.time is None else self.schema[options.time]
-        tests = [nw.len().alias("rows")]
+        tests, looked = [nw.len().alias("rows")], frame
+        # to read a file once more is cheaper than to ask all of every text: mostly the first question is enough
+        asked = {"values", "plain"} if frame.implementation.is_polars() else set(text_tests(TIME))
         if options.subject is not None:
             tests.append(count_where(nw.col(SUBJECT).is_null()).alias("no_subject"))
         if time_type is not None:
-            tests.append(count_where(no_time(nw.col(TIME), time_type)).alias("no_time"))
             if kind_of(time_type) == "text":
-                tests.extend(test.alias(key) for key, test in text_tests(TIME).items())
-        counts: dict[str, Any] = frame.select(tests).collect().rows(named=True)[0]
+                looked = with_text_looks(frame, [TIME])
+                tests.extend(test.alias(key) for key, test in text_tests(TIME).items() if key in asked)
+                tests.append(count_where(nw.col(TIME) == "").alias("no_time"))
+            else:
+                tests.append(count_where(no_time(nw.col(TIME), time_type)).alias("no_time"))
+        counts: dict[str, Any] = collected(looked.select(tests)).rows(named=True)[0]
         if not counts["rows"]:
             raise self.no_rows()
         if options.subject is not None and (n := int(counts["no_subject"])):
@@ -172,7 +180,11 @@ class ChainRows:
                 "rows or leave out time="
             )
         if kind_of(time_type) == "text":
-            profile = TextProfile(**{key: int(counts[key]) for key in text_tests(TIME)})
+            if asked.issuperset(text_tests(TIME)):
+                profile = TextProfile(**{key: int(counts[key]) for key in asked})
+            else:
+                profile = profile_plain(int(counts["values"])) if counts["plain"] == counts["values"] else None
+                profile = profile or profile_text(frame, [TIME])[TIME]
             frame = self._timed_text(frame, options.time, profile)
         else:
             frame = self._timed(frame, options.time, time_type)
@@ -183,7 +195,8 @@ class ChainRows:
     def _timed(self, frame: Frame, name: str, dtype: Any) -> Frame:
         kind = kind_of(dtype)
         if kind == "instant":
-            column = native_column(TIME, dtype, zoned=name in self.table.zoned)
+            polars = frame.implementation.is_polars()
+            column = native_column(TIME, dtype, zoned=name in self.table.zoned, polars=polars)
             self.instants, self.zoned = True, column.zoned
             frame = frame.with_columns(column.value.alias(TIME))
             return frame if self.options.clock is None else self._local(frame, name, dtype)
@@ -211,9 +224,10 @@ class ChainRows:
             )
         if instants:
             self.instants, self.zoned = True, profile.zoned > 0
+            plain = profile.plain == profile.values
             if self.options.clock is None:
-                return with_text_instants(frame, TIME, zoned=self.zoned)
-            frame = with_text_instants(frame, TIME, zoned=self.zoned, wall=PHASE)
+                return with_text_instants(frame, TIME, zoned=self.zoned, plain=plain)
+            frame = with_text_instants(frame, TIME, zoned=self.zoned, wall=PHASE, plain=plain)
             return frame.with_columns(self._phase(nw.col(PHASE)))
         self._refuse_clock(name)
         integer = profile.integers == profile.values
@@ -225,7 +239,7 @@ class ChainRows:
         zone = self.table.zones().get(name) or getattr(dtype, "time_zone", None)
         wall = nw.col(TIME)
         if zone is not None:
-            ends = frame.select(nw.col(TIME).min().alias("first"), nw.col(TIME).max().alias("last")).collect().row(0)
+            ends = collected(frame.select(nw.col(TIME).min().alias("first"), nw.col(TIME).max().alias("last"))).row(0)
             wall = shifted(wall, offsets_of(zone_named(zone, name), int(ends[0]), int(ends[1])))
         return frame.with_columns(self._phase(wall))
 
@@ -257,7 +271,7 @@ class ChainRows:
     def _finite(self, frame: Frame, name: str) -> Frame:
         finite = (nw.col(TIME) < float("inf")) & (nw.col(TIME) > float("-inf"))  # false or beyond for NaN
         strange = ~finite | nw.col(TIME).is_nan()
-        if frame.select(count_where(strange).alias("n")).collect().item():
+        if collected(frame.select(count_where(strange).alias("n"))).item():
             value, where = self._first(frame, strange)
             raise DataError(f"column {name!r} holds {value!r}{where}, expected finite times: drop such rows")
         return frame
@@ -275,38 +289,8 @@ class ChainRows:
                 f"{option} is {given}, but column {name!r} holds numbers: give {option} as a number in their unit"
             )
 
-    def check_order(self, frame: Frame) -> None:
-        """Refuse times that do not increase, in rows that have their time before (:meth:`Layout.with_earlier`)."""
-        name = self.options.time
-        if name is None:
-            return
-        back, same = self.layout.fault_counts(frame)
-        if not back and not same:
-            return
-        duplicate = not back
-        faults = frame.filter(self.layout.fault(duplicate=duplicate))
-        earlier, later = nw.col(self.layout.earlier), nw.col(TIME)
-        found = self.places.head(faults, earlier.alias("earlier"), later.alias("later"))
-        of = f" for subject {state_label(found[SUBJECT])!r}" if self.has_subject else ""
-        times = {key: self._time_text(found[key]) for key in ("earlier", "later")}
-        if duplicate:
-            raise DataError(
-                f"column {name!r} repeats {times['later']}{of} (duplicate times in {count_rows(same)}): times increase "
-                "strictly within a subject; drop or aggregate the duplicates"
-                + ("" if self.has_subject else ", or give subject=")
-            )
-        raise DataError(
-            f"column {name!r} is unsorted: {times['later']} comes after {times['earlier']}{of} (in {count_rows(back)}"
-            "): times increase strictly within a subject; sort the table by "
-            + ("subject and time" if self.has_subject else "time, or give subject=")
-            + (
-                "; where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00"
-                if self.instants and not self.zoned
-                else ""
-            )
-        )
-
-    def _time_text(self, value: Any) -> str:
+    def time_text(self, value: Any) -> str:
+        """Write a time as a message shows it."""
         if self.instants:
             return format_instant(int(value), zoned=self.zoned)
         return str(int(value)) if float(value).is_integer() else str(float(value))
@@ -328,7 +312,14 @@ class ChainRows:
 
     @staticmethod
     def _count(frame: Frame) -> int:
-        return int(frame.select(nw.len().alias("n")).collect().item())
+        return int(collected(frame.select(nw.len().alias("n"))).item())
+
+    def distinct_states(self) -> int:
+        """Count the different states of the rows that count, a missing one among them."""
+        frame = self.frame.filter(nw.col(KEEP)) if self.filtered else self.frame
+        if self.layout.split:
+            frame = frame.filter(~nw.col(STATE).is_null())
+        return int(collected(frame.select(nw.col(STATE).n_unique().alias("n"))).item())
 
     def not_a_number(self) -> DataError:
         """Error that shows the first text that is no number and was to be binned."""

@@ -1,4 +1,4 @@
-"""Rows become chains: segments, gaps and transitions by window expressions, then a fold of few groups.
+"""Rows become chains: segments, gaps and transitions by window expressions, which an engine then counts.
 
 Within a subject, in order, each kept row is compared with the kept row before it:
 
@@ -15,24 +15,34 @@ large as the number of chains times the transitions that occur, which is all tha
 times that are no whole numbers come one by one, to be divided exactly.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
-from math import ceil
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 
-from pufferfish.data.columns import count_where, is_absent
-from pufferfish.theta.states import state_label
+from pufferfish.data.columns import count_where
 
-__all__ = ["KEEP", "PHASE", "STATE", "SUBJECT", "TIME", "Fold", "Frame", "Layout", "gap_steps", "keep_rows"]
+__all__ = [
+    "CARRIED",
+    "KEEP",
+    "PHASE",
+    "STATE",
+    "SUBJECT",
+    "TIME",
+    "Frame",
+    "Layout",
+    "added_up",
+    "counted",
+    "keep_rows",
+]
 
 SUBJECT, TIME, STATE, KEEP = "__pf_subject", "__pf_time", "__pf_state", "__pf_keep"
 _POSITION, _BEFORE, _APART, _LINKED = "__pf_position", "__pf_before", "__pf_apart", "__pf_linked"
 _SECOND, _STEPS, _COUNT, _EARLIER = "__pf_second", "__pf_steps", "__pf_count", "__pf_earlier"
-_LASTED, _RUN = "__pf_lasted", "__pf_run"
+_LASTED, _RUN, _SEGMENT = "__pf_lasted", "__pf_run", "__pf_segment"
 PHASE, _BEGAN = "__pf_phase", "__pf_began"
+CARRIED = "__pf_carried"
 
 Frame = nw.LazyFrame[Any]
 
@@ -59,6 +69,8 @@ class Layout:
         Whether rows have a phase of a clock, and transitions are counted by the phase that they begin in.
     memory : int
         How many records before each one are looked at.
+    batched : bool
+        Whether rows come in batches, each with the last rows before it, marked ``CARRIED`` (:mod:`.batches`).
     """
 
     subject: bool
@@ -69,93 +81,140 @@ class Layout:
     independent: bool
     clock: bool = False
     memory: int = 1
+    batched: bool = False
 
-    def with_earlier(self, frame: Frame) -> Frame:
-        """Add to rows the time before (``earlier``) and the difference; null for the first of a subject."""
+    def in_order(self, frame: Frame) -> Frame:
+        """Add to rows their position, the time before (``earlier``) and the difference, null for a subject's first."""
+        if self.max_gap is None or self.split:
+            if self.max_gap is None and not self.subject and self.order != TIME:
+                position = nw.col(self.order)
+            else:
+                counted = nw.when(~nw.col(CARRIED)).then(nw.col(self.order)) if self.batched else nw.col(self.order)
+                position = self._running(counted.cum_count(), _POSITION)
+            frame = frame.with_columns(position.cast(nw.Int64).alias(_POSITION))
         if not self.timed:
             return frame
-        earlier = self._over(nw.col(TIME).shift(1))
+        earlier = self._before(nw.col(TIME))
         return frame.with_columns(earlier.alias(_EARLIER)).with_columns((nw.col(TIME) - nw.col(_EARLIER)).alias(_APART))
 
-    def fault(self, *, duplicate: bool) -> nw.Expr:
-        """Whether a row of :meth:`with_earlier` repeats the time before it, or goes back; never null."""
+    def faults(self, frame: Frame, *, duplicate: bool) -> Frame:
+        """Return the rows of :meth:`in_order` that repeat the time before them, or go back."""
+        return self._new(frame).filter(self._fault(duplicate=duplicate))
+
+    def _fault(self, *, duplicate: bool) -> nw.Expr:
         apart = nw.col(_APART)
         return ~apart.is_null() & ((apart == 0) if duplicate else (apart < 0))
 
     def fault_counts(self, frame: Frame) -> tuple[int, int]:
-        """Count rows of :meth:`with_earlier` that go back in time, and those that repeat the time before them."""
-        counted = frame.select(
-            count_where(self.fault(duplicate=False)).alias("back"),
-            count_where(self.fault(duplicate=True)).alias("same"),
+        """Count rows of :meth:`in_order` that go back in time, and those that repeat the time before them."""
+        found = self._new(frame).select(
+            count_where(self._fault(duplicate=False)).alias("back"),
+            count_where(self._fault(duplicate=True)).alias("same"),
         )
-        back, same = counted.collect().row(0)
+        back, same = found.collect().row(0)
         return int(back or 0), int(same or 0)
 
     @property
     def earlier(self) -> str:
-        """Column of :meth:`with_earlier` with the time before."""
+        """Column of :meth:`in_order` with the time before."""
         return _EARLIER
 
     def link(self, frame: Frame, *, filtered: bool) -> Frame:
-        """Compare each kept row with the one before it; ``filtered`` if the frame has the ``KEEP`` column."""
+        """Compare kept rows of :meth:`in_order` each with the one before; ``filtered`` if they have ``KEEP``."""
         by_position = self.max_gap is None
-        if by_position or self.split:
-            if by_position and not self.subject and self.order != TIME:
-                position = nw.col(self.order)
-            else:
-                position = self._over(nw.col(self.order).cum_count())
-            frame = frame.with_columns(position.cast(nw.Int64).alias(_POSITION))
         if filtered:
             frame = keep_rows(frame, nw.col(KEEP))
         if self.split:
             frame = keep_rows(frame, ~nw.col(STATE).is_null())
         axis = nw.col(_POSITION if by_position else TIME)
         frame = frame.with_columns(
-            (axis - self._over(axis.shift(1))).alias(_APART), self._over(nw.col(STATE).shift(1)).alias(_BEFORE)
+            (axis - self._before(axis)).alias(_APART), self._before(nw.col(STATE)).alias(_BEFORE)
         )
         if self.timed and by_position:
-            frame = frame.with_columns((nw.col(TIME) - self._over(nw.col(TIME).shift(1))).alias(_LASTED))
+            frame = frame.with_columns((nw.col(TIME) - self._before(nw.col(TIME))).alias(_LASTED))
         if self.clock:
-            frame = frame.with_columns(self._over(nw.col(PHASE).shift(1)).alias(_BEGAN))
+            frame = frame.with_columns(self._before(nw.col(PHASE)).alias(_BEGAN))
         apart = nw.col(_APART)
         linked = ~apart.is_null() & (apart <= (1 if self.max_gap is None else self.max_gap))
         if self.split and not by_position:
-            hole = nw.col(_POSITION) - self._over(nw.col(_POSITION).shift(1))
+            hole = nw.col(_POSITION) - self._before(nw.col(_POSITION))
             linked = linked & ~hole.is_null() & (hole == 1)
         frame = frame.with_columns(linked.alias(_LINKED))
+        if self.independent:
+            begins = ~nw.col(_LINKED) & ~nw.col(CARRIED) if self.batched else ~nw.col(_LINKED)
+            segment = self._running(begins.cast(nw.Int64).cum_sum(), _SEGMENT)
+            frame = frame.with_columns(segment.alias(_SEGMENT))
         for lag in range(2, self.memory + 1):  # what was before the record before, where that one was linked too
             earlier = nw.when(nw.col(_LINKED)).then(nw.col(_lag(lag - 1))).alias(_lag(lag))
-            frame = frame.with_columns(earlier).with_columns(self._over(nw.col(_lag(lag)).shift(1)).alias(_lag(lag)))
+            frame = frame.with_columns(earlier).with_columns(self._before(nw.col(_lag(lag))).alias(_lag(lag)))
         return frame
 
-    def groups(self, linked: Frame, step: int | float | None) -> Frame:
-        """Count linked rows by chain, state before, state and whether linked, and add up their steps.
+    def marked(self, linked: Frame, step: int | float | None) -> Frame:
+        """Say of linked rows by what they are counted, and how many steps they take.
 
         Gaps that are not divided by whole numbers count as no step here, and rows are counted by gap too.
         """
         is_linked, apart = nw.col(_LINKED), nw.col(_APART)
         is_gap = ~is_linked & ~apart.is_null()
-        second, in_gap = nw.lit(0), nw.lit(0)
+        second, in_gap = nw.lit(0).cast(nw.Int64), nw.lit(0)
         if self.independent:
-            second, in_gap = self._over((~is_linked).cast(nw.Int64).cum_sum()), nw.lit(1)
+            second, in_gap = nw.col(_SEGMENT), nw.lit(1)
         elif self.max_gap is None:
             in_gap = apart
         elif isinstance(step, int) and linked.collect_schema()[TIME].is_integer():
             in_gap = _whole_steps(apart, step)
         else:
             second = nw.when(is_gap).then(apart)
-        lags = [_lag(lag) for lag in range(2, self.memory + 1)]
-        began = [_BEGAN] if self.clock else []
-        frame = linked.with_columns(
-            nw.when(is_linked).then(nw.col(_BEFORE)).alias(_BEFORE),
-            *(nw.when(is_linked).then(nw.col(name)).alias(name) for name in (*began, *lags)),
+        marked = self._new(linked).with_columns(
+            *(nw.when(is_linked).then(nw.col(name)).alias(name) for name in (_BEFORE, *self._more)),
             second.alias(_SECOND),
             nw.when(is_gap).then(in_gap).otherwise(nw.lit(1)).cast(nw.Int64).alias(_STEPS),
             *([] if self.subject else [nw.lit("").alias(SUBJECT)]),
         )
-        keys = [SUBJECT, _SECOND, _BEFORE, STATE, _LINKED, *began, *lags]
-        counted = frame.group_by(keys).agg(nw.len().alias(_COUNT), nw.col(_STEPS).sum())
-        return counted.select(*keys, _COUNT, _STEPS)
+        return marked.select(SUBJECT, _SECOND, _BEFORE, STATE, _LINKED, *self._more, _STEPS)
+
+    def groups(self, marked: Frame) -> Frame:
+        """Count marked rows by all that they are counted by, and add up their steps."""
+        keys = [SUBJECT, _SECOND, _BEFORE, STATE, _LINKED, *self._more]
+        return counted(marked, keys, steps=True)
+
+    @property
+    def chain_keys(self) -> list[str]:
+        """By what chains are counted: subject, segment or gap, and state; then come number and steps."""
+        return [SUBJECT, _SECOND, STATE]
+
+    @property
+    def transition_keys(self) -> list[str]:
+        """By what linked rows are counted: state before, state, and phase or what was before it; then comes number."""
+        return [_BEFORE, STATE, *self._more]
+
+    @staticmethod
+    def moves(marked: Frame) -> Frame:
+        """Return the marked rows that are linked."""
+        return marked.filter(nw.col(_LINKED))
+
+    def chains_of(self, groups: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+        """Add up groups by the keys of chains."""
+        return added_up(groups, self.chain_keys, steps=True)
+
+    def transitions_of(self, groups: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+        """Add up groups of linked rows by the keys of transitions."""
+        return added_up(groups.filter(nw.col(_LINKED)), self.transition_keys)
+
+    @property
+    def totals(self) -> list[str]:
+        """Columns in which running totals go on from batch to batch."""
+        return [*([_POSITION] if self.max_gap is None or self.split else []), *([_SEGMENT] if self.independent else [])]
+
+    @property
+    def lasted_keys(self) -> list[str]:
+        """By what rows of :meth:`steps_of` are counted."""
+        return [_LASTED]
+
+    @property
+    def _more(self) -> list[str]:
+        """What transitions are counted by besides: the phase they begin in, or what was before the state before."""
+        return [*([_BEGAN] if self.clock else []), *(_lag(lag) for lag in range(2, self.memory + 1))]
 
     def pairs_apart(self, linked: Frame, steps: int) -> nw.DataFrame[Any]:
         """Count pairs of observed states so many linked steps apart: subject, earlier state, state, and number."""
@@ -209,15 +268,39 @@ class Layout:
         seen = runs.filter(nw.col(_SECOND) > 0)
         return seen.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
 
-    def usual_step(self, linked: Frame) -> int | float | None:
-        """Most frequent time between linked rows, the shortest of those that tie; None if no rows are linked."""
+    def steps_of(self, linked: Frame) -> Frame:
+        """Return the time since the row before, of rows that are linked."""
         lasted = _LASTED if self.max_gap is None else _APART
-        counted = linked.filter(nw.col(_LINKED)).group_by(lasted).agg(nw.len().alias(_COUNT))
-        first = counted.sort(_COUNT, lasted, descending=[True, False]).head(1).collect()
+        return self._new(linked).filter(nw.col(_LINKED)).select(nw.col(lasted).alias(_LASTED))
+
+    def usual_step(self, lasted: Frame) -> int | float | None:
+        """Most frequent time between linked rows, the shortest of those that tie; None if no rows are linked."""
+        first = lasted.sort(_COUNT, _LASTED, descending=[True, False]).head(1).collect()
         if len(first) == 0:
             return None
-        value = first[lasted].to_list()[0]
+        value = first[_LASTED].to_list()[0]
         return int(value) if float(value).is_integer() else float(value)
+
+    def _new(self, frame: Frame) -> Frame:
+        """Leave out rows that were counted with the batch before."""
+        return frame.filter(~nw.col(CARRIED)) if self.batched else frame
+
+    def _running(self, window: nw.Expr, total: str) -> nw.Expr:
+        """Go on with a running total of new rows where the batches before left it, in the column ``total``."""
+        here = self._over(window)
+        if not self.batched:
+            return here
+        reached = nw.col(total).max()
+        before = (reached.over(SUBJECT) if self.subject else reached).fill_null(0)
+        return nw.when(nw.col(CARRIED)).then(nw.col(total)).otherwise(here + before)
+
+    def _before(self, column: nw.Expr) -> nw.Expr:
+        """Return what a column holds in the row before, of the same subject."""
+        if not self.batched:
+            return self._over(column.shift(1))
+        if not self.subject:
+            return column.shift(1)
+        return nw.when(nw.col(SUBJECT) == nw.col(SUBJECT).shift(1)).then(column.shift(1))
 
     def _over(self, window: nw.Expr) -> nw.Expr:
         return window.over(SUBJECT, order_by=self.order) if self.subject else window.over(order_by=self.order)
@@ -227,6 +310,19 @@ def _lag(lag: int) -> str:
     return _BEFORE if lag == 1 else f"{_BEFORE}_{lag}"
 
 
+def counted(rows: Frame, keys: Sequence[str], *, steps: bool = False) -> Frame:
+    """Count rows by keys, and add up their steps."""
+    sums = [nw.col(_STEPS).sum()] if steps else []
+    found = rows.group_by(keys).agg(nw.len().alias(_COUNT), *sums)
+    return found.select(*keys, nw.col(_COUNT).cast(nw.Int64), *([_STEPS] if steps else []))
+
+
+def added_up(groups: nw.DataFrame[Any], keys: Sequence[str], *, steps: bool = False) -> nw.DataFrame[Any]:
+    """Add up the counts of groups that are equal in some keys."""
+    sums = [_COUNT, *([_STEPS] if steps else [])]
+    return groups.group_by(keys).agg(nw.col(sums).sum()).select(*keys, *sums)
+
+
 def keep_rows(frame: Frame, condition: nw.Expr) -> Frame:
     """Filter rows that windows will run over: in pandas those need an index that counts the rows left."""
     kept = frame.filter(condition)
@@ -234,107 +330,7 @@ def keep_rows(frame: Frame, condition: nw.Expr) -> Frame:
 
 
 def _whole_steps(gap: nw.Expr, step: int) -> nw.Expr:
-    """Do what :func:`gap_steps` does, on an engine and for whole numbers."""
+    """Do what :func:`~pufferfish.data.fold.gap_steps` does, on an engine and for whole numbers."""
     fits = gap // step
     steps = fits + (gap > fits * step).cast(nw.Int64)
     return nw.when(steps > 2).then(steps).otherwise(nw.lit(2))
-
-
-def gap_steps(gap: int | float, step: int | float) -> int:
-    """Count the steps in a gap: gap/step rounded up, and at least 2, so that one record at least is unobserved.
-
-    A longer chain never leaks less, so rounding up goes towards privacy.
-
-    Examples
-    --------
-    >>> gap_steps(25, 10), gap_steps(11, 10), gap_steps(24, 10)
-    (3, 2, 3)
-    """
-    return max(2, ceil(Fraction(gap) / Fraction(step)))
-
-
-@dataclass(slots=True)
-class Fold:
-    """Groups of rows added up per chain, in plain Python: the result of an engine is small by now.
-
-    Parameters
-    ----------
-    layout : Layout
-        How rows are laid out.
-    step : int or float or None
-        Length of a step; None by position, where gaps are already steps, or if there are no gaps.
-    """
-
-    layout: Layout
-    step: int | float | None
-    counts: dict[tuple[str, int], dict[Any, int]] = field(default_factory=dict[tuple[str, int], dict[Any, int]])
-    steps: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
-    transitions: dict[tuple[Any, Any], int] = field(default_factory=dict[tuple[Any, Any], int])
-    by_phase: dict[int, dict[tuple[Any, Any], int]] = field(default_factory=dict[int, dict[tuple[Any, Any], int]])
-    histories: dict[tuple[Any, ...], int] = field(default_factory=dict[tuple[Any, ...], int])
-    missing: dict[str, int] = field(default_factory=dict[str, int])
-    unsized_gap: bool = False
-
-    def add(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Add groups: rows of subject, segment or gap, state before, state, linked, what else counts, n and steps.
-
-        What else counts is the phase at which a step began, or what was before the state before.
-        """
-        for subject, second, before, state, linked, *more, number, steps in rows:
-            label, n = state_label(subject), int(number)
-            chain = (label, int(second) if self.layout.independent else 0)
-            counts = self.counts.setdefault(chain, {})
-            observed = not is_absent(state)
-            if observed:
-                counts[state] = counts.get(state, 0) + n
-            else:
-                self.missing[label] = self.missing.get(label, 0) + n
-            if linked and observed and not is_absent(before):
-                self.transitions[before, state] = self.transitions.get((before, state), 0) + n
-                if self.layout.clock:
-                    here = self.by_phase.setdefault(int(more[0]), {})
-                    here[before, state] = here.get((before, state), 0) + n
-                elif not any(is_absent(earlier) for earlier in more):
-                    history = (*reversed(more), before, state)
-                    self.histories[history] = self.histories.get(history, 0) + n
-            gap = None if self.layout.independent or is_absent(second) else second
-            self.steps[chain] = self.steps.get(chain, 0) + int(steps) + (n * self._steps(gap) if gap else 0)
-
-    def _steps(self, gap: Any) -> int:
-        if self.step is None:
-            self.unsized_gap = True
-            return 2
-        return gap_steps(int(gap) if float(gap).is_integer() else float(gap), self.step)
-
-    def relabel(self, labels: Mapping[Any, str]) -> None:
-        """Rename states; those that get the same name become one."""
-        self.transitions = _renamed(self.transitions, labels)
-        self.histories = _renamed(self.histories, labels)
-        self.by_phase = {phase: _renamed(found, labels) for phase, found in self.by_phase.items()}
-        for chain, counts in self.counts.items():
-            merged: dict[Any, int] = {}
-            for state, n in counts.items():
-                merged[labels[state]] = merged.get(labels[state], 0) + n
-            self.counts[chain] = merged
-
-    @property
-    def states(self) -> set[Any]:
-        """The states that occur."""
-        return {state for counts in self.counts.values() for state in counts}
-
-    @property
-    def totals(self) -> dict[Any, int]:
-        """Observed records of each state."""
-        totals: dict[Any, int] = {}
-        for counts in self.counts.values():
-            for state, n in counts.items():
-                totals[state] = totals.get(state, 0) + n
-        return totals
-
-
-def _renamed(counted: Mapping[Any, int], labels: Mapping[Any, str]) -> dict[Any, int]:
-    renamed: dict[Any, int] = {}
-    for states, n in counted.items():
-        key = tuple(labels[state] for state in states)
-        renamed[key] = renamed.get(key, 0) + n
-    return renamed

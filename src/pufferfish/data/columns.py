@@ -23,6 +23,7 @@ __all__ = [
     "Kind",
     "TextProfile",
     "clean_text",
+    "collected",
     "count_where",
     "format_instant",
     "instant_micros",
@@ -32,6 +33,7 @@ __all__ = [
     "native_column",
     "no_time",
     "parse_instant",
+    "profile_plain",
     "profile_text",
     "state_column",
     "subject_column",
@@ -39,6 +41,7 @@ __all__ = [
     "text_tests",
     "with_text_column",
     "with_text_instants",
+    "with_text_looks",
 ]
 
 Kind = Literal["number", "text", "boolean", "instant", "nothing", "other"]
@@ -92,8 +95,8 @@ class TextProfile:
     ----------
     values : int
         Values that are not missing.
-    booleans, integers, numbers, instants, zoned : int
-        Values that look like it; ``zoned`` are the instants with an offset.
+    booleans, integers, numbers, instants, zoned, plain : int
+        Values that look like it; ``zoned`` are the instants with an offset, ``plain`` those like 2016-04-13 08:00:00.
     """
 
     values: int
@@ -102,6 +105,7 @@ class TextProfile:
     numbers: int
     instants: int
     zoned: int
+    plain: int
 
 
 def kind_of(dtype: Any) -> Kind:
@@ -128,11 +132,11 @@ def no_time(column: nw.Expr, dtype: Any) -> nw.Expr:
     return clean_text(column) == "" if kind_of(dtype) == "text" else missing(column, dtype)
 
 
-def native_column(name: str, dtype: Any, *, zoned: bool = False) -> Column:
+def native_column(name: str, dtype: Any, *, zoned: bool = False, polars: bool = False) -> Column:
     """Read a column by its type; ``zoned`` for instants in UTC whose type does not say so."""
     column, kind = nw.col(name), kind_of(dtype)
     if kind == "instant":
-        value = instant_micros(column, dtype)
+        value = polars_micros(column) if polars else instant_micros(column, dtype)
     elif kind == "text":
         value = column.cast(nw.String).fill_null("")
     elif kind == "boolean":
@@ -180,18 +184,29 @@ def subject_column(name: str, dtype: Any) -> nw.Expr:
 
 def profile_text(frame: nw.LazyFrame[Any], names: Sequence[str]) -> dict[str, TextProfile]:
     """Look at all values of text columns, in one pass."""
+    frame = with_text_looks(frame.select(names), names)
     tests = [test.alias(f"{i} {key}") for i, name in enumerate(names) for key, test in text_tests(name).items()]
-    counts: dict[str, Any] = frame.select(tests).collect().rows(named=True)[0]
+    counts: dict[str, Any] = collected(frame.select(tests)).rows(named=True)[0]
     return {
         name: TextProfile(**{key: int(counts[f"{i} {key}"] or 0) for key in text_tests(name)})
         for i, name in enumerate(names)
     }
 
 
+def profile_plain(values: int) -> TextProfile:
+    """Return the profile of a column whose values are all plain times."""
+    return TextProfile(values, booleans=0, integers=0, numbers=0, instants=values, zoned=0, plain=values)
+
+
+def with_text_looks(frame: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
+    """Prepare text columns for :func:`text_tests`: what several tests look at is worked out once."""
+    frame = frame.with_columns(clean_text(nw.col(name)).alias(name) for name in names)
+    return frame.with_columns(nw.col(name).str.contains(ISO).alias(f"{name}_iso") for name in names)
+
+
 def text_tests(name: str) -> dict[str, nw.Expr]:
-    """Count the values of a text column that look like what, by the names of :class:`TextProfile`."""
-    text = clean_text(nw.col(name))
-    iso = text.str.contains(ISO)
+    """Count the values of a prepared text column that look like what, by the names of :class:`TextProfile`."""
+    text, iso = nw.col(name), nw.col(f"{name}_iso")
     tests = {
         "values": text != "",
         "booleans": text.str.contains(BOOLEAN),
@@ -199,6 +214,7 @@ def text_tests(name: str) -> dict[str, nw.Expr]:
         "numbers": text.str.contains(NUMBER),
         "instants": iso,
         "zoned": iso & text.str.contains(ZONED),
+        "plain": iso & (text.str.len_chars() == 19) & (text.str.slice(10, 1) == " "),
     }
     return {key: count_where(test) for key, test in tests.items()}
 
@@ -223,7 +239,8 @@ def with_text_column(
         return frame, Column(name, "number", value, absent if integer else absent | value.is_nan())
     if profile.instants == profile.values and profile.zoned in (0, profile.values):
         zoned = profile.zoned > 0
-        frame = with_text_instants(frame.with_columns(text.alias(parsed)), parsed, zoned=zoned)
+        plain = profile.plain == profile.values
+        frame = with_text_instants(frame.with_columns(text.alias(parsed)), parsed, zoned=zoned, plain=plain)
         return frame, Column(name, "instant", value, absent, zoned)
     return frame.with_columns(nw.col(name).fill_null("").alias(parsed)), Column(name, "text", value, absent)
 
@@ -249,6 +266,11 @@ def count_where(condition: nw.Expr) -> nw.Expr:
     return condition.cast(nw.Int64).sum()
 
 
+def collected(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+    """Collect the few numbers that a look at all rows gives; polars then holds only some rows at a time."""
+    return frame.collect(engine="streaming") if frame.implementation.is_polars() else frame.collect()
+
+
 def clean_text(column: nw.Expr) -> nw.Expr:
     """Text without nulls and without white space around it."""
     return column.cast(nw.String).fill_null("").str.strip_chars(_BLANKS)
@@ -262,11 +284,13 @@ def text_number(text: nw.Expr, *, integer: bool) -> nw.Expr:
 
 
 def with_text_instants(
-    frame: nw.LazyFrame[Any], name: str, *, zoned: bool, wall: str | None = None
+    frame: nw.LazyFrame[Any], name: str, *, zoned: bool, wall: str | None = None, plain: bool = False
 ) -> nw.LazyFrame[Any]:
     """Replace a column of ISO text by microseconds since 1970; digits after the sixth are dropped.
 
-    With ``wall``, what the text says without its offset, the local clock, is kept in a column of that name.
+    Where all texts are ``plain``, polars reads them itself: five times as fast. It would also read what is no ISO text,
+    so they must have been looked at. With ``wall``, what the text says without its offset, the local clock, is kept in
+    a column of that name.
 
     Every value is ISO text, with an offset, which is taken off, or without one, as ``zoned`` says; or it is missing or
     empty, and becomes 0. In steps, each a column of its own: engines would evaluate a part once for every place it
@@ -274,6 +298,10 @@ def with_text_instants(
     """
     local, offset = f"{name}_local", f"{name}_offset"
     text = clean_text(nw.col(name))
+    if plain and frame.implementation.is_polars():
+        whole = nw.when(text != "").then(text).otherwise(nw.lit("1970-01-01 00:00:00"))
+        frame = frame.with_columns(polars_micros(whole.str.to_datetime("%Y-%m-%d %H:%M:%S")).alias(name))
+        return frame if wall is None else frame.with_columns(nw.col(name).alias(wall))
     frame = frame.with_columns(nw.when(text != "").then(text).otherwise(nw.lit("1970-01-01")).alias(local))
     if not zoned:
         frame = frame.with_columns(_full(nw.col(local)).alias(local))
@@ -315,6 +343,11 @@ def _instant(full: nw.Expr) -> nw.Expr:
     day = _days(_integer(full, 0, 4), _integer(full, 5, 2), _integer(full, 8, 2))
     minute = (day * 24 + _integer(full, 11, 2)) * 60 + _integer(full, 14, 2)
     return (minute * 60 + _integer(full, 17, 2)) * 1_000_000 + _integer(full, 20, 6)
+
+
+def polars_micros(column: nw.Expr) -> nw.Expr:
+    """Do what :func:`instant_micros` does, where an instant is the number of its microseconds: ten times as fast."""
+    return column.cast(nw.Datetime("us")).dt.timestamp("us").fill_null(0)
 
 
 def instant_micros(column: nw.Expr, dtype: Any) -> nw.Expr:

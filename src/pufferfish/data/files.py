@@ -20,7 +20,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from pufferfish.data.columns import Column, native_column, profile_text, with_text_column
+from pufferfish.data.columns import Column, collected, native_column, profile_text, with_text_column
 from pufferfish.data.kinds import KINDS, is_parquet, separator_of
 from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.errors import DataError, PufferfishError
@@ -92,7 +92,8 @@ class Source:
             if self.untyped:
                 frame, found[name] = with_text_column(frame, name, profiles[name], parsed)
                 continue
-            column = native_column(name, schema[name], zoned=name in self.zoned)
+            polars = frame.implementation.is_polars()
+            column = native_column(name, schema[name], zoned=name in self.zoned, polars=polars)
             if column.kind != "other":
                 frame, column = frame.with_columns(column.value.alias(parsed)), replace(column, value=nw.col(parsed))
             found[name] = column
@@ -100,7 +101,7 @@ class Source:
 
     def nothing(self, where: str | None) -> DataError:
         """Error for a table of which no row is left."""
-        total = int(self.frame.select(nw.len().alias("n")).collect().item())
+        total = int(collected(self.frame.select(nw.len().alias("n"))).item())
         if not total:
             return DataError(f"{self.name} has no rows")
         return DataError(f"no row of {self.name} is left where {where} ({total:,} before)")

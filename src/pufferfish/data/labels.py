@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pufferfish.data.chains import Fold
+from pufferfish.data.fold import Fold
 from pufferfish.data.options import Options, listed
 from pufferfish.errors import DataError
 from pufferfish.hints import did_you_mean

@@ -125,7 +125,9 @@ def opened(source: Any, state: str, sequences: Sequences, reading: Mapping[str, 
 
     with engine_errors(table.name, table.path):
         rows = ChainRows(table, options, layout)
-        yield LinkedRows(layout, layout.link(rows.frame, filtered=rows.filtered), sequences.states, labels)
+        yield LinkedRows(
+            layout, layout.link(layout.in_order(rows.frame), filtered=rows.filtered), sequences.states, labels
+        )
 
 
 def as_steps(apart: Any, step: Any) -> int:

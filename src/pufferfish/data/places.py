@@ -6,7 +6,7 @@ from typing import Any
 import narwhals as nw
 
 from pufferfish.data.chains import SUBJECT
-from pufferfish.data.columns import is_absent
+from pufferfish.data.columns import collected, is_absent
 from pufferfish.data.files import ROW
 from pufferfish.data.labels import count_rows
 from pufferfish.errors import DataError
@@ -38,7 +38,7 @@ class Places:
         if self.ordered:
             frame = frame.sort(ROW)
             columns.append(nw.col(ROW))
-        return frame.select(columns).head(1).collect().rows(named=True)[0] if columns else {}
+        return collected(frame.select(columns).head(1)).rows(named=True)[0] if columns else {}
 
     def describe(self, found: dict[str, Any]) -> str:
         """Say in words where a row is, as far as it is known."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from pufferfish.data import Base, Sequences, read_sequences
-from pufferfish.data.chains import gap_steps
+from pufferfish.data.fold import gap_steps
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.lengths import ChainLength
 

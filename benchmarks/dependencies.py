@@ -1,0 +1,79 @@
+"""What each dependency takes: size where it is installed, and the time that the program takes to start.
+
+    python benchmarks/dependencies.py
+
+Sizes are those of the files that pip says belong to a package, in the Python that runs this. A package that only others
+need is counted by itself.
+"""
+
+import re
+import subprocess
+import sys
+import time
+import tomllib
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from packaging.markers import Marker
+
+
+def needed(requirements: list[str]) -> set[str]:
+    """Names of the packages that are required, with those that they need."""
+    found, open_lines = set[str](), list(requirements)
+    while open_lines:
+        text, _, condition = open_lines.pop().partition(";")
+        match = re.match(r"[A-Za-z0-9._-]+", text)
+        name = re.sub(r"[-_.]+", "-", match[0]).lower() if match else ""
+        if not name or name in found or (condition.strip() and not Marker(condition).evaluate({"extra": ""})):
+            continue
+        found.add(name)
+        try:
+            open_lines.extend(distribution(name).requires or [])
+        except PackageNotFoundError:
+            pass
+    return found
+
+
+def megabytes(name: str) -> float | None:
+    try:
+        found: Distribution = distribution(name)
+    except PackageNotFoundError:
+        return None
+    files = (found.locate_file(file) for file in found.files or [])
+    return sum(path.stat().st_size for path in (Path(str(file)) for file in files) if path.is_file()) / 1e6
+
+
+def seconds(*command: str) -> float:
+    took: list[float] = []
+    for _ in range(4):
+        start = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        took.append(time.perf_counter() - start)
+    return min(took[1:])
+
+
+def main() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    plain = needed(project["dependencies"])
+    print(f"{'needed by':>16s} {'package':<22s} {'MB':>7s}")
+    extras = {f"[{extra}]": needed(lines) - plain for extra, lines in project["optional-dependencies"].items()}
+    for extra, names in {"plain install": plain, **extras}.items():
+        sizes = {name: megabytes(name) for name in names}
+        known = {name: size for name, size in sizes.items() if size is not None}
+        print(f"{extra:>16s} {'all together':<22s} {sum(known.values()):7.1f}")
+        for name, size in sorted(known.items(), key=lambda item: -item[1]):
+            if size >= 1:
+                print(f"{'':>16s} {name:<22s} {size:7.1f}")
+    empty = seconds(sys.executable, "-c", "pass")
+    for label, command in {
+        "python -c pass": ("-c", "pass"),
+        "import pufferfish": ("-c", "import pufferfish"),
+        "pufferfish --help": ("-m", "pufferfish", "--help"),
+        "pufferfish release --help": ("-m", "pufferfish", "release", "--help"),
+    }.items():
+        took = seconds(sys.executable, *command)
+        print(f"{label:>26s} {took:6.2f} s {took / empty:6.1f} times an empty program")
+
+
+if __name__ == "__main__":
+    main()

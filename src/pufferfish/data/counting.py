@@ -1,0 +1,179 @@
+"""How prepared rows are counted: by the engine that holds them, in one go, or batch by batch where that is polars.
+
+Both ways ask the same expressions of :class:`~pufferfish.data.chains.Layout`: whether times increase, how long a step
+usually takes, and how many rows there are of each group.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+
+from pufferfish.data.batches import Sums, batches_of
+from pufferfish.data.bins import MAX_STATES
+from pufferfish.data.chain_rows import ChainRows
+from pufferfish.data.chains import STATE, Layout, counted
+from pufferfish.data.disorder import Disorder
+from pufferfish.data.options import Options
+from pufferfish.data.spark import held
+from pufferfish.durations import Duration
+from pufferfish.errors import DataError, ParameterError
+
+__all__ = ["Counted", "count_rows_of_chains"]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a table holds, counted.
+
+    Parameters
+    ----------
+    chains, transitions : narwhals DataFrame
+        Rows counted by the keys of chains, with their steps, and by those of transitions (:class:`Layout`).
+    step : Duration or None
+        Time that a step takes, where gaps are divided by it.
+    usual : Duration or None
+        Most frequent time between linked rows, where nothing else says how long a step is.
+    """
+
+    chains: nw.DataFrame[Any]
+    transitions: nw.DataFrame[Any]
+    step: Duration | None
+    usual: Duration | None
+
+
+def count_rows_of_chains(rows: ChainRows, options: Options) -> Counted:
+    """Check the order of prepared rows, and count them."""
+    in_batches = rows.frame.implementation.is_polars()
+    return _in_batches(rows, options) if in_batches else _at_once(rows, options)
+
+
+# -- at once ---------------------------------------------------------------------------------------------------------
+
+
+def _at_once(rows: ChainRows, options: Options) -> Counted:
+    layout = rows.layout
+    with held(layout.in_order(rows.chained)) as ordered:
+        disorder = Disorder(rows, layout)
+        disorder.look(ordered)
+        disorder.refuse()
+        linked = layout.link(ordered, filtered=rows.filtered)
+        found = (
+            layout.usual_step(counted(layout.steps_of(linked), layout.lasted_keys))
+            if options.step is None and layout.timed
+            else None
+        )
+        step, usual = _steps(found, rows, options)
+        marked = layout.marked(linked, None if step is None else step.value)
+        groups = _brought(layout.groups(marked), options.state)  # in one query: on a cluster each one costs a pass
+    chains, transitions = layout.chains_of(groups), layout.transitions_of(groups)
+    return Counted(chains, transitions, step, usual)
+
+
+def _steps(found: float | None, rows: ChainRows, options: Options) -> tuple[Duration | None, Duration | None]:
+    """Return the step that divides gaps, and the usual one, given the most frequent time between linked rows."""
+    usual = None if found is None else Duration(found, has_unit=rows.instants)
+    if options.clock is not None:
+        _check_clock(options, options.step or usual)
+    if options.step is not None:
+        return options.step, None
+    return (usual if _divides(rows.layout) else None), usual
+
+
+def _divides(layout: Layout) -> bool:
+    """Whether gaps are times, which are divided by a step."""
+    return layout.max_gap is not None and not layout.independent
+
+
+def _check_clock(options: Options, step: Duration | None) -> None:
+    """Refuse to take records that are further than one step apart for neighbours: the clock would be late."""
+    longest = options.max_gap
+    if longest is None or step is None or longest.value < 2 * step.value:
+        return
+    raise ParameterError(
+        f"max_gap is {longest} and a step takes {step}: with a clock records that follow each other are one step "
+        f"apart; give max_gap={str(step)!r}, and longer gaps are unobserved records, through which the clock runs on"
+    )
+
+
+def _brought(groups: nw.LazyFrame[Any], state: str) -> nw.DataFrame[Any]:
+    """Bring groups here, unless their states are so many that they are hardly fewer than the rows."""
+    if not groups.implementation.is_pyspark():
+        found = groups.collect()
+        _refuse_many_states(state, found.get_column(STATE).n_unique())
+        return found
+    with held(groups) as kept:  # on a cluster they are counted before they leave it
+        states = kept.group_by(STATE).agg(nw.len().alias("n")).select(nw.len().alias("n"))
+        _refuse_many_states(state, int(states.collect().item()))
+        return kept.collect()
+
+
+def _refuse_many_states(state: str, distinct: int) -> None:
+    if distinct > MAX_STATES + 1:
+        raise DataError(
+            f"column {state!r} has {distinct:,} different values, expected at most {MAX_STATES} states: "
+            "give bins= to make numbers states"
+        )
+
+
+# -- batch by batch --------------------------------------------------------------------------------------------------
+
+
+def _in_batches(rows: ChainRows, options: Options) -> Counted:
+    """Count in one pass, if the first batch shows how long a step is; else in two."""
+    tally = _Tally(rows, options)
+    tally.count(options.step.value if options.step else None)
+    while True:
+        step, usual = _steps(tally.usual_step, rows, options)
+        value = None if step is None else step.value
+        if value == tally.divided_by or not _divides(rows.layout):
+            break
+        tally.count(value)
+    if tally.distinct:
+        _refuse_many_states(options.state, tally.distinct)
+    return Counted(tally.chains.total(), tally.transitions.total(), step, usual)
+
+
+class _Tally:
+    """What the batches of a table add up to.
+
+    Gaps are divided by the step that is given, or by the usual step of the first batch that has one; whoever counts
+    sees in the end whether that was the step of all.
+    """
+
+    def __init__(self, rows: ChainRows, options: Options) -> None:
+        self.rows = rows
+        self.layout = replace(rows.layout, batched=True)
+        self.asks_step = options.step is None and self.layout.timed
+
+    def count(self, step: float | None) -> None:
+        """Count all rows, given the step that divides gaps, if it is known.
+
+        Raises
+        ------
+        DataError
+            If times do not increase.
+        """
+        layout, rows = self.layout, self.rows
+        self.divided_by, self.distinct = step, 0
+        self.chains, self.transitions = Sums(layout.chain_keys, steps=True), Sums(layout.transition_keys)
+        self.lasted = Sums(layout.lasted_keys)
+        disorder, states = Disorder(rows, layout), set[Any]()
+        for ordered, linked in batches_of(rows.chained, layout, filtered=rows.filtered):
+            disorder.look(ordered)
+            if self.asks_step:
+                self.lasted.add(layout.steps_of(linked))
+                if self.divided_by is None and _divides(layout):
+                    self.divided_by = self.usual_step
+            if len(states) <= MAX_STATES + 1:  # else there are hardly fewer groups than rows
+                marked = layout.marked(linked, self.divided_by).collect().lazy()  # once for both counts
+                self.transitions.add(layout.moves(marked))
+                states.update(self.chains.add(marked).get_column(STATE).unique().to_list())
+        disorder.refuse()
+        if len(states) > MAX_STATES + 1:
+            self.distinct = rows.distinct_states()
+
+    @property
+    def usual_step(self) -> float | None:
+        """Most frequent time between the linked rows that were counted."""
+        return self.layout.usual_step(self.lasted.total().lazy()) if self.asks_step else None
