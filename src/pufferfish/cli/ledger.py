@@ -75,7 +75,7 @@ def ledger_create_command(
     settings = secret_settings(secrets, mechanism, model.theta)
     with opened([table], reading) as source:
         data = read_under(source, model, reading)
-    ledger = Ledger(mechanism.of(model.theta, data.length, **settings), budget, base=data.base)
+    ledger = Ledger(mechanism.of(model.theta, data.length, **settings), budget, base=data)
     ledger.save(ledger_path)
     click.echo(f"ledger for {_size(data)}, budget {budget:g}")
     click.echo(printable(f"written: {ledger_path}"))
@@ -98,7 +98,8 @@ def ledger_show_command(ledger_path: str) -> None:
         table.add_column(heading, justify="right")
     for entry in ledger.entries:
         alone = "" if entry.epsilon is None else number(entry.epsilon)
-        what = Text(printable(entry.what + (", a part" if entry.windows else "")))
+        part = ", a part" if entry.windows or entry.subjects else ""
+        what = Text(printable(entry.what + part))
         table.add_row(str(entry.number), entry.created[:19], what, alone, number(entry.spent))
     if ledger.entries:
         print_table(table)

@@ -124,7 +124,7 @@ def release_command(
             bound = mechanism.of(model.theta, data.length, **settings)
             calibration = bound.calibrate(query, epsilon, accuracy=accuracy, alpha=alpha)
         else:
-            calibration = ledger.calibrate(query, up_to=up_to, length=data.length)
+            calibration = ledger.calibrate(query, up_to=up_to, data=data)
     told = warnings_of_reading(data, model)
     known = data.warnings if isinstance(data, Sequences) else ()  # which release adds by itself
     warnings = (*_warnings(fitted_here=fitted_here), *(text for text in told if text not in known))
