@@ -104,6 +104,8 @@ class ChainCharging(Charging):
         if all(charge.reads is None for charge in charges):
             return self._bound, sum_up(((charge.distances[EVERY], charge.scale) for charge in charges), k)
         classes, which = classes_of(charges, self.places, among)
+        if not classes:
+            return self._bound, 0.0
         losses = [sum_up(((charge.distances[EVERY], charge.scale) for charge in each), k) for each in classes]
         return self._bound_on(classes, which), losses if len(losses) > 1 else losses[0]
 
