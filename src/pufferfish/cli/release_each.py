@@ -1,5 +1,6 @@
 """``pufferfish release --each-subject``: one value for each subject, in one table."""
 
+import sys
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -8,7 +9,7 @@ import click
 from pufferfish.calibration import Calibration
 from pufferfish.cli.printing import number, print_warnings, progress
 from pufferfish.data import Rows, Sequences
-from pufferfish.errors import ParameterError, printable
+from pufferfish.errors import ParameterError, PufferfishError, printable
 from pufferfish.files import same_file
 from pufferfish.ledger import Ledger
 from pufferfish.queries import Query
@@ -72,13 +73,17 @@ def release_each_subject(
         )
         try:
             found = finish()
-        except BaseException:
-            if places.pending_record.exists():
-                click.echo(
-                    f"interrupted: {printable(places.given_record)}.pending says what was begun. Run the same command "
-                    "again: it goes on, and no budget is spent twice",
-                    err=True,
-                )
+        except BaseException as error:
+            if not (places.begun and places.pending_record.exists()):
+                raise
+            why = str(error) if isinstance(error, PufferfishError) else "interrupted"
+            click.echo(
+                f"error: {printable(why)}; {printable(places.given_record)}.pending says what was begun: run the same "
+                "command again, which goes on, and spends no budget twice",
+                err=True,
+            )
+            if isinstance(error, PufferfishError):
+                sys.exit(1)
             raise
     _print_each(found, places)
     print_warnings(text for text in found.warnings if text not in (*warnings, *given.warnings))

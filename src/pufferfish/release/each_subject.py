@@ -163,12 +163,19 @@ class Places:
                 "record goes into a .json file of the same name"
             )
         record = Path(output).with_suffix(".json")
+        self.begun = False  # whether something was spent, or drawn: then the same command goes on
         self.given, self.given_record = shown(output), shown(record)
-        self.record = check_output(record, EACH, overwrite=overwrite)
+        self._named, self._overwrite = (output, record), overwrite
+        self.check()
+
+    def check(self) -> None:
+        """Find the files, all links followed, and refuse what is in the way."""
+        output, record = self._named
+        self.record = check_output(record, EACH, overwrite=self._overwrite)
         self.pending_record = self.record.with_name(f"{self.record.name}.pending")
         unfinished = self.pending_record.exists()
         kind = table_kind(self.record, self.pending_record)
-        self.table = check_output(output, kind, overwrite=overwrite or unfinished)
+        self.table = check_output(output, kind, overwrite=self._overwrite or unfinished)
         self.pending_table = self.table.with_name(f"{self.table.name}.pending")
         if self.pending_table.exists() and not unfinished:
             raise RecordError(
@@ -182,16 +189,22 @@ class Places:
         """Keep out every other program that makes this release."""
         from filelock import FileLock, Timeout
 
-        lock = self.pending_record.with_name(f"{self.pending_record.name}.lock")
+        path = self.pending_record.with_name(f"{self.pending_record.name}.lock")
+        lock = FileLock(path)
+        with failing("cannot write", path):
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                raise RecordError(
+                    f"another program is making {self.given}: wait for it, or name another file"
+                ) from None
         try:
-            with failing("cannot write", lock), FileLock(lock, timeout=0):
-                try:
-                    yield
-                finally:
-                    with suppress(OSError):
-                        lock.unlink()
-        except Timeout:
-            raise RecordError(f"another program is making {self.given}: wait for it, or name another file") from None
+            self.check()  # what another program finished meanwhile
+            yield
+        finally:
+            with suppress(OSError):
+                path.unlink()
+            lock.release()
 
 
 def prepare_each(
@@ -257,6 +270,7 @@ def prepare_each(
         if ledger is not None:
             entry = entry or _booked(places, ledger, begun, calibration, data)
             booked = place_in(ledger, entry.number, entry.spent)
+        places.begun = True
         content = table_of(subjects, draw(), bound, calibration.unit_scale, valid, places.table.name)
         write_whole(places.pending_table, content, None, overwrite=True)
         found = _finished(begun, booked, calibration, _table(places, begun, content))
