@@ -38,6 +38,7 @@ bench: .venv/ready  ## speed, as ratios to a plain reference in the same run
 	$(PY) benchmarks/trees.py
 	$(PY) benchmarks/bounds.py
 	$(PY) benchmarks/filters.py
+	$(PY) benchmarks/many_subjects.py
 	$(PY) benchmarks/compiling.py
 	$(PY) benchmarks/spark.py
 	$(PY) benchmarks/cliffs.py --quick

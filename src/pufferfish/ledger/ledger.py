@@ -7,11 +7,9 @@ is the product of the releases' densities, and its loss the sum of theirs. They 
 
 A ledger belongs to one **base**: the records, states, filter and bins of one table. What is read from a part of it (a
 window of time, rows that a filter keeps) or in coarser states is a loss on the base too, 0 where nothing is read.
-Anything else is refused. Subjects are independent of each other: each pays for the releases that read its records, and
-what is spent is the leakage of the subject for whom it is most (:mod:`pufferfish.ledger.subjects`). Records are those
-of Markov chains, or the cells of independent rows under Bayesian networks: :mod:`pufferfish.ledger.chain_charges` and
-:mod:`pufferfish.ledger.node_charges` say what is charged there. All that reads or writes the book under its lock is one
-class, in this file.
+Anything else is refused. A subject pays for the releases that read its records (:mod:`pufferfish.ledger.subjects`).
+What is charged on chains, and on rows of networks, say ``chain_charges`` and ``node_charges``. All that reads or writes
+the book under its lock is one class, in this file.
 """
 
 import math
@@ -182,7 +180,7 @@ class Ledger:
 
     @property
     def remaining(self) -> float:
-        """Budget less what is spent. The next release costs less or more than its own ε: ask :meth:`leakage_with`."""
+        """Budget less what is spent; what the next release costs is not its ε: ask :meth:`leakage_with`."""
         return max(0.0, self.budget - self.spent)
 
     def leakage_with(
@@ -243,8 +241,7 @@ class Ledger:
             raise BudgetExceeded(
                 f"{stated:.6g} of the budget of {self.budget:g} are spent already: up_to has to be above that"
             )
-        if length is None and data is not None:
-            length = data.length
+        length = data.length if length is None and data is not None else length
         part = self._bound if length is None else self._charging.part(length, window)
         left = level - spent
         if left < LEAST_EPSILON:
@@ -312,8 +309,7 @@ class Ledger:
         if note is not None and not isinstance(note, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ParameterError(f"note is {note!r}, expected text")
         with self._alone():
-            book = self._book
-            base, subjects = book.tied_to, book.subjects
+            book, base, subjects = self._book, self._book.tied_to, self._book.subjects
             charge = self._charge(book, what, data, window, coarsening)
             after = max(self._leakage(book.entries, charge), book.entries[-1].spent if book.entries else 0.0)
             if not after <= float_up(Fraction(repr(book.budget))):
