@@ -16,6 +16,7 @@ from pufferfish.data.sequences import Base
 from pufferfish.errors import ParameterError, printable
 from pufferfish.files import same_file
 from pufferfish.ledger import LEDGER, Ledger, lock_of
+from pufferfish.ledger.subjects import unpacked
 from pufferfish.mechanisms import BOUNDS
 from pufferfish.model_file import read_model
 
@@ -98,7 +99,10 @@ def ledger_show_command(ledger_path: str) -> None:
         table.add_column(heading, justify="right")
     for entry in ledger.entries:
         alone = "" if entry.epsilon is None else number(entry.epsilon)
-        part = ", a part" if entry.windows or entry.subjects else ""
+        part = ", a part" if entry.windows else ""
+        if entry.subjects is not None:
+            chains = len(ledger.bound.length)
+            part += f", {sum(unpacked(entry.subjects, chains, 'the entry')):,} of {chains:,} chains"
         what = Text(printable(entry.what + part))
         table.add_row(str(entry.number), entry.created[:19], what, alone, number(entry.spent))
     if ledger.entries:

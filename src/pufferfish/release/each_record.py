@@ -27,7 +27,7 @@ from pufferfish.release.record import Release
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["EACH", "EachQuery", "EachRelease", "TableRecord", "file_digest", "table_kind"]
+__all__ = ["EACH", "EachQuery", "EachRelease", "TableRecord", "file_digest", "is_table_of", "table_kind"]
 
 FORMAT = "pufferfish-each-subject"
 VERSION = 1
@@ -228,20 +228,22 @@ def file_digest(path: str | os.PathLike[str]) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def table_kind(*records: Path) -> Kind:
-    """Return the kind of the table that one of these records names: no other file is taken for one."""
-
-    def holds(content: bytes) -> bool:
-        digest = hashlib.sha256(content).hexdigest()
-        for record in records:
-            with suppress(RecordError):
-                table = read_each(record).table
-                if table is not None and table.sha256 == digest:
-                    return True
+def is_table_of(path: str | os.PathLike[str], *records: Path) -> bool:
+    """Whether a file is the table that one of these records names."""
+    if not Path(path).is_file():
         return False
+    for record in records:
+        with suppress(RecordError):
+            table = read_each(record).table
+            if table is not None and table.sha256 == file_digest(path):
+                return True
+    return False
 
+
+def table_kind(*, ours: bool) -> Kind:
+    """Return the kind of a table of which it is known whether a record beside it names it; no other is replaced."""
     return Kind(
         "table of a release for each subject",
-        holds,
+        lambda content: ours,
         "it is the table of an earlier release, which is spent; name another file, or give --overwrite",
     )

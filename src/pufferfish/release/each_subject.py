@@ -48,6 +48,7 @@ from pufferfish.release.each_record import (
     accuracy_of,
     columns_of,
     file_digest,
+    is_table_of,
     read_each,
     table_kind,
 )
@@ -174,8 +175,8 @@ class Places:
         self.record = check_output(record, EACH, overwrite=self._overwrite)
         self.pending_record = self.record.with_name(f"{self.record.name}.pending")
         unfinished = self.pending_record.exists()
-        kind = table_kind(self.record, self.pending_record)
-        self.table = check_output(output, kind, overwrite=self._overwrite or unfinished)
+        ours, replaced = is_table_of(output, self.record, self.pending_record), self._overwrite or unfinished
+        self.table = check_output(output, None if ours and replaced else table_kind(ours=ours), overwrite=replaced)
         self.pending_table = self.table.with_name(f"{self.table.name}.pending")
         if self.pending_table.exists() and not unfinished:
             raise RecordError(
@@ -266,11 +267,10 @@ def prepare_each(
         if begun is None or entry is None:
             begun = _with(draft, release=secrets.token_hex(16), created=now())
             _write(places.pending_record, begun)
-        booked = None
+        booked, places.begun = None, True
         if ledger is not None:
             entry = entry or _booked(places, ledger, begun, calibration, data)
             booked = place_in(ledger, entry.number, entry.spent)
-        places.begun = True
         content = table_of(subjects, draw(), bound, calibration.unit_scale, valid, places.table.name)
         write_whole(places.pending_table, content, None, overwrite=True)
         found = _finished(begun, booked, calibration, _table(places, begun, content))

@@ -38,6 +38,18 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     refused(*each, "--up-to", 1, "--output", tmp_path / "w.csv", "--ledger", book, says=["give --epsilon"])
     refused(*each, "--epsilon", 1, "--output", tmp_path / "w.csv", "--plot", tmp_path / "p.png", says=["--plot"])
     refused(*each, "--accuracy", 1, "--output", tmp_path / "w.csv", says=["--accuracy of a histogram differs"])
+    only = run(*each[:-1], "--epsilon", 0.5, "--where", "id == 'S1'", "--output", tmp_path / "r.json", "--ledger", book)
+    assert only.exit_code == 2  # twice the loss for S1
+    assert "from 0.5 to 1.0" in only.stderr
+    only = run(*each[:-1], "--up-to", 0.9, "--where", "id != 'S1'", "--output", tmp_path / "r.json", "--ledger", book)
+    assert only.exit_code == 0, only.output
+    again = run(*each[:-1], "--up-to", 0.9, "--where", "id == 'S1'", "--output", tmp_path / "s.json", "--ledger", book)
+    assert again.exit_code == 0, again.output
+    scales = [pf.Release.from_json(tmp_path / name).epsilon for name in ("r.json", "s.json")]
+    assert scales[0] == pytest.approx(scales[1], rel=1e-3)
+    assert ", 2 of 3 chains " in run("ledger", "show", book).stdout
+    for name in ("r.json", "s.json"):
+        (tmp_path / name).unlink()
     alone = [table, "--state", "activity", "--model", model, "--each-subject", "--epsilon", 1]
     refused("release", *alone, "--output", tmp_path / "w.csv", says=["needs --subject"])
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(
