@@ -40,6 +40,7 @@ bench: .venv/ready  ## speed, as ratios to a plain reference in the same run
 	$(PY) benchmarks/filters.py
 	$(PY) benchmarks/tables.py
 	$(PY) benchmarks/dependencies.py
+	$(PY) benchmarks/many_subjects.py
 	$(PY) benchmarks/compiling.py
 	$(PY) benchmarks/growth.py --quick
 	$(PY) benchmarks/spark.py

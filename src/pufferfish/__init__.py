@@ -63,7 +63,7 @@ from pufferfish.queries import (
     Weighted,
     Window,
 )
-from pufferfish.release import Release, release
+from pufferfish.release import EachRelease, Release, release, release_each
 from pufferfish.report.network_plot import draw_network
 from pufferfish.robustness import Robustness, robustness
 from pufferfish.theta import (
@@ -120,6 +120,7 @@ __all__ = [
     "CountIs",
     "CouplingWitness",
     "DataError",
+    "EachRelease",
     "EntryDP",
     "ExactLaplace",
     "Fact",
@@ -195,6 +196,7 @@ __all__ = [
     "read_rows",
     "read_sequences",
     "release",
+    "release_each",
     "robustness",
     "wasserstein_inf",
     "write_model",

@@ -8,16 +8,25 @@ map must confirm the record-level loss that the calibration was proved for.
 
 import importlib
 import math
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.core.numbers.progress import report_progress
 from pufferfish.errors import ReleaseRefused
 
-__all__ = ["discrete_laplace_noise", "fits"]
+__all__ = ["discrete_laplace_noise", "fits", "noise_in_bulk"]
 
 _LARGEST = 2**62
 _MANY_SCALES = 200
 """P(|Z| > 200 b) is below 1e-86: no draw gets there."""
+
+_AT_ONCE = 5_000
+"""Values that are drawn in one call of OpenDP."""
 
 
 def fits(scale: float) -> bool:
@@ -44,18 +53,53 @@ def discrete_laplace_noise(exact: Sequence[int], scale: float, *, lipschitz: int
     ReleaseRefused
         If the scale is not positive and finite, values would leave 64 bits, or OpenDP's map does not confirm.
     """
+    measurement = _measurement(len(exact), max((abs(v) for v in exact), default=0), scale, lipschitz)
+    return lambda: [int(v) for v in measurement([int(v) for v in exact])]
+
+
+def noise_in_bulk(exact: NDArray[np.int64], scale: float, *, lipschitz: int) -> Callable[[], NDArray[np.int64]]:
+    """Return what draws many values plus noise, as :func:`discrete_laplace_noise` does: some thousands at a time.
+
+    Parameters are those of :func:`discrete_laplace_noise`, with an array of any shape. The draws of different values
+    are independent, so they are made by as many threads as there are processors.
+    """
+    flat = exact.ravel()
+    parts = [flat[i : i + _AT_ONCE] for i in range(0, flat.size, _AT_ONCE)]
+    largest = int(np.abs(flat).max(initial=0))
+    measurements = {size: _measurement(size, largest, scale, lipschitz) for size in {part.size for part in parts}}
+
+    def draw_part(part: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.array(measurements[part.size](part.tolist()), dtype=np.int64)
+
+    def draw() -> NDArray[np.int64]:
+        drawn: list[NDArray[np.int64]] = []
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            try:
+                for found in pool.map(draw_part, parts):
+                    drawn.append(found)
+                    report_progress("drawing noise", len(drawn) / len(parts))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+        return np.concatenate(drawn).reshape(exact.shape)
+
+    return draw
+
+
+def _measurement(size: int, largest: int, scale: float, lipschitz: int) -> Any:
+    """Return OpenDP's measurement of so many values up to the largest."""
     if not 0 < scale < math.inf:
         raise ReleaseRefused(f"noise of scale {scale} is no protection: expected a positive finite scale")
     if not fits(scale):
         raise ReleaseRefused(f"noise of scale {scale:.3g} does not fit 64-bit integers; ask for a larger epsilon")
-    if 2 * max((abs(v) for v in exact), default=0) >= _LARGEST:  # queries are refused before, whatever the data
+    if 2 * largest >= _LARGEST:  # queries are refused before, whatever the data
         raise ReleaseRefused("the answer does not fit 64-bit integers: give a larger unit")
     # here: only a release needs it; `opendp.prelude` has all of it, and would load scikit-learn where that is installed
     mod, domains, metrics, measurements = (
         importlib.import_module(f"opendp.{name}") for name in ("mod", "domains", "metrics", "measurements")
     )
     mod.enable_features("contrib")
-    domain = domains.vector_domain(domains.atom_domain(T="i64"), size=len(exact))
+    domain: Any = domains.vector_domain(domains.atom_domain(T="i64"), size=size)
     wider = math.nextafter(scale, math.inf)
     measurement: Any = measurements.make_laplace(domain, metrics.l1_distance(T="i64"), scale=wider)
     if not measurement.map(lipschitz) <= lipschitz / scale:
@@ -63,4 +107,4 @@ def discrete_laplace_noise(exact: Sequence[int], scale: float, *, lipschitz: int
             f"OpenDP gives noise of scale {wider!r} a loss of {measurement.map(lipschitz)!r}, above "
             f"{lipschitz / scale!r}: nothing was released"
         )
-    return lambda: [int(v) for v in measurement([int(v) for v in exact])]
+    return measurement

@@ -9,8 +9,10 @@ import contextlib
 import copy
 import dataclasses
 import pickle
+import tempfile
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,13 @@ ROWS = pf.read_rows(TABLE, NETWORK)
 SEQUENCES = pf.read_sequences(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5}), "s", states=["a", "b"])
 ON_ROWS = pf.MarkovQuilt(NETWORK, length=10)
 BOUND = pf.MQMExact(CHAIN, SEQUENCES.length)
+
+
+def _each() -> pf.EachRelease:
+    data = pf.read_sequences(pl.DataFrame({"id": [1, 1, 2, 2], "s": ["a", "b", "b", "a"]}), "s", subject="id")
+    noise = pf.GroupDP(CHAIN, data.length).calibrate(pf.Count("a"), 1.0)
+    with tempfile.TemporaryDirectory() as folder:
+        return pf.release_each(data, pf.Count("a"), noise, Path(folder) / "values.csv")
 
 
 def _ledger() -> pf.Ledger:
@@ -102,6 +111,7 @@ def things() -> dict[str, Any]:
         "calibration of a network": ON_ROWS.calibrate(pf.Marginals(), 1.0),
         "Sequences": SEQUENCES,
         "Rows": ROWS,
+        "EachRelease": _each(),
         "Release": pf.release(ROWS, pf.Marginals(), ON_ROWS.calibrate(pf.Marginals(), 1.0)),
         "Robustness": pf.robustness(CHAIN, CHAIN, 3),
         "Ledger": _ledger(),

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from pufferfish.errors import ReleaseRefused
-from pufferfish.noise import discrete_laplace_noise
+from pufferfish.noise import discrete_laplace_noise, noise_in_bulk
 
 DRAWS = 40_000
 
@@ -29,6 +29,19 @@ def test_noise_is_discrete_laplace_of_its_scale(scale: float) -> None:
     assert chi_square(values, scale) > 1e-6
     assert chi_square(values, 1.1 * scale) < 1e-6
     assert chi_square(values, 0.9 * scale) < 1e-6
+
+
+def test_noise_in_bulk_is_that_of_its_scale_and_independent() -> None:
+    exact = np.arange(DRAWS + 7).reshape(-1, 1) + np.array([[0, 10**9]])  # values of two outputs, in several parts
+    noise = noise_in_bulk(exact, 3.0, lipschitz=2)() - exact
+    assert noise.shape == exact.shape
+    assert chi_square(noise.ravel(), 3.0) > 1e-6
+    assert chi_square(noise.ravel(), 2.7) < 1e-6
+    half = len(noise) // 2
+    for pair in (noise, np.stack([noise[:half], noise[-half:]]).reshape(2, -1).T, noise[:10_000].reshape(4, -1).T):
+        assert abs(np.corrcoef(pair.T)[0, 1]) < 0.05
+    with pytest.raises(ReleaseRefused, match="no protection"):
+        noise_in_bulk(exact, 0.0, lipschitz=2)
 
 
 def test_coordinates_are_independent() -> None:

@@ -16,6 +16,7 @@ from pufferfish.data.sequences import Base
 from pufferfish.errors import ParameterError, printable
 from pufferfish.files import same_file
 from pufferfish.ledger import LEDGER, Ledger, lock_of
+from pufferfish.ledger.subjects import unpacked
 from pufferfish.mechanisms import BOUNDS
 from pufferfish.model_file import read_model
 
@@ -75,7 +76,7 @@ def ledger_create_command(
     settings = secret_settings(secrets, mechanism, model.theta)
     with opened([table], reading) as source:
         data = read_under(source, model, reading)
-    ledger = Ledger(mechanism.of(model.theta, data.length, **settings), budget, base=data.base)
+    ledger = Ledger(mechanism.of(model.theta, data.length, **settings), budget, base=data)
     ledger.save(ledger_path)
     click.echo(f"ledger for {_size(data)}, budget {budget:g}")
     click.echo(printable(f"written: {ledger_path}"))
@@ -98,7 +99,11 @@ def ledger_show_command(ledger_path: str) -> None:
         table.add_column(heading, justify="right")
     for entry in ledger.entries:
         alone = "" if entry.epsilon is None else number(entry.epsilon)
-        what = Text(printable(entry.what + (", a part" if entry.windows else "")))
+        part = ", a part" if entry.windows else ""
+        if entry.subjects is not None:
+            chains = len(ledger.bound.length)
+            part += f", {sum(unpacked(entry.subjects, chains, 'the entry')):,} of {chains:,} chains"
+        what = Text(printable(entry.what + part))
         table.add_row(str(entry.number), entry.created[:19], what, alone, number(entry.spent))
     if ledger.entries:
         print_table(table)

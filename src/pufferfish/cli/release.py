@@ -20,6 +20,7 @@ from pufferfish.cli.options import (
 )
 from pufferfish.cli.printing import number, print_table, print_warnings, progress, rounded
 from pufferfish.cli.queries import QUERY_HELP, parse_query
+from pufferfish.cli.release_each import check_each_model, check_each_options, places_of, release_each_subject
 from pufferfish.cli.tables import fingerprint, opened, read_under, warnings_of_reading
 from pufferfish.cli.targets import check_targets, release_files
 from pufferfish.data import Rows, Sequences
@@ -55,6 +56,12 @@ __all__ = ["release_command"]
 @click.option("--plot", "plot_path", metavar="FILE", help="Where a picture is drawn (.png, .svg, .pdf).")
 @click.option("--overwrite", is_flag=True, help="Replace the record of an earlier release.")
 @click.option("--ledger", "ledger_path", metavar="FILE", help="Ledger that this release is charged to.")
+@click.option(
+    "--each-subject",
+    is_flag=True,
+    help="A value for each subject: --output is a table of them (.parquet or .csv), and its record goes into a .json "
+    "file of the same name. If it is killed, the same command goes on.",
+)
 def release_command(
     tables: tuple[str, ...],
     model_path: str,
@@ -70,6 +77,7 @@ def release_command(
     plot_path: str | None,
     overwrite: bool,
     ledger_path: str | None,
+    each_subject: bool,
     **reading: Any,
 ) -> None:
     """Release a statistic of TABLE with noise that accounts for correlation.
@@ -81,6 +89,8 @@ def release_command(
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min \\
         --model model.json --query histogram --epsilon 1 --output release.json --plot release.png
       pufferfish release patients.csv --model asia.bif --columns lung,bronc --epsilon 1 --output release.json
+      pufferfish release steps.csv --state activity --subject id --model model.json --epsilon 1 --each-subject \\
+        --output values.parquet
     """
     if sum(given is not None for given in (epsilon, accuracy, up_to)) != 1:
         raise ParameterError(
@@ -102,12 +112,20 @@ def release_command(
     if epsilon is not None:
         as_epsilon(epsilon)
     inputs = (*tables, model_path, *([ledger_path, lock_of(ledger_path)] if ledger_path else []))
-    check_targets([("--output", output, RELEASE), ("--plot", plot_path, PICTURE)], inputs=inputs, overwrite=overwrite)
+    places = None
+    if each_subject:
+        check_each_options(reading["subject"], plot_path, up_to)
+        places = places_of(output, inputs=inputs, overwrite=overwrite)
+    else:
+        targets = [("--output", output, RELEASE), ("--plot", plot_path, PICTURE)]
+        check_targets(targets, inputs=inputs, overwrite=overwrite)
     model = read_model(model_path)
     mechanism = mechanism_named(mechanism_name)
     settings = secret_settings(secrets, mechanism, model.theta)
     named = node_names(reading["columns"], model.theta)
-    parse_query(query_text, model.theta, named)
+    asked = parse_query(query_text, model.theta, named)
+    if each_subject:
+        check_each_model(model.theta, asked, accuracy)
     ledger = None if ledger_path is None else Ledger.open(ledger_path)
     if ledger is not None and ledger.bound.theta.kind != model.theta.kind:
         raise ParameterError(
@@ -123,11 +141,14 @@ def release_command(
             bound = mechanism.of(model.theta, data.length, **settings)
             calibration = bound.calibrate(query, epsilon, accuracy=accuracy, alpha=alpha)
         else:
-            calibration = ledger.calibrate(query, up_to=up_to, length=data.length)
+            calibration = ledger.calibrate(query, up_to=up_to, data=data)
     told = warnings_of_reading(data, model)
     known = data.warnings if isinstance(data, Sequences) else ()  # which release adds by itself
     warnings = (*_warnings(fitted_here=fitted_here), *(text for text in told if text not in known))
     postprocess = "valid" if valid else None
+    if places is not None:
+        release_each_subject(data, query, calibration, places, postprocess, warnings, ledger)
+        return
     with release_files(output, plot_path, overwrite=overwrite) as files:
         files.reserve(model.theta)
         with progress("releasing"):

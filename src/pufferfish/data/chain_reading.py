@@ -124,6 +124,7 @@ def _sequences(fold: Fold, table: Source, options: Options, step: Duration | Non
         length=lengths,
         subjects=len({label for label, _ in chains}),
         base=base,
+        names=None if options.subject is None else tuple(label for label, _ in chains),
         usual_step=None if usual is None else str(usual),
         clock=None if options.clock is None else options.clock.name,
         transitions_by_phase=by_phase,

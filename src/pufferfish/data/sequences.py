@@ -158,6 +158,8 @@ class Sequences(ReadOnly):
         Independent subjects.
     base : Base
         How the table was read.
+    names : tuple of str, optional
+        Label of the subject that each chain is of, where the table has subjects.
     usual_step : str, optional
         Most frequent time between adjacent records (public); None without times, or where the step was given.
     clock : str, optional
@@ -180,6 +182,7 @@ class Sequences(ReadOnly):
     length: tuple[ChainLength, ...]
     subjects: int
     base: Base
+    names: tuple[str, ...] | None = None
     usual_step: str | None = None
     clock: str | None = None
     transitions_by_phase: NDArray[np.int64] | None = None
@@ -212,6 +215,13 @@ class Sequences(ReadOnly):
                 f"subjects is {self.subjects}, and there are {chains} chains: a subject is one chain, or several where "
                 "gaps='independent' cuts it"
             )
+        if self.names is not None:
+            object.__setattr__(self, "names", tuple(self.names))
+            if len(self.names) != chains or len(set(self.names)) != self.subjects:
+                raise ParameterError(
+                    f"names has {len(self.names)} names of {len(set(self.names))} subjects, and there are {chains} "
+                    f"chains of {self.subjects} subjects: give each chain the name of its subject"
+                )
         if len(set(self.states)) != k:
             raise ParameterError(f"states repeats a name: {', '.join(self.states)}")
         for i, length in enumerate(self.length):

@@ -94,7 +94,7 @@ class Output:
         RecordError
             If it cannot be written; what was there before stays.
         """
-        if len(content) > LARGEST:
+        if self._kind is not None and len(content) > LARGEST:  # what is not known by its content is not read whole
             raise RecordError(f"cannot write {shown(self._given)}: it would have more than {LARGEST >> 20} MiB")
         with failing("cannot write", self._given):
             left = memoryview(content)

@@ -17,6 +17,7 @@ from pufferfish.errors import RecordError
 from pufferfish.files import check_writable, decode_record, read_file, record_kind, write_whole
 from pufferfish.files.reading import check_path, failing, leads_nowhere, shown
 from pufferfish.frozen_record import FrozenRecord
+from pufferfish.ledger.subjects import Subjects
 from pufferfish.mechanisms import InfluenceBound, bound_of
 from pufferfish.model_file import ThetaRecord
 from pufferfish.theta.lengths import ChainLength
@@ -25,7 +26,7 @@ from pufferfish.theta.model_class import Theta
 __all__ = ["LEDGER", "AnyBase", "Book", "BookFile", "Entry", "book_of", "lock_of", "sealed"]
 
 FORMAT = "pufferfish-ledger"
-VERSION = 1
+VERSION = 2
 
 LEDGER = record_kind("ledger", FORMAT, "a ledger is never replaced; name another file")
 
@@ -60,8 +61,12 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     windows : list or None
         Per chain the steps that were read, first (0-based) and one past the last; None for all of all chains, and for
         networks.
+    subjects : str or None
+        Which of the ledger's subjects were read: a bit for each, compressed, in base 64; None for all of them.
+    release : str or None
+        The number, drawn at random, by which a release with several files knows its entry again after a crash.
     spent : float
-        Leakage of all entries up to this one together.
+        Leakage of all entries up to this one together: of the subject for whom it is most.
     """
 
     number: int
@@ -71,6 +76,8 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     distance: list[list[int]] | dict[str, list[list[int]]]
     scale: str
     windows: list[tuple[int, int] | None] | None
+    subjects: str | None = None
+    release: str | None = None
     spent: float
 
 
@@ -92,6 +99,7 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     rows: _Whole | None = None
     base: Base | None
     rows_base: RowsBase | None = None
+    subjects: Subjects | None = None
     entries: list[Entry]
 
     @property
@@ -99,9 +107,9 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
         """How the table was read; None where that is not known yet."""
         return self.rows_base if self.base is None else self.base
 
-    def with_entry(self, entry: Entry, base: AnyBase | None) -> "Book":
-        """Return the book with one more entry, tied to a base."""
-        return msgspec.structs.replace(self, entries=[*self.entries, entry], **fields_of_base(base))
+    def with_entry(self, entry: Entry, base: AnyBase | None, subjects: Subjects | None) -> "Book":
+        """Return the book with one more entry, tied to a base and its subjects."""
+        return msgspec.structs.replace(self, entries=[*self.entries, entry], subjects=subjects, **fields_of_base(base))
 
     def bound(self, theta: Theta) -> InfluenceBound:
         """Return the bound that the book names, on the class Θ."""

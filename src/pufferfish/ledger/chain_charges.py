@@ -12,17 +12,33 @@ from pufferfish.calibration import Calibration
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import AnyBase
-from pufferfish.ledger.charges import EVERY, Charge, Charging, check_tied, composing, in_decimals, sum_up, whole
+from pufferfish.ledger.charges import (
+    EVERY,
+    Charge,
+    Charging,
+    check_tied,
+    classes_of,
+    composing,
+    in_decimals,
+    sum_up,
+    whole,
+)
+from pufferfish.ledger.subjects import Subjects
 from pufferfish.ledger.ties import CHAIN_TIES, check_lengths, check_start, groups_of
 from pufferfish.ledger.windows import Windows, as_windows, windows_read
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.queries import Profile
+from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["ChainCharging"]
 
 
 class ChainCharging(Charging):
     """Charges on Markov chains."""
+
+    def __init__(self, bound: InfluenceBound) -> None:
+        super().__init__(bound)
+        self._bounds: dict[tuple[ChainLength, ...], InfluenceBound] = {}
 
     @property
     def sizes(self) -> dict[str | None, int]:
@@ -75,11 +91,42 @@ class ChainCharging(Charging):
             raise ParameterError("the loss is 0 between all states: a release that tells nothing is none")
         return Charge({EVERY: distance}, scale, windows)
 
-    def total(self, charges: Sequence[Charge]) -> Any:
-        """Return one matrix for all records, or per chain a profile of stretches that the same releases read."""
+    @property
+    def places(self) -> int:
+        """How many chains the base has."""
+        return len(self._bound.length)
+
+    def together(self, charges: Sequence[Charge], among: bytes | None = None) -> tuple[InfluenceBound, Any]:
+        """Return one matrix for all records, or for each class of chains; with windows a profile for each chain."""
         k = self._bound.theta.k
-        if all(charge.windows is None for charge in charges):
-            return sum_up(((charge.distances[EVERY], charge.scale) for charge in charges), k)
+        if any(charge.windows is not None for charge in charges):
+            return self._bound, self._profiles(charges)
+        if all(charge.reads is None for charge in charges):
+            return self._bound, sum_up(((charge.distances[EVERY], charge.scale) for charge in charges), k)
+        classes, which = classes_of(charges, self.places, among)
+        if not classes:
+            return self._bound, 0.0
+        losses = [sum_up(((charge.distances[EVERY], charge.scale) for charge in each), k) for each in classes]
+        return self._bound_on(classes, which), losses if len(losses) > 1 else losses[0]
+
+    def _bound_on(self, classes: Sequence[Any], which: NDArray[np.intp]) -> InfluenceBound:
+        """Return the bound on one chain for each class, as long as the longest of its chains.
+
+        A chain with fewer steps or fewer observed records is that one with some losses left out, and leaks no more.
+        """
+        sizes = np.array([(chain.steps, chain.records) for chain in self._bound.length], dtype=np.int64)
+        largest = np.zeros((len(classes), 2), dtype=np.int64)
+        read = which >= 0
+        np.maximum.at(largest, which[read], sizes[read])
+        length = tuple(ChainLength(int(steps), int(records)) for steps, records in largest)
+        if length not in self._bounds:
+            self._bounds.clear()
+            self._bounds[length] = self._bound.of(self._bound.theta, length, **self._bound.settings)
+        return self._bounds[length]
+
+    def _profiles(self, charges: Sequence[Charge]) -> list[Profile]:
+        """Return for each chain a profile of stretches that the same releases read."""
+        k = self._bound.theta.k
         known: dict[frozenset[int], NDArray[np.float64]] = {}
 
         def together(active: frozenset[int]) -> NDArray[np.float64]:
@@ -89,6 +136,30 @@ class ChainCharging(Charging):
 
         profiles = [_stretches(charges, c, chain.steps) for c, chain in enumerate(self._bound.length)]
         return [Profile([(steps, together(active)) for steps, active in stretches]) for stretches in profiles]
+
+    def reads(self, data: Any, subjects: Subjects | None) -> bytes | None:
+        """Return which chains the data are about, a byte each; None where that is not known, or they are all.
+
+        Raises
+        ------
+        ReleaseRefused
+            If a subject is not in the base, or has a longer chain than all those of it there.
+        """
+        if subjects is None or not isinstance(data, Sequences) or data.names is None:
+            return None
+        places, length = subjects.places_of(data.names), self._bound.length
+        for name, chain in zip(data.names, data.length, strict=True):
+            own = [length[place] for place in places[name]]
+            if not any(chain.steps <= c.steps and chain.records <= c.records for c in own):
+                longest = max(own)
+                raise ReleaseRefused(
+                    f"subject {name!r} has a chain of {chain.steps} steps and {chain.records} records, and in the "
+                    f"ledger's base at most {longest.steps} steps and {longest.records} records: other records need a "
+                    "ledger of their own"
+                )
+        marks = np.zeros(self.places, dtype=np.bool_)
+        marks[[place for found in places.values() for place in found]] = True
+        return None if marks.all() else marks.tobytes()
 
     def part(self, length: Any, window: Any) -> InfluenceBound:
         """Return the bound on chains of these lengths, refused where they start later and Θ tells the first law."""
@@ -130,7 +201,10 @@ def _loss(what: Any, k: int) -> NDArray[np.float64]:
 
 def _stretches(charges: Sequence[Charge], chain: int, steps: int) -> list[tuple[int, frozenset[int]]]:
     """Return stretches of a chain and which charges read them."""
-    read = [(0, steps) if charge.windows is None else charge.windows[chain] for charge in charges]
+    read = [
+        None if charge.reads and not charge.reads[chain] else charge.windows[chain] if charge.windows else (0, steps)
+        for charge in charges
+    ]
     edges = sorted({0, steps, *(edge for window in read if window is not None for edge in window)})
     return [
         (stop - start, frozenset(i for i, w in enumerate(read) if w is not None and w[0] <= start and stop <= w[1]))

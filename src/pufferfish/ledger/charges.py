@@ -22,6 +22,7 @@ from pufferfish.calibration import Calibration
 from pufferfish.core.numbers.rounding import float_up
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import AnyBase, Entry
+from pufferfish.ledger.subjects import Subjects, packed, unpacked
 from pufferfish.ledger.windows import Windows, as_windows
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.queries import LinearQuery
@@ -31,6 +32,7 @@ __all__ = [
     "Charging",
     "Distance",
     "check_tied",
+    "classes_of",
     "composing",
     "in_decimals",
     "sum_up",
@@ -57,11 +59,15 @@ class Charge:
         Scale of the noise, in the same units.
     windows : tuple, optional
         What is read of each chain; by default every observed record. None for networks.
+    reads : bytes, optional
+        For each chain, or row of a network's table, whether the release reads it, a byte each: 0 or 1. By default it
+        may read every one.
     """
 
     distances: dict[str | None, Distance]
     scale: Fraction
     windows: Windows | None = None
+    reads: bytes | None = None
 
 
 class Charging(ABC):
@@ -101,9 +107,22 @@ class Charging(ABC):
             If the release does not compose, or it or its data belong to another base.
         """
 
+    @property
     @abstractmethod
-    def total(self, charges: Sequence[Charge]) -> Any:
-        """Return the losses of all charges together, as ``leakage`` takes them, rounded up once."""
+    def places(self) -> int:
+        """How many chains the base has, or rows of a network's table; they are independent of each other."""
+
+    @abstractmethod
+    def together(self, charges: Sequence[Charge], among: bytes | None = None) -> tuple[InfluenceBound, Any]:
+        """Return a bound, and the losses of all charges together as its ``leakage`` takes them, rounded up once.
+
+        Chains, or rows, that the same releases read are one class: independent of the others, they pay for these
+        releases only. Where ``among`` is given, only the chains that it marks by 1 are asked about.
+        """
+
+    def reads(self, data: Any, subjects: Subjects | None) -> bytes | None:
+        """Return which chains the data are about, a byte each; None where that is not known, or they are all."""
+        return None
 
     @abstractmethod
     def part(self, length: Any, window: Any) -> InfluenceBound:
@@ -116,6 +135,7 @@ class Charging(ABC):
             "distance": rows[EVERY] if EVERY in rows else rows,
             "scale": str(charge.scale),
             "windows": None if charge.windows is None else list(charge.windows),
+            "subjects": None if charge.reads is None else packed(charge.reads),
         }
 
     def read(self, entry: Entry) -> Charge:
@@ -146,7 +166,26 @@ class Charging(ABC):
             if any(d[x][y] != d[y][x] for d in distances.values() for x in range(len(d)) for y in range(x)):
                 raise ParameterError(f"entry {number} has another distance from x to x' than from x' to x")
         windows = None if entry.windows is None else as_windows(list(entry.windows), self._bound.length)
-        return Charge(distances, _scale_of(entry), windows)
+        reads = None if entry.subjects is None else unpacked(entry.subjects, self.places, f"entry {number}")
+        return Charge(distances, _scale_of(entry), windows, reads)
+
+
+def classes_of(
+    charges: Sequence[Charge], places: int, among: bytes | None
+) -> tuple[list[list[Charge]], NDArray[np.intp]]:
+    """Return the different lists of charges that chains have, and for each chain which of them; -1 for none."""
+    reads = np.ones((len(charges), places), dtype=np.bool_)
+    for row, charge in zip(reads, charges, strict=True):
+        if charge.reads is not None:
+            row[:] = np.frombuffer(charge.reads, dtype=np.bool_)
+    if among is not None:
+        reads &= np.frombuffer(among, dtype=np.bool_)
+    kept, which = np.unique(reads, axis=1, return_inverse=True)
+    which = which.ravel()
+    lists = [[charge for charge, read in zip(charges, column, strict=True) if read] for column in kept.T]
+    read = np.array([bool(found) for found in lists])
+    numbers = np.where(read, np.cumsum(read) - 1, -1)
+    return [found for found in lists if found], numbers[which]
 
 
 def composing(what: Calibration, way_out: str) -> LinearQuery:

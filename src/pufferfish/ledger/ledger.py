@@ -7,9 +7,9 @@ is the product of the releases' densities, and its loss the sum of theirs. They 
 
 A ledger belongs to one **base**: the records, states, filter and bins of one table. What is read from a part of it (a
 window of time, rows that a filter keeps) or in coarser states is a loss on the base too, 0 where nothing is read.
-Anything else is refused. Records are those of Markov chains, or the cells of independent rows under Bayesian networks:
-:mod:`pufferfish.ledger.chain_charges` and :mod:`pufferfish.ledger.node_charges` say what is charged there. All that
-reads or writes the book under its lock is one class, in this file.
+Anything else is refused. A subject pays for the releases that read its records (:mod:`pufferfish.ledger.subjects`).
+What is charged on chains, and on rows of networks, say ``chain_charges`` and ``node_charges``. All that reads or writes
+the book under its lock is one class, in this file.
 """
 
 import math
@@ -21,35 +21,25 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.inversion import bracket
 from pufferfish.core.numbers.rounding import float_up
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, ReleaseRefused
+from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError
 from pufferfish.ledger.book import AnyBase, Book, BookFile, Entry, fields_of_base, size_of
-from pufferfish.ledger.chain_charges import ChainCharging
-from pufferfish.ledger.charges import Charging
-from pufferfish.ledger.node_charges import NodeCharging
+from pufferfish.ledger.book_checks import check_book
+from pufferfish.ledger.charges import Charge
+from pufferfish.ledger.charging_of import charging_of
+from pufferfish.ledger.subjects import subjects_of
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.model_file import ThetaRecord, check_names
-from pufferfish.moments import is_moment, now
+from pufferfish.moments import now
 from pufferfish.queries import Query
 
 __all__ = ["Ledger"]
-
-_SAME = 1e-6
-"""Leakage computed twice may differ by this share: a search that starts elsewhere ends elsewhere, a little."""
-
-_FALLS = 1e-3
-"""By what share a proof for more losses may come out below one for fewer: searches end where they are near enough."""
-
-_MOST_CHECKED = 16
-"""Entries of a book whose leakage is computed again when it is opened: that of long books takes time."""
 
 
 class Ledger:
@@ -62,9 +52,10 @@ class Ledger:
         not be the mechanism that calibrated them.
     budget : float
         The most that they may leak together, ε in nats.
-    base : Base or RowsBase, optional
-        How the table was read, ``sequences.base``, or ``rows.base`` for networks. By default the first data that are
-        spent on settle it.
+    base : Sequences, Rows, Base or RowsBase, optional
+        The table as it was read, ``read_sequences(…)`` of all of it: the ledger then knows who its subjects are, and
+        releases about different subjects do not add. Or only how it was read, ``sequences.base``. By default the first
+        data that are spent on settle it.
 
     Raises
     ------
@@ -86,8 +77,9 @@ class Ledger:
     """
 
     @called_as("Ledger(LeakagePropagation(theta, length=data.length), budget=1.0)")
-    def __init__(self, bound: InfluenceBound, budget: float, *, base: AnyBase | None = None) -> None:
-        self._charging = _charging(bound)
+    def __init__(self, bound: InfluenceBound, budget: float, *, base: AnyBase | Sequences | Rows | None = None) -> None:
+        self._charging = charging_of(bound)
+        data, base = (base, base.base) if isinstance(base, Sequences | Rows) else (None, base)
         self._charging.check_base(base)
         budget = _positive(budget, "budget")
         self._bound = bound
@@ -101,6 +93,7 @@ class Ledger:
             theta=ThetaRecord.of(bound.theta),
             **size_of(bound),
             **fields_of_base(base),
+            subjects=subjects_of(data, bound, planned=True),
             entries=[],
         )
 
@@ -120,7 +113,7 @@ class Ledger:
             ledger = cls(bound, book.budget, base=book.tied_to)
             if any(getattr(ledger._book, name) != getattr(book, name) for name in ("length", "rows")):
                 raise ParameterError("it says the size of a table for another kind of models")
-            ledger._check(book)
+            check_book(book, ledger._charging.places, ledger._leakage)
         except (PufferfishError, ValueError, TypeError, OverflowError) as error:
             raise RecordError(f"{path} holds no valid ledger: {error}") from error
         ledger._file, ledger._book = file, book
@@ -187,18 +180,30 @@ class Ledger:
 
     @property
     def remaining(self) -> float:
-        """Budget less what is spent. The next release costs less or more than its own ε: ask :meth:`leakage_with`."""
+        """Budget less what is spent; what the next release costs is not its ε: ask :meth:`leakage_with`."""
         return max(0.0, self.budget - self.spent)
 
-    def leakage_with(self, what: Any, *, window: Any = None, coarsening: Mapping[Any, Any] | None = None) -> float:
+    def leakage_with(
+        self,
+        what: Any,
+        *,
+        data: Sequences | Rows | None = None,
+        window: Any = None,
+        coarsening: Mapping[Any, Any] | None = None,
+    ) -> float:
         """Return what would be spent after one more release; spends nothing. Parameters as for :meth:`spend`."""
         book = self._now_in_file()
-        charge = self._charging.charge(what, base=book.tied_to, data=None, window=window, coarsening=coarsening)
-        return self._leakage(book.entries, charge)
+        return self._leakage(book.entries, self._charge(book, what, data, window, coarsening))
 
     @called_as("ledger.calibrate(query, up_to=0.8)")
     def calibrate(
-        self, query: Query, *, up_to: float | None = None, length: Any = None, window: Any = None
+        self,
+        query: Query,
+        *,
+        up_to: float | None = None,
+        length: Any = None,
+        window: Any = None,
+        data: Sequences | Rows | None = None,
     ) -> Calibration:
         """Least noise with which a query can be released next, so that all releases leak at most ``up_to``.
 
@@ -213,6 +218,8 @@ class Ledger:
             number of rows.
         window : optional
             As for :meth:`spend`.
+        data : Sequences or Rows, optional
+            What it reads: of a part of the subjects, only what those spent counts. Gives ``length`` too.
 
         Returns
         -------
@@ -227,11 +234,14 @@ class Ledger:
         level = self.budget if up_to is None else _positive(up_to, "up_to")
         if level > self.budget:
             raise BudgetExceeded(f"up_to is {level:g}, above the budget of {self.budget:g}")
-        spent = self.spent
-        if spent >= level:
+        book = self._now_in_file()
+        reads, stated = self._charging.reads(data, book.subjects), self.spent
+        spent = stated if reads is None else self._leakage(book.entries, among=reads)
+        if stated > level or spent >= level:
             raise BudgetExceeded(
-                f"{spent:.6g} of the budget of {self.budget:g} are spent already: up_to has to be above that"
+                f"{stated:.6g} of the budget of {self.budget:g} are spent already: up_to has to be above that"
             )
+        length = data.length if length is None and data is not None else length
         part = self._bound if length is None else self._charging.part(length, window)
         left = level - spent
         if left < LEAST_EPSILON:
@@ -239,7 +249,8 @@ class Ledger:
         alone = part.calibrate(query, left)
 
         def added(scale: float) -> float:
-            return self.leakage_with(replace(alone, unit_scale=scale), window=window) - spent
+            charge = self._charge(book, replace(alone, unit_scale=scale), data, window, None)
+            return self._leakage(book.entries, charge, among=reads) - spent
 
         found = replace(
             alone, unit_scale=bracket(added, left, alone.unit_scale, tolerance=1e-5, from_above=False).enough
@@ -259,6 +270,7 @@ class Ledger:
         coarsening: Mapping[Any, Any] | None = None,
         note: str | None = None,
         begin: Callable[[], object] | None = None,
+        release: str | None = None,
     ) -> Entry:
         """Check that one more release fits the budget, and write it into the book; the release comes after.
 
@@ -279,6 +291,8 @@ class Ledger:
             What to write into the book.
         begin : callable, optional
             Called when everything is checked, right before the book is changed: until then nothing is spent.
+        release : str, optional
+            A number drawn at random, by which a release with several files knows its entry again.
 
         Returns
         -------
@@ -295,10 +309,9 @@ class Ledger:
         if note is not None and not isinstance(note, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ParameterError(f"note is {note!r}, expected text")
         with self._alone():
-            book = self._book
-            base = book.tied_to
-            charge = self._charging.charge(what, base=base, data=data, window=window, coarsening=coarsening)
-            after = self._leakage(book.entries, charge)
+            book, base, subjects = self._book, self._book.tied_to, self._book.subjects
+            charge = self._charge(book, what, data, window, coarsening)
+            after = max(self._leakage(book.entries, charge), book.entries[-1].spent if book.entries else 0.0)
             if not after <= float_up(Fraction(repr(book.budget))):
                 spent = book.entries[-1].spent if book.entries else 0.0
                 raise BudgetExceeded(
@@ -311,9 +324,12 @@ class Ledger:
                 what=note or _in_words(what),
                 epsilon=what.epsilon if isinstance(what, Calibration) else None,
                 **self._charging.written(charge),
+                release=release,
                 spent=min(after, book.budget),
             )
-            changed = book.with_entry(entry, data.base if data is not None and base is None else base)
+            if data is not None and base is None:
+                base, subjects = data.base, subjects_of(data, self._bound, planned=False)
+            changed = book.with_entry(entry, base, subjects)
             if begin is not None:
                 begin()
             if self._file is not None:
@@ -321,10 +337,18 @@ class Ledger:
             self._book = changed
             return entry
 
-    def _leakage(self, entries: Sequence[Entry], *more: Any) -> float:
-        """Return what some entries leak together, with more charges."""
-        charges = [self._charging.read(entry) for entry in entries]
-        return self._bound.leakage(self._charging.total([*charges, *more]), enough=self._book.budget)
+    def _charge(self, book: Book, what: Any, data: Any, window: Any, coarsening: Any) -> Charge:
+        """Return the charge of a release, and on whom; refused where it is not of the base."""
+        charge = self._charging.charge(what, base=book.tied_to, data=data, window=window, coarsening=coarsening)
+        return replace(charge, reads=self._charging.reads(data, book.subjects))
+
+    def _leakage(self, entries: Sequence[Entry], *more: Charge, among: bytes | None = None) -> float:
+        """Return what some entries leak together, with more charges; of all chains, or those that are marked by 1."""
+        charges = [*(self._charging.read(entry) for entry in entries), *more]
+        if not charges:
+            return 0.0
+        bound, losses = self._charging.together(charges, among)
+        return bound.leakage(losses, enough=self._book.budget)
 
     def _now_in_file(self) -> Book:
         """Return the book as it is now; a file may have grown by other programs' releases."""
@@ -344,62 +368,21 @@ class Ledger:
                 self._take(self._file.read())
                 yield
 
-    def _check(self, book: Book, known: int = 0) -> None:
-        """Refuse a book whose entries no ledger wrote, or which do not say what they leak; the first ones are known."""
-        entries, most = book.entries, float_up(Fraction(repr(book.budget)))
-        if not is_moment(book.created):
-            raise ParameterError(f"created is {book.created!r}, expected a time with its zone")
-        before = 0.0
-        for place, entry in enumerate(entries, start=1):
-            if entry.number != place:
-                raise ParameterError(f"entry {place} has the number {entry.number}")
-            if not is_moment(entry.created):
-                raise ParameterError(f"entry {place} was created at {entry.created!r}, expected a time with its zone")
-            if not 0 <= entry.spent <= most:
-                raise ParameterError(f"entry {place} says that {entry.spent} are spent, of {book.budget:g}")
-            if entry.spent < before * (1 - _FALLS):
-                raise ParameterError(
-                    f"entry {place} says {entry.spent:.6g} are spent, and the entry before it {before:.6g}: what is "
-                    "spent never falls"
-                )
-            before = entry.spent
-        free = max((entry.number for entry in entries if entry.spent == 0), default=0)
-        numbers = {round(n) for n in np.linspace(known + 1, len(entries), min(_MOST_CHECKED, len(entries) - known))}
-        for number in sorted(numbers | ({free} if free > known else set())):
-            spent, stated = self._leakage(entries[:number]), entries[number - 1].spent
-            if abs(spent - stated) > _SAME * stated:
-                raise ParameterError(f"entry {number} says {stated:.6g} are spent, and up to it leak {spent:.6g}")
-
     def _take(self, book: Book) -> None:
         known = self._book
         fixed = ("budget", "mechanism", "settings", "theta", "length", "rows")
         same = all(getattr(book, name) == getattr(known, name) for name in fixed)
         grown = book.entries[: len(known.entries)] == known.entries and known.tied_to in (None, book.tied_to)
+        if known.tied_to is not None:
+            same = same and book.subjects == known.subjects
         if not (same and grown):
             raise RecordError("the ledger's file was changed by hand or replaced by another: open it anew")
         try:
             if len(book.entries) > len(known.entries):
-                self._check(book, len(known.entries))
+                check_book(book, self._charging.places, self._leakage, known=len(known.entries))
         except (PufferfishError, ValueError, TypeError, OverflowError) as error:
             raise RecordError(f"the ledger's file was changed by hand: {error}") from error
         self._book = book
-
-
-def _charging(bound: Any) -> Charging:
-    """Return how releases under a bound are charged, refused where it cannot keep a ledger."""
-    if not isinstance(bound, InfluenceBound):
-        raise ParameterError(
-            f"bound is {type(bound).__name__}, expected a mechanism such as LeakagePropagation(theta, length)"
-        )
-    if not bound.composes:
-        raise ReleaseRefused(f"{bound.title} does not compose: use LeakagePropagation, or another influence bound")
-    if bound.theta.stands_for_more:
-        raise ReleaseRefused("a ledger needs theta, whose states are known, not pi_min and eigengap alone")
-    if bound.theta.of_chains:
-        return ChainCharging(bound)
-    if bound.networks:
-        return NodeCharging(bound)
-    raise ReleaseRefused(f"a ledger covers Markov chains and Bayesian networks, and Θ is a class of {bound.theta.kind}")
 
 
 def _positive(value: Any, name: str) -> float:

@@ -82,9 +82,14 @@ class NodeCharging(Charging):
             self._check_data(data, base, read)
         return Charge({**read}, scale)
 
-    def total(self, charges: Sequence[Charge]) -> Any:
-        """Return one matrix per node."""
-        return [
+    @property
+    def places(self) -> int:
+        """How many rows the base has."""
+        return self._bound.rows
+
+    def together(self, charges: Sequence[Charge], among: bytes | None = None) -> tuple[InfluenceBound, Any]:
+        """Return one matrix per node: that of a row which every release reads, for who reads a row is not known."""
+        return self._bound, [
             sum_up(((c.distances[node], c.scale) for c in charges if node in c.distances), len(states))
             for node, states in self._states.items()
         ]

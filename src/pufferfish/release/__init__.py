@@ -13,8 +13,8 @@ from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ParameterError, RecordError, ReleaseRefused, shortened
-from pufferfish.given import listed, one_of
+from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
+from pufferfish.given import one_of
 from pufferfish.ledger import Ledger
 from pufferfish.ledger.ties import check_start
 from pufferfish.ledger.windows import as_windows
@@ -29,13 +29,25 @@ from pufferfish.release.checks import (
     check_units,
     prove,
 )
-from pufferfish.release.draft import draft_of, not_promised
+from pufferfish.release.draft import draft_of, not_promised, place_in, sentences
+from pufferfish.release.each_record import EACH, EachRelease
+from pufferfish.release.each_subject import prepare_each, release_each
 from pufferfish.release.fields import NOISE_LAW, LedgerRecord, NoiseRecord
 from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import RELEASE, Release
 from pufferfish.release.values import Database, database_of, exact_value, possible
 
-__all__ = ["RELEASE", "Release", "prepare", "project_to_simplex", "release"]
+__all__ = [
+    "EACH",
+    "RELEASE",
+    "EachRelease",
+    "Release",
+    "prepare",
+    "prepare_each",
+    "project_to_simplex",
+    "release",
+    "release_each",
+]
 
 
 @called_as("release(data, query, calibration)")
@@ -120,7 +132,7 @@ def prepare(
     It calls its argument, if there is one, right before it spends and draws.
     """
     given: Any = ledger
-    told = _sentences(warnings)
+    told = sentences(warnings)
     if not (given is None or isinstance(given, Ledger)):
         raise ParameterError(f"ledger is {given!r}, expected a Ledger, such as Ledger.open(path)")
     if ledger is None and not (window is None and coarsening is None):
@@ -155,7 +167,7 @@ def prepare(
 
     # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
     try:
-        filled([0] * len(bound.labels), None if ledger is None else _place(ledger, 1, ledger.budget)).check_readable()
+        filled([0] * len(bound.labels), None if ledger is None else place_in(ledger, 1, ledger.budget)).check_readable()
     except RecordError as error:
         raise ReleaseRefused(
             f"the record of this release would contradict itself ({error}): please report it"
@@ -183,16 +195,4 @@ def _book(
     if theta.of_chains and ledger.bound.theta.of_chains and tuple(calibration.length) != tuple(length):
         check_start(theta, as_windows(window, length))
     entry = ledger.spend(calibration, data=data, window=window, coarsening=coarsening, begin=begin)
-    return _place(ledger, entry.number, entry.spent)
-
-
-def _place(ledger: Ledger, number: int, spent: float) -> LedgerRecord:
-    return LedgerRecord(number, spent, ledger.budget, ledger.bound.name, ledger.bound.theta.origin)
-
-
-def _sentences(warnings: Any) -> list[str]:
-    found = listed(warnings, "warnings", 'sentences, such as ["One sensor was changed in May."]')
-    for given in found:
-        if not isinstance(given, str):
-            raise ParameterError(f"warnings holds {shortened(repr(given))}, expected sentences, as text")
-    return [str(given) for given in found]
+    return place_in(ledger, entry.number, entry.spent)

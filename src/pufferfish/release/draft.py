@@ -1,10 +1,14 @@
 """The record of a release before anything is spent: all of it but the values and the place in a ledger."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from pufferfish.calibration import Calibration
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
+from pufferfish.errors import ParameterError, shortened
+from pufferfish.given import listed
+from pufferfish.ledger import Ledger
 from pufferfish.model_file import ThetaRecord
 from pufferfish.moments import now
 from pufferfish.queries.linear import BoundQuery
@@ -23,7 +27,7 @@ from pufferfish.release.words import not_promised_of, promise_of, secrets_of, ve
 from pufferfish.theta.states import state_label
 from pufferfish.witness import AnyWitness
 
-__all__ = ["draft_of", "not_promised"]
+__all__ = ["draft_of", "not_promised", "place_in", "sentences"]
 
 
 def draft_of(
@@ -75,6 +79,20 @@ def not_promised(calibration: Calibration, booked: LedgerRecord | None) -> list[
     """Say what the release does not promise, given its place in a ledger."""
     theta = calibration.theta
     return not_promised_of(secrets_of(calibration), booked, kind=theta.kind, composes=calibration.composes)
+
+
+def place_in(ledger: Ledger, number: int, spent: float) -> LedgerRecord:
+    """Return the place of a release in a ledger."""
+    return LedgerRecord(number, spent, ledger.budget, ledger.bound.name, ledger.bound.theta.origin)
+
+
+def sentences(warnings: Any) -> list[str]:
+    """Return warnings that a user gives, refused where they are no texts."""
+    found = listed(warnings, "warnings", 'sentences, such as ["One sensor was changed in May."]')
+    for given in found:
+        if not isinstance(given, str):
+            raise ParameterError(f"warnings holds {shortened(repr(given))}, expected sentences, as text")
+    return [str(given) for given in found]
 
 
 def _assumptions(records: PrivateData, calibration: Calibration) -> tuple[str, ...]:

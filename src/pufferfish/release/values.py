@@ -20,7 +20,7 @@ from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.states import state_label
 
-__all__ = ["Database", "PrivateData", "database_of", "exact_value", "possible"]
+__all__ = ["Database", "PrivateData", "database_of", "exact_value", "in_model_order", "possible"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def exact_value(data: PrivateData, bound: LinearQuery | FunctionQuery, theta: Th
         raise ParameterError("a function of the database needs its records by name: give a dict, not a table")
     if isinstance(data, Rows):
         return _of_rows(data, bound, theta)
-    counts = _in_model_order(data, states)
+    counts = in_model_order(data, states)
     return [sum(int(w) * int(c) for w, c in zip(row, counts, strict=True)) for row in bound.weights]
 
 
@@ -110,7 +110,8 @@ def _of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> list[int]:
     return totals
 
 
-def _in_model_order(data: Sequences, states: tuple[str, ...]) -> list[int]:
+def in_model_order(data: Sequences, states: tuple[str, ...]) -> list[int]:
+    """Return how many records are in each of the model's states; refuse states that it lacks."""
     totals = dict(zip(data.states, (int(c) for c in data.counts.sum(axis=0)), strict=True))
     outside = [f"{name!r} ({count} rows)" for name, count in totals.items() if name not in states and count]
     if outside:

@@ -161,7 +161,9 @@ def test_a_base_of_the_other_kind_is_refused() -> None:
         ledger_of(base=read([[60, 40]]).base)
     with pytest.raises(ParameterError, match=r"base is RowsBase, .* give sequences.base"):
         chain_ledger(CHAIN, 100, base=rows_of().base)
-    for base in (rows_of(), {"a": "a"}, "rows.csv"):
+    with pytest.raises(ParameterError, match="base is RowsBase"):
+        chain_ledger(CHAIN, 100, base=rows_of())
+    for base in ({"a": "a"}, "rows.csv"):
         with pytest.raises(ParameterError, match="base is"):
             ledger_of(base=base)
 

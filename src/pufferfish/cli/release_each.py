@@ -1,0 +1,107 @@
+"""``pufferfish release --each-subject``: one value for each subject, in one table."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import click
+
+from pufferfish.calibration import Calibration
+from pufferfish.cli.printing import number, print_warnings, progress
+from pufferfish.data import Rows, Sequences
+from pufferfish.errors import ParameterError, PufferfishError, printable
+from pufferfish.files import same_file
+from pufferfish.ledger import Ledger
+from pufferfish.queries import Query
+from pufferfish.release import EachRelease, prepare_each
+from pufferfish.release.each_subject import Places
+from pufferfish.theta.model_class import Theta
+
+__all__ = ["check_each_model", "check_each_options", "places_of", "release_each_subject"]
+
+
+def check_each_options(subject: str | None, plot: str | None, up_to: float | None) -> None:
+    """Refuse options that do not go with ``--each-subject``."""
+    if subject is None:
+        raise ParameterError("--each-subject needs --subject: the column that says whose records they are")
+    if plot is not None:
+        raise ParameterError("--plot draws one value, and --each-subject releases one for each subject: leave it out")
+    if up_to is not None:
+        raise ParameterError(
+            "--up-to does not go with --each-subject: after a crash the same command goes on, and what is spent would "
+            "have changed by then; give --epsilon"
+        )
+
+
+def check_each_model(theta: Theta, query: Query, accuracy: float | None) -> None:
+    """Refuse a network, and an accuracy that differs from subject to subject."""
+    if not theta.of_chains:
+        raise ParameterError(
+            f"--each-subject is for Markov chains, and the model is a class of {theta.kind}: there each row is a "
+            "subject of its own"
+        )
+    if accuracy is not None and query.known is not None and query.known.relative:
+        raise ParameterError(
+            f"--accuracy of a {query.kind} differs from subject to subject, as their numbers of records do: ask for "
+            "counts or sums, or give --epsilon"
+        )
+
+
+def places_of(output: str, *, inputs: Sequence[str], overwrite: bool) -> Places:
+    """Return where the table and its record go; refuse what is to be read."""
+    places = Places(output, overwrite=overwrite)
+    for path in (places.table, places.record, places.pending_table, places.pending_record):
+        if any(same_file(path, source) for source in inputs):
+            raise ParameterError(f"--output {path.name} is the file to be read: it would be lost; name another")
+    return places
+
+
+def release_each_subject(
+    data: Sequences | Rows,
+    query: Query,
+    calibration: Calibration,
+    places: Places,
+    postprocess: Literal["valid"] | None,
+    warnings: Sequence[str],
+    ledger: Ledger | None,
+) -> None:
+    """Release, write, and say what was promised."""
+    given: Any = data
+    with progress("releasing"):
+        finish = prepare_each(
+            given, query, calibration, places, postprocess=postprocess, warnings=warnings, ledger=ledger
+        )
+        try:
+            found = finish()
+        except BaseException as error:
+            if not (places.begun and places.pending_record.exists()):
+                raise
+            why = str(error) if isinstance(error, PufferfishError) else "interrupted"
+            click.echo(
+                f"error: {printable(why)}; {printable(places.given_record)}.pending says what was begun: run the same "
+                "command again, which goes on, and spends no budget twice",
+                err=True,
+            )
+            if isinstance(error, PufferfishError):
+                sys.exit(1)
+            raise
+    _print_each(found, places)
+    print_warnings(text for text in found.warnings if text not in (*warnings, *given.warnings))
+
+
+def _print_each(found: EachRelease, places: Places) -> None:
+    query, noise = found.query, found.noise
+    share = ", divided by the subject's number of records" if query.divided_by_records else ""
+    outputs = f"{len(query.labels)} value{'' if len(query.labels) == 1 else 's'}"
+    click.echo(f"{query.kind} for each of {found.data.subjects:,} subjects ({outputs} each)")
+    click.echo(
+        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {noise.scale:.6g}{share}; "
+        f"each value is within {found.accuracy_95.each:.6g}{share} with 95% probability"
+    )
+    if found.ledger is not None:
+        booked = found.ledger
+        click.echo(f"ledger: number {booked.entry}, spent {number(booked.spent)} of {number(booked.budget)} in all")
+    if found.postprocessing:
+        click.echo(f"post-processed: {found.postprocessing} to possible values")
+    click.echo(found.promise)
+    click.echo(printable(f"written: {places.given}, {places.given_record}"))

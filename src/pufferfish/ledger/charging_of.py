@@ -1,0 +1,28 @@
+"""Which charging a ledger has: that of chains, or that of networks."""
+
+from typing import Any
+
+from pufferfish.errors import ParameterError, ReleaseRefused
+from pufferfish.ledger.chain_charges import ChainCharging
+from pufferfish.ledger.charges import Charging
+from pufferfish.ledger.node_charges import NodeCharging
+from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
+
+__all__ = ["charging_of"]
+
+
+def charging_of(bound: Any) -> Charging:
+    """Return how releases under a bound are charged, refused where it cannot keep a ledger."""
+    if not isinstance(bound, InfluenceBound):
+        raise ParameterError(
+            f"bound is {type(bound).__name__}, expected a mechanism such as LeakagePropagation(theta, length)"
+        )
+    if not bound.composes:
+        raise ReleaseRefused(f"{bound.title} does not compose: use LeakagePropagation, or another influence bound")
+    if bound.theta.stands_for_more:
+        raise ReleaseRefused("a ledger needs theta, whose states are known, not pi_min and eigengap alone")
+    if bound.theta.of_chains:
+        return ChainCharging(bound)
+    if bound.networks:
+        return NodeCharging(bound)
+    raise ReleaseRefused(f"a ledger covers Markov chains and Bayesian networks, and Θ is a class of {bound.theta.kind}")

@@ -1,0 +1,144 @@
+"""Who is in a ledger's base: a digest of each subject, and which of them a release reads.
+
+Subjects are independent of each other under every θ. So a subject pays for the releases that read its records, and for
+no others: releases about different subjects cost the largest of their losses, not the sum.
+
+The book holds no name. It holds for each chain of the base 16 bytes of HMAC-SHA256 of its subject's name, under a key
+of 32 random bytes that stands in the book too. The digests of two ledgers cannot be compared, and none can be looked up
+in a list made before. But whoever has the book can try names: keep it as you keep the list of who is in the table.
+"""
+
+import base64
+import binascii
+import hmac
+import secrets
+import zlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from pufferfish.errors import ParameterError, ReleaseRefused, shortened
+from pufferfish.frozen_record import FrozenRecord
+from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
+
+__all__ = ["Subjects", "packed", "subjects_of", "unpacked"]
+
+_BYTES = 16
+_KEY = 32
+
+
+class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """The subjects of a base.
+
+    Parameters
+    ----------
+    salt : str
+        The key, 64 hexadecimal digits.
+    digests : str
+        16 bytes for each chain of the base, in its order, in base 64.
+    """
+
+    salt: str
+    digests: str
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> "Subjects":
+        """Return the subjects of these names, one for each chain, under a new key."""
+        key = secrets.token_bytes(_KEY)
+        digests = b"".join(_digest(key, name) for name in names)
+        return cls(key.hex(), base64.b64encode(digests).decode())
+
+    def check(self, places: int) -> None:
+        """Refuse what is no list of so many digests.
+
+        Raises
+        ------
+        ParameterError
+            If it is none.
+        """
+        try:
+            fits = len(bytes.fromhex(self.salt)) == _KEY and len(self._content) == _BYTES * places
+        except (ValueError, binascii.Error):
+            fits = False
+        if not fits:
+            raise ParameterError(f"subjects are no {places} digests of subjects, and a key of {_KEY} bytes")
+
+    def places_of(self, names: Iterable[str]) -> dict[str, list[int]]:
+        """Return the chains of each of these subjects, by their place in the base.
+
+        Raises
+        ------
+        ReleaseRefused
+            If one of them is not in the base: it may be there under another name.
+        """
+        key, content = bytes.fromhex(self.salt), self._content
+        known: dict[bytes, list[int]] = {}
+        for place in range(len(content) // _BYTES):
+            known.setdefault(content[_BYTES * place : _BYTES * (place + 1)], []).append(place)
+        found: dict[str, list[int]] = {}
+        for name in names:
+            places = known.get(_digest(key, name))
+            if places is None:
+                raise ReleaseRefused(
+                    f"the data have the subject {shortened(repr(name))}, and the ledger's base has nobody of this "
+                    "name: releases about different people are told apart by their names, so every table has to name "
+                    "them as the base does"
+                )
+            found[name] = places
+        return found
+
+    @property
+    def _content(self) -> bytes:
+        return base64.b64decode(self.digests, validate=True)
+
+
+def subjects_of(data: Any, bound: InfluenceBound, *, planned: bool) -> Subjects | None:
+    """Return who is in the data that settle a base; None where nobody said whose chains they are.
+
+    The bound may be planned for longer chains than there are by now, but in the same order.
+    """
+    names: tuple[str, ...] | None = getattr(data, "names", None)
+    if names is None:
+        return None
+    if not planned and tuple(data.length) != bound.length:
+        return None
+    fits = len(names) == len(bound.length) and all(
+        here.steps <= there.steps and here.records <= there.records
+        for here, there in zip(data.length, bound.length, strict=True)
+    )
+    if not fits:
+        raise ParameterError(
+            f"base has {len(names)} chains, and the bound is on {len(bound.length)}, or on shorter ones: make it with "
+            "length=data.length of the whole table, or with longer chains in the same order"
+        )
+    return Subjects.of(names)
+
+
+def packed(reads: bytes) -> str:
+    """Return which chains are read, a byte each, as text: a bit for each, compressed, in base 64."""
+    bits = np.packbits(np.frombuffer(reads, dtype=np.bool_))
+    return base64.b64encode(zlib.compress(bits.tobytes(), 9)).decode()
+
+
+def unpacked(text: str, places: int, what: str) -> bytes:
+    """Return what :func:`packed` was given, for so many chains.
+
+    Raises
+    ------
+    ParameterError
+        If it was not made of so many chains, or of none that is read.
+    """
+    size = -(-places // 8)
+    try:
+        bits = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), size + 1)
+    except (ValueError, zlib.error):
+        bits = b""
+    each = np.unpackbits(np.frombuffer(bits, dtype=np.uint8))
+    if len(bits) != size or each[places:].any() or not each.any():
+        raise ParameterError(f"{what} does not say which of the {places} subjects it reads")
+    return each[:places].tobytes()
+
+
+def _digest(key: bytes, name: str) -> bytes:
+    return hmac.digest(key, name.encode("utf-8", "surrogatepass"), "sha256")[:_BYTES]

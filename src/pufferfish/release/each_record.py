@@ -1,0 +1,249 @@
+"""The record of a release with one value for each subject: what was promised, and which table holds the values."""
+
+import hashlib
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from pufferfish.errors import PufferfishError, RecordError
+from pufferfish.files import Kind, read_record, record_kind
+from pufferfish.files.reading import failing, shown
+from pufferfish.frozen_record import FrozenRecord
+from pufferfish.model_file import ThetaRecord
+from pufferfish.release.consistency import contradictions
+from pufferfish.release.fields import (
+    AccuracyRecord,
+    DataRecord,
+    LedgerRecord,
+    MechanismRecord,
+    NoiseRecord,
+    QueryRecord,
+)
+from pufferfish.release.record import Release
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["EACH", "EachQuery", "EachRelease", "TableRecord", "file_digest", "is_table_of", "table_kind"]
+
+FORMAT = "pufferfish-each-subject"
+VERSION = 1
+
+OWN_RECORDS = "records of the subject"
+"""What a description says in place of the number of records of the table."""
+
+EACH = record_kind(
+    "release for each subject",
+    FORMAT,
+    "it is the record of an earlier release, which is spent; name another file, or give --overwrite",
+)
+
+
+class EachQuery(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """What was asked of each subject; ``lipschitz`` is how far one record moves the outputs of its subject.
+
+    With ``divided_by_records`` the outputs of a subject are divided by the number of its records, which is public.
+    ``lipschitz``, the noise and the accuracy are those before.
+    """
+
+    kind: str
+    description: str
+    labels: list[str]
+    lipschitz: float
+    divided_by_records: bool
+
+
+class TableRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """The file that holds the values, without its folder, its columns, rows and SHA-256."""
+
+    name: str
+    columns: list[str]
+    rows: int
+    sha256: str
+
+
+class EachRelease(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The record of one release for each subject of a table; made by :func:`release_each`.
+
+    Parameters
+    ----------
+    release : str
+        A number drawn at random, by which the release knows its entry in a ledger.
+    query, noise, accuracy_95, mechanism, data, theta : records
+        See their classes. The noise is the same for every subject: with ``query.divided_by_records`` the noise of a
+        subject is divided by its number of records too. ``accuracy_95.joint`` is about all outputs of one subject.
+    postprocessing : {"projected", "clipped"} or None
+        What was done to the noisy values of each subject: the nearest values that are possible for so many records.
+    promise : str
+        What is promised, in one sentence, of all values together.
+    table : record or None
+        Where the values are; None before they were drawn.
+    """
+
+    format: str = FORMAT
+    version: int = VERSION
+    release: str
+    created: str
+    query: EachQuery
+    postprocessing: Literal["projected", "clipped"] | None
+    epsilon: float
+    promise: str
+    warnings: list[str]
+    not_promised: list[str]
+    assumptions: list[str]
+    noise: NoiseRecord
+    accuracy_95: AccuracyRecord
+    mechanism: MechanismRecord
+    data: DataRecord
+    theta: ThetaRecord
+    software: dict[str, str]
+    ledger: LedgerRecord | None = None
+    table: TableRecord | None = None
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> "EachRelease":
+        """Read the record, validated: what follows from something else in it is computed again.
+
+        Raises
+        ------
+        RecordError
+            If the file is damaged, of another version, contradicts itself, or is of a release that was not finished.
+        """
+        found = read_each(path)
+        if found.table is None:
+            raise RecordError(f"{shown(path)} is of a release that was not finished: it has no table yet")
+        return found
+
+    def read_table(self, path: str | os.PathLike[str]) -> "pl.DataFrame":
+        """Return the values: the table beside the record, refused where it is not the one that was written.
+
+        Raises
+        ------
+        RecordError
+            If the file cannot be read, or is another one.
+        """
+        import polars as pl
+
+        if self.table is None or file_digest(path) != self.table.sha256:
+            raise RecordError(f"{shown(path)} is not the table of this release: its digest does not fit")
+        with failing("cannot read", path):
+            if Path(path).suffix.lower() == ".parquet":
+                return pl.read_parquet(Path(path))
+            return pl.read_csv(Path(path), schema_overrides={"subject": pl.String, "output": pl.String})
+
+    def encoded(self) -> bytes:
+        """Return the record as JSON."""
+        try:
+            return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+        except (TypeError, UnicodeEncodeError) as error:
+            raise RecordError(f"the record holds what no file can: {error}") from error
+
+    def check(self) -> None:
+        """Compute again what follows from something else in the record.
+
+        The rules are those of other releases: they are asked about one with the same noise, whose values are 0.
+
+        Raises
+        ------
+        RecordError
+            If the record contradicts itself.
+        """
+        try:
+            self.theta.check()
+            wrong = next(contradictions(self._as_release()), None)
+            if wrong is None and self.accuracy_95 != accuracy_of(self.noise, len(self.query.labels)):
+                wrong = "accuracy_95 is that of the noise"
+            if wrong is None and self.postprocessing not in (None, "clipped", "projected"):
+                wrong = "the post-processing is one of this program's"
+            if wrong is None and self.table is not None:
+                rows = self.data.subjects * len(self.query.labels)
+                own = self.table.rows == rows and self.table.columns == columns_of(self.postprocessing is not None)
+                plain = self.table.name == os.path.basename(self.table.name) and len(self.table.sha256) == 64
+                wrong = None if own and plain else "the table has a row for each subject and output"
+        except (PufferfishError, ValueError, TypeError, OverflowError) as error:
+            raise RecordError(str(error)) from error
+        if wrong is not None:
+            raise RecordError(f"expected that {wrong}")
+
+    def _as_release(self) -> Release:
+        """Return a release of all records together with the same noise, and 0 for values."""
+        query, records = self.query, self.data.records
+        by = records if query.divided_by_records else 1
+        zeros = [0.0] * len(query.labels)
+        multiplier = self.noise.noise_multiplier
+        noise = NoiseRecord(self.noise.law, self.noise.scale / by, self.noise.unit / by, multiplier)
+        return Release(
+            created=self.created,
+            query=QueryRecord(
+                query.kind,
+                query.description.replace(OWN_RECORDS, f"{records} records"),
+                query.labels,
+                query.lipschitz / by,
+                records if query.divided_by_records else None,
+            ),
+            values=zeros,
+            noisy_values=zeros,
+            postprocessing=None,
+            epsilon=self.epsilon,
+            promise=self.promise,
+            warnings=self.warnings,
+            not_promised=self.not_promised,
+            assumptions=self.assumptions,
+            noise=noise,
+            accuracy_95=accuracy_of(noise, len(query.labels)),
+            mechanism=self.mechanism,
+            data=self.data,
+            theta=self.theta,
+            software=self.software,
+            ledger=self.ledger,
+        )
+
+
+def read_each(path: str | os.PathLike[str]) -> EachRelease:
+    """Return a record, validated, whether its release was finished or not."""
+    found = read_record(path, EachRelease, format_=FORMAT, version=VERSION, complete=True)
+    try:
+        found.check()
+    except RecordError as error:
+        raise RecordError(f"{shown(path)} contradicts itself: {error}") from error
+    return found
+
+
+def accuracy_of(noise: NoiseRecord, outputs: int) -> AccuracyRecord:
+    """Return the errors that noise exceeds with 5% probability."""
+    return AccuracyRecord(0.05, *(noise.accuracy(0.05, n) for n in (1, outputs)))
+
+
+def columns_of(valid: bool) -> list[str]:
+    """Return the columns of the table of values."""
+    return ["subject", "records", "output", "value", *(["noisy_value"] if valid else []), "error_95"]
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of a file."""
+    with failing("cannot read", path), Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def is_table_of(path: str | os.PathLike[str], *records: Path) -> bool:
+    """Whether a file is the table that one of these records names."""
+    if not Path(path).is_file():
+        return False
+    for record in records:
+        with suppress(RecordError):
+            table = read_each(record).table
+            if table is not None and table.sha256 == file_digest(path):
+                return True
+    return False
+
+
+def table_kind(*, ours: bool) -> Kind:
+    """Return the kind of a table of which it is known whether a record beside it names it; no other is replaced."""
+    return Kind(
+        "table of a release for each subject",
+        lambda content: ours,
+        "it is the table of an earlier release, which is spent; name another file, or give --overwrite",
+    )

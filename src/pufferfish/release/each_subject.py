@@ -1,0 +1,378 @@
+"""One release for each subject: many values, one promise, one entry in a ledger, two files.
+
+Subjects are independent of each other under every θ, so a record of one subject moves its own outputs only. The values
+of all subjects together are one release, and its record loss is that of one subject's: noise that is enough for the
+longest chain is enough for everybody.
+
+The files appear one after the other, and a program may be killed between any two steps:
+
+1. ``out.json.pending``, the record without a table, with a number drawn at random;
+2. the entry in the ledger, with this number;
+3. noise is drawn, and ``out.parquet.pending`` written;
+4. ``out.json.pending`` again, now with the digest of the table: from here on nothing is drawn again;
+5. ``out.parquet.pending`` becomes ``out.parquet``, then ``out.json.pending`` becomes ``out.json``.
+
+The same command goes on from the step that it finds. Values that were drawn before step 4 and lost were seen by nobody.
+"""
+
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from pufferfish.calibration import Calibration
+from pufferfish.calls import called_as
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused
+from pufferfish.files import write_whole
+from pufferfish.files.kinds import check_output
+from pufferfish.files.reading import failing, shown
+from pufferfish.given import one_of
+from pufferfish.ledger import Ledger
+from pufferfish.moments import now
+from pufferfish.noise import noise_in_bulk
+from pufferfish.queries import LinearQuery, Query
+from pufferfish.release.checks import check_query, check_reading, check_records, check_units, prove
+from pufferfish.release.draft import draft_of, not_promised, place_in, sentences
+from pufferfish.release.each_record import (
+    EACH,
+    OWN_RECORDS,
+    EachQuery,
+    EachRelease,
+    TableRecord,
+    accuracy_of,
+    columns_of,
+    file_digest,
+    is_table_of,
+    read_each,
+    table_kind,
+)
+from pufferfish.release.each_values import each_subject, table_of
+from pufferfish.release.fields import NOISE_LAW, LedgerRecord, NoiseRecord
+
+__all__ = ["Places", "prepare_each", "release_each"]
+
+_REQUEST = ("query", "postprocessing", "epsilon", "noise", "data", "theta")
+"""What two records of the same request share."""
+
+_SUFFIXES = (".parquet", ".csv")
+
+
+@called_as('release_each(data, query, calibration, "values.parquet")')
+def release_each(
+    data: Sequences,
+    query: Query,
+    calibration: Calibration,
+    output: str | os.PathLike[str],
+    *,
+    postprocess: Literal["valid"] | None = None,
+    warnings: Sequence[str] = (),
+    ledger: Ledger | None = None,
+    overwrite: bool = False,
+) -> EachRelease:
+    """Release a query's value for each subject of a table, with calibrated noise.
+
+    Subjects are independent of each other, so all values together promise what one does. Every subject has the same
+    noise, that of the longest chain; where a query is divided by the number of records, by the subject's own.
+
+    Parameters
+    ----------
+    data : Sequences
+        The private data, read by :func:`read_sequences` with ``subject``. Who the subjects are, and how many records
+        each has, is public, and stands in the table.
+    query : Query
+        What is asked of each subject; the query the noise was calibrated for.
+    calibration : Calibration
+        The noise, from the ``calibrate`` of a mechanism that composes, such as LeakagePropagation, on ``data.length``.
+    output : path-like
+        The table of values, a name that ends in ``.parquet`` or ``.csv``; the record of what was promised goes into
+        a file of the same name that ends in ``.json``. If the program is killed, the same call goes on from there.
+    postprocess : {"valid"}, optional
+        Make the values of each subject possible ones, as :func:`release` does.
+    warnings : sequence of str
+        Sentences to put into the record.
+    ledger : Ledger, optional
+        The budget: one entry for all of them.
+    overwrite : bool, default False
+        Whether the files of an earlier release for each subject may be replaced.
+
+    Returns
+    -------
+    EachRelease
+        The record; its ``read_table(output)`` are the values.
+
+    Raises
+    ------
+    ReleaseRefused, BudgetExceeded, DataError, ParameterError
+        As for :func:`release`; nothing is spent.
+    RecordError
+        If the files cannot be written, or are in the way.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> import pufferfish as pf
+    >>> days = pl.DataFrame({"who": ["a"] * 40 + ["b"] * 20, "s": list("rrrw" * 10) + list("rrww" * 5)})
+    >>> data = pf.read_sequences(days, "s", subject="who")
+    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["r", "w"])
+    >>> noise = pf.LeakagePropagation(chain, data.length).calibrate(pf.Count("w"), epsilon=1.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = pf.release_each(data, pf.Count("w"), noise, folder + "/values.csv")
+    ...     table = found.read_table(folder + "/values.csv")
+    >>> table.columns, table["subject"].to_list(), table["records"].to_list()
+    (['subject', 'records', 'output', 'value', 'error_95'], ['a', 'b'], [40, 20])
+    """
+    return prepare_each(
+        data,
+        query,
+        calibration,
+        Places(output, overwrite=overwrite),
+        postprocess=postprocess,
+        warnings=warnings,
+        ledger=ledger,
+    )()
+
+
+class Places:
+    """Where the table of values and its record go.
+
+    Parameters
+    ----------
+    output : path-like
+        The table.
+    overwrite : bool
+        Whether the files of an earlier release for each subject may be replaced.
+
+    Raises
+    ------
+    ParameterError
+        If the name does not say which kind of table it is.
+    RecordError
+        If something is in the way.
+    """
+
+    def __init__(self, output: str | os.PathLike[str], *, overwrite: bool) -> None:
+        if not isinstance(output, str | os.PathLike) or Path(output).suffix.lower() not in _SUFFIXES:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ParameterError(
+                f"output is {shown(output)!r}, expected a name that ends in .parquet or .csv: the table of values; its "
+                "record goes into a .json file of the same name"
+            )
+        record = Path(output).with_suffix(".json")
+        self.begun = False  # whether something was spent, or drawn: then the same command goes on
+        self.given, self.given_record = shown(output), shown(record)
+        self._named, self._overwrite = (output, record), overwrite
+        self.check()
+
+    def check(self) -> None:
+        """Find the files, all links followed, and refuse what is in the way."""
+        output, record = self._named
+        self.record = check_output(record, EACH, overwrite=self._overwrite)
+        self.pending_record = self.record.with_name(f"{self.record.name}.pending")
+        unfinished = self.pending_record.exists()
+        ours, replaced = is_table_of(output, self.record, self.pending_record), self._overwrite or unfinished
+        self.table = check_output(output, None if ours and replaced else table_kind(ours=ours), overwrite=replaced)
+        self.pending_table = self.table.with_name(f"{self.table.name}.pending")
+        if self.pending_table.exists() and not unfinished:
+            raise RecordError(
+                f"{self.given}.pending exists, and no release is unfinished here: move it away, or name another file"
+            )
+        for pending in (self.pending_table, self.pending_record):
+            check_output(pending, None, overwrite=True)
+
+    @contextmanager
+    def alone(self) -> Generator[None]:
+        """Keep out every other program that makes this release."""
+        from filelock import FileLock, Timeout
+
+        path = self.pending_record.with_name(f"{self.pending_record.name}.lock")
+        lock = FileLock(path)
+        with failing("cannot write", path):
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                raise RecordError(
+                    f"another program is making {self.given}: wait for it, or name another file"
+                ) from None
+        try:
+            self.check()  # what another program finished meanwhile
+            yield
+        finally:
+            with suppress(OSError):
+                path.unlink()
+            lock.release()
+
+
+def prepare_each(
+    data: Sequences,
+    query: Query,
+    calibration: Calibration,
+    places: Places,
+    *,
+    postprocess: Literal["valid"] | None = None,
+    warnings: Sequence[str] = (),
+    ledger: Ledger | None = None,
+) -> Callable[[], EachRelease]:
+    """Check and prove all that can be refused, and return what spends the budget, draws, and writes the files."""
+    told = sentences(warnings)
+    if not (ledger is None or isinstance(ledger, Ledger)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ParameterError(f"ledger is {ledger!r}, expected a Ledger, such as Ledger.open(path)")
+    if not one_of(postprocess, (None, "valid")):
+        raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
+    if not isinstance(data, Sequences) or data.names is None:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ParameterError(
+            "one release for each subject needs to know whose records they are: read the table with subject, the "
+            "column that names the subjects (a network's table has one row for each subject)"
+        )
+    if not isinstance(calibration, Calibration):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ParameterError("the calibration is missing: release_each(data, query, calibration, output)")
+    bound, theta = check_query(data, query, calibration), calibration.theta
+    if not (theta.of_chains and calibration.composes and isinstance(bound, LinearQuery) and bound.factors is None):
+        raise ReleaseRefused(
+            f"{calibration.title} calibrates this noise for one query of all records together, and not for each "
+            "subject: calibrate a histogram, count, sum or mean by LeakagePropagation or another mechanism that "
+            "composes, with length=data.length"
+        )
+    check_records(data, calibration)
+    check_reading(data, calibration)
+    check_units(calibration)
+    subjects = each_subject(data, bound, theta)
+    valid = None if postprocess is None else "projected" if query.is_histogram else "clipped"
+    draw = noise_in_bulk(subjects.exact, calibration.unit_scale, lipschitz=bound.unit_lipschitz)
+    draft = _draft(data, bound, calibration, valid, told)
+    try:
+        booked = None if ledger is None else place_in(ledger, 1, ledger.budget)
+        _finished(draft, booked, calibration, _table(places, draft, b""))
+    except RecordError as error:
+        raise ReleaseRefused(
+            f"the record of this release would contradict itself ({error}): please report it"
+        ) from error
+
+    def finish() -> EachRelease:
+        with places.alone():
+            begun = _begun(places, draft)
+            if begun is None or begun.table is None:
+                begun = _drawn(begun)
+            return _published(places, begun)
+
+    def _drawn(begun: EachRelease | None) -> EachRelease:
+        entry = None
+        if ledger is not None and begun is not None:
+            entry = next((e for e in ledger.entries if e.release == begun.release), None)
+        if begun is None or entry is None:
+            begun = _with(draft, release=secrets.token_hex(16), created=now())
+            _write(places.pending_record, begun)
+        booked, places.begun = None, True
+        if ledger is not None:
+            entry = entry or _booked(places, ledger, begun, calibration, data)
+            booked = place_in(ledger, entry.number, entry.spent)
+        content = table_of(subjects, draw(), bound, calibration.unit_scale, valid, places.table.name)
+        write_whole(places.pending_table, content, None, overwrite=True)
+        found = _finished(begun, booked, calibration, _table(places, begun, content))
+        _write(places.pending_record, found)
+        return found
+
+    return finish
+
+
+def _with(record: EachRelease, **changes: Any) -> EachRelease:
+    return msgspec.structs.replace(record, **changes)
+
+
+def _draft(
+    data: Sequences, bound: LinearQuery, calibration: Calibration, valid: Any, told: Sequence[str]
+) -> EachRelease:
+    """Return the record, but for its place in a ledger and its table."""
+    unit = bound.unit * (bound.divided_by or 1)
+    noise = NoiseRecord(NOISE_LAW, calibration.unit_scale * float(unit), float(unit), calibration.noise_multiplier)
+    whole = draft_of(data, bound, calibration, noise, None, prove(calibration), told)
+    return EachRelease(
+        release=secrets.token_hex(16),
+        created=now(),
+        query=EachQuery(
+            whole.query.kind,
+            bound.description.replace(f"{data.records} records", OWN_RECORDS),
+            list(bound.labels),
+            float(unit * bound.unit_lipschitz),
+            bound.divided_by is not None,
+        ),
+        postprocessing=valid,
+        epsilon=whole.epsilon,
+        promise=whole.promise,
+        warnings=whole.warnings,
+        not_promised=whole.not_promised,
+        assumptions=whole.assumptions,
+        noise=noise,
+        accuracy_95=accuracy_of(noise, len(bound.labels)),
+        mechanism=whole.mechanism,
+        data=whole.data,
+        theta=whole.theta,
+        software=whole.software,
+    )
+
+
+def _table(places: Places, record: EachRelease, content: bytes) -> TableRecord:
+    rows = record.data.subjects * len(record.query.labels)
+    columns = columns_of(record.postprocessing is not None)
+    return TableRecord(places.table.name, columns, rows, hashlib.sha256(content).hexdigest())
+
+
+def _finished(
+    record: EachRelease, booked: LedgerRecord | None, calibration: Calibration, table: TableRecord
+) -> EachRelease:
+    """Return the record with its place in a ledger and its table, checked as a reader will."""
+    told = not_promised(calibration, booked)
+    found = _with(record, ledger=booked, not_promised=told, table=table)
+    found.check()
+    return found
+
+
+def _begun(places: Places, draft: EachRelease) -> EachRelease | None:
+    """Return the record of the same release that was interrupted, if there is one; refuse that of another."""
+    if not places.pending_record.exists():
+        return None
+    found = read_each(places.pending_record)
+    other = next((name for name in _REQUEST if getattr(found, name) != getattr(draft, name)), None)
+    if other is not None:
+        raise RecordError(
+            f"{places.given_record}.pending is an interrupted release of {found.query.kind} at epsilon "
+            f"{found.epsilon:g}, and this one has another {other}: run that command again to finish it; or delete the "
+            "file to give it up (what it booked in a ledger stays spent)"
+        )
+    return found
+
+
+def _booked(places: Places, ledger: Ledger, begun: EachRelease, calibration: Calibration, data: Sequences) -> Any:
+    what = f"{begun.query.kind}, one for each of {begun.data.subjects} subjects: {begun.query.description}"
+    try:
+        return ledger.spend(calibration, data=data, note=what, release=begun.release)
+    except PufferfishError:
+        with suppress(OSError):
+            places.pending_record.unlink()  # nothing was spent
+        raise
+
+
+def _write(path: Path, record: EachRelease) -> None:
+    write_whole(path, record.encoded(), None, overwrite=True)
+
+
+def _published(places: Places, found: EachRelease) -> EachRelease:
+    """Give the finished files their names; what was drawn is never drawn again."""
+    assert found.table is not None
+    pending = places.pending_table.exists() and file_digest(places.pending_table) == found.table.sha256
+    there = places.table.exists() and file_digest(places.table) == found.table.sha256
+    with failing("cannot write", places.given):
+        if pending:
+            os.replace(places.pending_table, places.table)
+        os.replace(places.pending_record, places.record)
+    if not (pending or there):
+        raise RecordError(
+            f"this release was finished, and its table is no longer at {places.given}: find it where it was moved; it "
+            f"is not drawn again. Its record is {places.given_record}"
+        )
+    return found

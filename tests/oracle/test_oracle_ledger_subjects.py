@@ -1,0 +1,74 @@
+"""What releases about overlapping and disjoint subjects leak together, against all pairs of sequences of two people."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import pufferfish as pf
+from enumeration import laplace_loss
+from pufferfish.data import Base
+from pufferfish.ledger import Ledger
+
+LENGTHS = {"ann": 3, "bob": 2}
+SCALE = 1.7
+
+
+def read_of(names: tuple[str, ...]) -> pf.Sequences:
+    return pf.Sequences(
+        states=("rest", "active"),
+        counts=np.array([[LENGTHS[name], 0] for name in names]),
+        transitions=np.zeros((2, 2), dtype=np.int64),
+        length=tuple(pf.ChainLength(LENGTHS[name], LENGTHS[name]) for name in names),
+        subjects=len(names),
+        names=names,
+        base=Base(source="table.csv", state="activity", subject="id"),
+    )
+
+
+def true_loss(chain: pf.MarkovChain, start: np.ndarray, releases: list[tuple[str, ...]]) -> float:
+    """The largest loss about any record of either, of noisy numbers of active records of who each release reads."""
+    matrix = np.asarray(chain.transition_matrix)
+    pairs = list(itertools.product(*(itertools.product((0, 1), repeat=n) for n in LENGTHS.values())))
+    weights = np.array(
+        [np.prod([start[s[0]] * np.prod([matrix[a, b] for a, b in itertools.pairwise(s)]) for s in p]) for p in pairs]
+    )
+    counts = {name: np.array([sum(pair[i]) for pair in pairs]) for i, name in enumerate(LENGTHS)}
+    atoms = np.array([sum(counts[name] for name in names) for names in releases]).T
+    worst = 0.0
+    for i, n in enumerate(LENGTHS.values()):
+        for record in range(n):
+            laws = []
+            for state in (0, 1):
+                law = weights * np.array([pair[i][record] == state for pair in pairs])
+                laws.append(law / law.sum())
+            worst = max(worst, laplace_loss(atoms, laws, SCALE))
+    return worst
+
+
+@pytest.mark.parametrize("matrix", [[[0.5, 0.5], [0.5, 0.5]], [[0.9, 0.1], [0.4, 0.6]]], ids=["coin", "chain"])
+def test_a_subject_pays_for_what_was_released_about_it(matrix: list[list[float]]) -> None:
+    chain, base = pf.MarkovChain(matrix, states=["rest", "active"]), read_of(("ann", "bob"))
+    start = np.array([matrix[1][0], matrix[0][1]]) / (matrix[1][0] + matrix[0][1])
+    bound = pf.LeakagePropagation(chain, base.length)
+    who = [("ann",), ("bob",), ("ann", "bob")]
+    seen = {}
+    for releases in itertools.chain.from_iterable(itertools.product(who, repeat=n) for n in (1, 2, 3)):
+        ledger = Ledger(bound, 50.0, base=base)
+        for names in releases:
+            ledger.spend(1 / SCALE, data=read_of(names))
+        times = {name: sum(name in names for names in releases) for name in LENGTHS}
+        key = tuple(sorted(releases))
+        if key not in seen:
+            seen[key] = true_loss(chain, start, list(releases))
+        assert seen[key] <= ledger.spent * (1 + 1e-9)
+        # what one subject is charged is what it would be alone, so many times
+        alone = {
+            name: pf.LeakagePropagation(chain, LENGTHS[name]).leakage(n / SCALE) if n else 0.0
+            for name, n in times.items()
+        }
+        assert ledger.spent == pytest.approx(max(alone.values()), rel=1e-6)
+        if matrix[0] == matrix[1]:  # every record alone: the bound is the truth
+            assert ledger.spent == pytest.approx(max(times.values()) / SCALE)
+            assert seen[key] == pytest.approx(ledger.spent, rel=0.2)
+    assert max(seen.values()) > 1.5 * seen[("ann",),]

@@ -1,0 +1,57 @@
+"""``pufferfish release --each-subject``: a table of values, and what is refused."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+import pufferfish as pf
+from commands import READING, refused, run, write_table
+from pufferfish.errors import RecordError
+
+EACH = importlib.import_module("pufferfish.release.each_subject")
+
+
+def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, model, book = write_table(tmp_path / "t.csv", seed=1), tmp_path / "m.json", tmp_path / "b.json"
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+    pf.write_model(pf.Model(theta=pf.ChainClass((chain,), origin="stated"), step="1min"), model)
+    assert run("ledger", "create", book, "--model", model, "--budget", 1, "--table", table, *READING).exit_code == 0
+    each = ["release", table, *READING, "--model", model, "--each-subject"]
+    output = tmp_path / "v.parquet"
+    with monkeypatch.context() as patched:
+        patched.setattr(EACH, "table_of", lambda *_: (_ for _ in ()).throw(RecordError("the disk is full")))
+        stopped = run(*each, "--epsilon", 0.5, "--output", output, "--ledger", book)
+    assert stopped.exit_code == 1
+    assert "error: the disk is full; " in stopped.stderr
+    assert "run the same command again" in stopped.stderr
+    done = run(*each, "--epsilon", 0.5, "--output", output, "--ledger", book)
+    assert done.exit_code == 0, done.output
+    assert "histogram for each of 3 subjects (2 values each)" in done.stdout
+    assert "ledger: number 1, spent 0.5 of 1 in all" in done.stdout
+    found = pf.EachRelease.from_json(tmp_path / "v.json")
+    assert found.read_table(output)["subject"].to_list() == ["S0", "S0", "S1", "S1", "S2", "S2"]
+    refused(*each, "--epsilon", 0.5, "--output", output, says=["v.json exists: it is the record"])
+    refused(*each, "--epsilon", 9, "--output", tmp_path / "w.csv", "--ledger", book, says=["would raise what is spent"])
+    refused(*each, "--epsilon", 1, "--output", tmp_path / "w.txt", says=[".parquet or .csv"])
+    refused(*each, "--epsilon", 1, "--output", table, says=["t.csv"])
+    refused(*each, "--up-to", 1, "--output", tmp_path / "w.csv", "--ledger", book, says=["give --epsilon"])
+    refused(*each, "--epsilon", 1, "--output", tmp_path / "w.csv", "--plot", tmp_path / "p.png", says=["--plot"])
+    refused(*each, "--accuracy", 1, "--output", tmp_path / "w.csv", says=["--accuracy of a histogram differs"])
+    only = run(*each[:-1], "--epsilon", 0.5, "--where", "id == 'S1'", "--output", tmp_path / "r.json", "--ledger", book)
+    assert only.exit_code == 2  # twice the loss for S1
+    assert "from 0.5 to 1.0" in only.stderr
+    only = run(*each[:-1], "--up-to", 0.9, "--where", "id != 'S1'", "--output", tmp_path / "r.json", "--ledger", book)
+    assert only.exit_code == 0, only.output
+    again = run(*each[:-1], "--up-to", 0.9, "--where", "id == 'S1'", "--output", tmp_path / "s.json", "--ledger", book)
+    assert again.exit_code == 0, again.output
+    scales = [pf.Release.from_json(tmp_path / name).epsilon for name in ("r.json", "s.json")]
+    assert scales[0] == pytest.approx(scales[1], rel=1e-3)
+    assert ", 2 of 3 chains " in run("ledger", "show", book).stdout
+    for name in ("r.json", "s.json"):
+        (tmp_path / name).unlink()
+    alone = [table, "--state", "activity", "--model", model, "--each-subject", "--epsilon", 1]
+    refused("release", *alone, "--output", tmp_path / "w.csv", says=["needs --subject"])
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(
+        ["t.csv", "m.json", "b.json", "b.json.lock", "v.parquet", "v.json"]
+    )

@@ -1,0 +1,195 @@
+"""Each subject pays for what was released about it: who is known by digests, and doubt counts for everybody."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import pufferfish as pf
+from ledgers import CHAIN, COUNT, put, spends_nothing
+from pufferfish.errors import BudgetExceeded, ParameterError, RecordError, ReleaseRefused
+from pufferfish.ledger import Ledger
+
+PEOPLE = ["ann", "bob", "cyd", "dee"]
+
+
+def table(length: int = 60, people: list[str] = PEOPLE) -> pl.DataFrame:
+    rng = np.random.default_rng(3)
+    return pl.DataFrame(
+        {
+            "id": np.repeat(people, length),
+            "sex": np.repeat(["f", "m"] * len(people), length)[: length * len(people)],
+            "activity": rng.choice(["rest", "active"], length * len(people)),
+        }
+    )
+
+
+def read(where: str | None = None, rows: pl.DataFrame | None = None, **more: str) -> pf.Sequences:
+    return pf.read_sequences(
+        table() if rows is None else rows, "activity", **({"subject": "id"} | more), where=where, states=CHAIN.states
+    )
+
+
+def release(ledger: Ledger, where: str | None = None, epsilon: float = 0.5) -> float:
+    data = read(where)
+    noise = pf.LeakagePropagation(CHAIN, data.length).calibrate(COUNT, epsilon)
+    return pf.release(data, COUNT, noise, ledger=ledger).ledger.spent
+
+
+def ledger_of(base: pf.Sequences | None = None, budget: float = 4.0) -> Ledger:
+    base = read() if base is None else base
+    return Ledger(pf.LeakagePropagation(CHAIN, base.length), budget, base=base)
+
+
+def test_different_people_cost_the_largest_and_the_same_ones_the_sum(tmp_path: Path) -> None:
+    ledger = ledger_of()
+    ledger.save(tmp_path / "book.json")
+    for who in PEOPLE:
+        assert release(ledger, f"id == '{who}'") == pytest.approx(0.5, abs=1e-5)
+    ledger = ledger_of()
+    ledger.save(tmp_path / "second.json")
+    assert release(ledger) == pytest.approx(0.5, abs=1e-5)
+    women = release(ledger, "sex == 'f'")
+    both = CHAIN, read().length
+    noise = pf.LeakagePropagation(*both).calibrate(COUNT, 0.5)
+    assert women == pytest.approx(pf.LeakagePropagation(*both).leakage(2 * noise.record_loss), rel=1e-4)
+    assert release(ledger, "sex == 'm'") == pytest.approx(women, rel=1e-6)
+    again = Ledger.open(tmp_path / "second.json")
+    assert (again.spent, [entry.subjects is None for entry in again.entries]) == (ledger.spent, [True, False, False])
+    text = (tmp_path / "second.json").read_text()
+    assert not any(name in text for name in PEOPLE)
+    assert json.loads(text)["subjects"]["salt"] != json.loads((tmp_path / "book.json").read_text())["subjects"]["salt"]
+
+
+def test_noise_up_to_a_level_counts_what_these_people_spent() -> None:
+    ledger = ledger_of()
+    release(ledger, "sex == 'f'", 0.8)
+    women, men = read("sex == 'f'"), read("sex == 'm'")
+    spends_nothing(ledger, lambda: ledger.calibrate(COUNT, up_to=0.7, data=women), BudgetExceeded, "spent already")
+    noise = ledger.calibrate(COUNT, up_to=0.8, data=men)
+    assert noise.epsilon == pytest.approx(0.8, abs=1e-4)
+    assert ledger.leakage_with(noise, data=men) == pytest.approx(0.8, abs=1e-4)
+    assert ledger.leakage_with(noise, data=women) > 1.5
+    assert ledger.leakage_with(noise) > 1.5  # of whom is not said: of everybody
+    pf.release(men, COUNT, noise, ledger=ledger)
+    assert ledger.spent == pytest.approx(0.8, abs=1e-4)
+
+
+def test_who_is_not_known_is_everybody() -> None:
+    ledger = ledger_of()
+    release(ledger, "id == 'ann'")
+    ledger.spend(0.2)
+    noise = pf.LeakagePropagation(CHAIN, 60).calibrate(COUNT, 0.5)
+    both = pf.LeakagePropagation(CHAIN, 60).leakage(noise.record_loss + 0.2 * (1 - np.eye(2)))
+    assert ledger.spent == pytest.approx(both, rel=1e-4)
+    how_only = Ledger(pf.LeakagePropagation(CHAIN, read().length), 4.0, base=read().base)  # not who
+    assert release(how_only, "id == 'ann'") == pytest.approx(0.5, abs=1e-5)
+    assert release(how_only, "id == 'bob'") > 0.9
+    settled = Ledger(pf.LeakagePropagation(CHAIN, read().length), 4.0)  # by its first release
+    assert release(settled) < 0.51
+    assert release(settled, "id == 'ann'") == pytest.approx(release(settled, "id == 'bob'"), rel=1e-6)
+
+
+def test_windows_of_different_people_do_not_add() -> None:
+    ledger, noise = ledger_of(), pf.LeakagePropagation(CHAIN, [20]).calibrate(COUNT, 0.5)
+    rows = table()
+    for who in ("ann", "bob"):
+        part = read(rows=rows.filter(pl.col("id") == who).head(20))
+        ledger.spend(noise, data=part, window=[(0, 20)] * 4)
+    once = ledger.spent
+    assert once == pytest.approx(0.5, abs=1e-3)
+    ledger.spend(noise, data=part, window=[(0, 20)] * 4)
+    assert ledger.spent > 1.6 * once
+
+
+def test_people_are_those_of_the_base() -> None:
+    ledger, rows = ledger_of(), table()
+    noise = pf.LeakagePropagation(CHAIN, [60]).calibrate(COUNT, 0.5)
+    renamed = rows.with_columns(pl.col("id").str.replace("ann", "Ann"))
+    spends_nothing(
+        ledger,
+        lambda: ledger.spend(noise, data=read(rows=renamed)),
+        ReleaseRefused,
+        "subject 'Ann', .* nobody of this name",
+    )
+    spends_nothing(ledger, lambda: ledger.spend(noise, data=read(subject="sex")), ReleaseRefused, "its subject is 'id'")
+    longer = pl.concat([rows.filter(pl.col("id") == "ann"), table(30, ["ann"]).select(rows.columns)])
+    base = read(rows=pl.concat([rows.filter(pl.col("id") != "bob"), table(100, ["bob"])]))
+    long_base = ledger_of(base)
+    noise = pf.LeakagePropagation(CHAIN, [90]).calibrate(COUNT, 0.5)
+    spends_nothing(
+        long_base, lambda: long_base.spend(noise, data=read(rows=longer)), ReleaseRefused, "'ann' has a chain of 90"
+    )
+    with pytest.raises(ParameterError, match=r"base has 4 chains"):
+        Ledger(pf.LeakagePropagation(CHAIN, [60, 60]), 1.0, base=read())
+
+
+def test_edited_subjects_and_old_books_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "book.json"
+    ledger = ledger_of()
+    ledger.save(path)
+    release(ledger, "sex == 'f'")
+    good = json.loads(path.read_bytes())
+    Ledger.open(path)
+    for wrong, why in (
+        (lambda b: b["entries"][0].update(subjects="AAAA"), "does not say which"),
+        (lambda b: b["entries"][0].update(subjects="eJxjYGAAAAADAAE="), "does not say which"),
+        (lambda b: b["entries"][0].update(subjects=7), "subjects"),
+        (lambda b: b.update(subjects=None), "the book has none"),
+        (lambda b: b["subjects"].update(digests=b["subjects"]["digests"][:-24]), "digests"),
+        (lambda b: b["subjects"].update(salt="ab"), "digests"),
+        (lambda b: b.update(version=1), "is version 1 of pufferfish-ledger, this program reads version 2"),
+    ):
+        book = json.loads(json.dumps(good))
+        wrong(book)
+        put(path, book)
+        with pytest.raises(RecordError, match=why) as caught:
+            Ledger.open(path)
+        assert "\n" not in str(caught.value)
+    put(path, good | {"subjects": good["subjects"] | {"salt": "00" * 32}})
+    with pytest.raises(RecordError, match="changed by hand or replaced"):
+        _ = ledger.spent
+
+
+def test_a_ledger_of_many_people_stays_small_and_asks_once_for_each_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = tuple(f"person {i}" for i in range(20_000))
+    counts = np.full((len(names), 2), 50)
+    base = pf.Sequences(
+        states=CHAIN.states,
+        counts=counts,
+        transitions=np.zeros((2, 2), dtype=np.int64),
+        length=tuple(pf.ChainLength(100 + i % 7, 100) for i in range(len(names))),
+        subjects=len(names),
+        names=names,
+        base=read().base,
+    )
+    ledger = ledger_of(base, 50.0)
+    path = tmp_path / "book.json"
+    ledger.save(path)
+    sizes = []
+    asked = pf.LeakagePropagation.leakage
+    monkeypatch.setattr(
+        pf.LeakagePropagation,
+        "leakage",
+        lambda self, loss, **more: (sizes.append(len(self.length)), asked(self, loss, **more))[1],
+    )
+    for step in (2, 3, 5):
+        part = [i for i in range(len(names)) if i % step == 0]
+        some = pf.Sequences(
+            states=CHAIN.states,
+            counts=counts[part],
+            transitions=base.transitions,
+            length=tuple(base.length[i] for i in part),
+            subjects=len(part),
+            names=tuple(names[i] for i in part),
+            base=base.base,
+        )
+        ledger.spend(0.1, data=some)
+    assert sizes == [1, 3, 7]  # histories, but the empty one
+    assert ledger.spent == pytest.approx(pf.LeakagePropagation(CHAIN, 106).leakage(0.3), rel=1e-6)
+    assert path.stat().st_size < 3_000_000
+    assert Ledger.open(path).spent == ledger.spent
