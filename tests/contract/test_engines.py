@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from datetime import datetime, timedelta
 from fractions import Fraction
-from math import floor
+from math import ceil
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -94,7 +94,7 @@ def plain_reader(rows, *, subject, max_gap, where, missing, gaps, step):
     for chain, _ in seen:
         total = 1 + chain["linked"]
         for gap in chain["gaps"]:
-            total += gap if max_gap is None else max(2, floor(Fraction(gap, step) + Fraction(1, 2)))
+            total += gap if max_gap is None else max(2, ceil(Fraction(gap, step)))
         steps.append(total)
     moves = sum((chain["moves"] for chain, _ in seen), Counter())
     return {
