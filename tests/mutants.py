@@ -67,8 +67,8 @@ MUTANTS = [
     Mutant(
         "propagation: the kernel of the past is not turned round",
         "core/propagation/past_and_future.py",
-        "logs = before[None, :] + self._log_p.T - here[:, None]",
-        "logs = before[None, :] + self._log_p - here[:, None]",
+        "logs = self._steps.moved_on(before)[..., None, :] + self._log_into - here[..., :, None]",
+        "logs = self._steps.moved_on(before)[..., None, :] + np.swapaxes(self._log_into, -1, -2) - here[..., :, None]",
         "oracle/test_oracle_propagation.py",
     ),
     Mutant(
