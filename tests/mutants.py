@@ -198,6 +198,20 @@ MUTANTS = [
         "unit/ledger/test_ledger_sums.py",
     ),
     Mutant(
+        "ledger: who is named pays for no release about everybody",
+        "ledger/charges.py",
+        "reads = np.ones((len(charges), places), dtype=np.bool_)",
+        "reads = np.zeros((len(charges), places), dtype=np.bool_)",
+        "unit/ledger/test_ledger_subjects.py oracle/test_oracle_ledger_subjects.py",
+    ),
+    Mutant(
+        "each subject: what was drawn is drawn again after a crash",
+        "release/each_subject.py",
+        "if begun is None or begun.table is None:",
+        "if begun is None or begun.table is not begun:",
+        "unit/release/test_release_each.py",
+    ),
+    Mutant(
         "noise: OpenDP need not confirm the loss",
         "noise.py",
         "if not measurement.map(lipschitz) <= lipschitz / scale:",

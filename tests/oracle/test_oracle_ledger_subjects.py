@@ -1,12 +1,14 @@
 """What releases about overlapping and disjoint subjects leak together, against all pairs of sequences of two people."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import pufferfish as pf
-from enumeration import laplace_loss
+from enumeration import laplace_loss, worst_count_loss
 from pufferfish.data import Base
 from pufferfish.ledger import Ledger
 
@@ -72,3 +74,22 @@ def test_a_subject_pays_for_what_was_released_about_it(matrix: list[list[float]]
             assert ledger.spent == pytest.approx(max(times.values()) / SCALE)
             assert seen[key] == pytest.approx(ledger.spent, rel=0.2)
     assert max(seen.values()) > 1.5 * seen[("ann",),]
+
+
+def test_the_noise_for_the_longest_is_enough_for_every_subject(tmp_path: Path) -> None:
+    """The true loss of each subject's own noisy count, gaps included, at the one scale for everybody."""
+    rng = np.random.default_rng(4)
+    for _ in range(6):
+        matrix = rng.dirichlet([1.0, 1.0], 2)
+        chain = pf.MarkovChain(matrix, states=["rest", "active"])
+        start = np.array([matrix[1, 0], matrix[0, 1]]) / (matrix[1, 0] + matrix[0, 1])
+        minutes = {"a": [0, 1, 2, 3, 6, 7], "b": [0, 1, 3], "c": [5], "d": [0, 1, 2, 3]}
+        rows = [(name, minute, "rest") for name, times in minutes.items() for minute in times]
+        frame = pl.DataFrame(rows, schema=["id", "minute", "activity"], orient="row")
+        data = pf.read_sequences(frame, "activity", subject="id", time="minute", max_gap=1, states=["rest", "active"])
+        noise = pf.LeakagePropagation(chain, data.length).calibrate(pf.Count("active"), 1.0)
+        found = pf.release_each(data, pf.Count("active"), noise, tmp_path / "v.csv", overwrite=True)
+        assert found.mechanism.longest_chain == 8
+        for times in minutes.values():
+            observed = np.isin(np.arange(times[0], times[-1] + 1), times)
+            assert worst_count_loss(start, matrix, observed, 1, found.noise.scale) <= 1.0 + 1e-9

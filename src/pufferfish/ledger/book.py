@@ -113,7 +113,8 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def bound(self, theta: Theta) -> InfluenceBound:
         """Return the bound that the book names, on the class Θ."""
-        length = self.rows if theta.networks else [ChainLength(steps, records) for steps, records in self.length]
+        each = {pair: ChainLength(*pair) for pair in set(self.length)}
+        length = self.rows if theta.networks else [each[pair] for pair in self.length]
         return bound_of(self.mechanism, theta, length, self.settings)
 
 

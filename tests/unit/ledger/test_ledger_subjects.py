@@ -193,3 +193,36 @@ def test_a_ledger_of_many_people_stays_small_and_asks_once_for_each_history(
     assert ledger.spent == pytest.approx(pf.LeakagePropagation(CHAIN, 106).leakage(0.3), rel=1e-6)
     assert path.stat().st_size < 3_000_000
     assert Ledger.open(path).spent == ledger.spent
+
+
+HOURS = pf.PeriodicChain([CHAIN.transition_matrix] * 2, states=CHAIN.states)
+BOUNDS = [
+    (pf.EntryDP, pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=CHAIN.states)),
+    (pf.GroupDP, CHAIN),
+    (pf.GK16, pf.MarkovChain([[0.55, 0.45], [0.45, 0.55]], states=CHAIN.states)),
+    (pf.MQMApprox, CHAIN),
+    (pf.MQMExact, CHAIN),
+    (pf.LeakagePropagation, CHAIN),
+    (pf.LeakagePropagation, HOURS),
+    (pf.LeakagePropagation, pf.HigherOrderChain(np.full((2, 2, 2), 0.5), states=CHAIN.states)),
+    (pf.LeakagePropagation, pf.ForgettingClass(steps=2, overlap=0.5, states=CHAIN.states)),
+    (pf.LeakagePropagation, pf.IntervalChain([[0.8, 0.1], [0.3, 0.5]], [[0.9, 0.2], [0.5, 0.7]], states=CHAIN.states)),
+    (pf.GroupDP, HOURS),
+]
+
+
+def test_every_bound_knows_subjects() -> None:
+    """Of lengths 40, 9 and 25: what is spent is the most that one of them leaks by itself."""
+    lengths = {"ann": 40, "bob": 9, "cyd": 25}
+    rows = pl.concat([table(n, [name]).head(n) for name, n in lengths.items()])
+    data = {None: read(rows=rows)} | {name: read(f"id == '{name}'", rows=rows) for name in lengths}
+    for bound, theta in BOUNDS:
+        ledger = Ledger(bound(theta, data[None].length), 1e6, base=data[None])
+        losses = dict.fromkeys(lengths, 0.0)
+        for who, loss in (("bob", 0.3), (None, 0.05), ("cyd", 0.1), ("bob", 0.2), ("ann", 0.02)):
+            ledger.spend(loss, data=data[who])
+            for name in lengths:
+                losses[name] += loss * (who in (None, name))
+            alone = [bound(theta, lengths[name]).leakage(total) for name, total in losses.items() if total]
+            assert ledger.spent == pytest.approx(max(alone), rel=2e-3), (bound, theta)
+            assert ledger.spent > max(alone) * (1 - 1e-3)
