@@ -63,7 +63,7 @@ from pufferfish.queries import (
     Weighted,
     Window,
 )
-from pufferfish.release import EachRelease, Release, release, release_each
+from pufferfish.release import EachRelease, MeasurementRelease, Release, release, release_each, release_measurement
 from pufferfish.report.network_plot import draw_network
 from pufferfish.robustness import Robustness, robustness
 from pufferfish.theta import (
@@ -145,6 +145,7 @@ __all__ = [
     "MarkovQuilt",
     "MatrixWitness",
     "Mean",
+    "MeasurementRelease",
     "Model",
     "ModelCheck",
     "ModelClass",
@@ -197,6 +198,7 @@ __all__ = [
     "read_sequences",
     "release",
     "release_each",
+    "release_measurement",
     "robustness",
     "wasserstein_inf",
     "write_model",

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import opendp.prelude as dp
 import polars as pl
 import pytest
 
@@ -45,6 +46,13 @@ ROWS = pf.read_rows(TABLE, NETWORK)
 SEQUENCES = pf.read_sequences(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5}), "s", states=["a", "b"])
 ON_ROWS = pf.MarkovQuilt(NETWORK, length=10)
 BOUND = pf.MQMExact(CHAIN, SEQUENCES.length)
+
+
+def _measured() -> pf.MeasurementRelease:
+    dp.enable_features("contrib", "honest-but-curious")
+    space = dp.vector_domain(dp.atom_domain(T=str), size=20), dp.change_one_distance(), dp.max_divergence()
+    first = dp.m.make_user_measurement(*space, lambda records: ["a"], lambda d: 0.0)
+    return pf.release_measurement(["a", "b"] * 10, first, BOUND, 1.0)
 
 
 def _each() -> pf.EachRelease:
@@ -112,6 +120,7 @@ def things() -> dict[str, Any]:
         "Sequences": SEQUENCES,
         "Rows": ROWS,
         "EachRelease": _each(),
+        "MeasurementRelease": _measured(),
         "Release": pf.release(ROWS, pf.Marginals(), ON_ROWS.calibrate(pf.Marginals(), 1.0)),
         "Robustness": pf.robustness(CHAIN, CHAIN, 3),
         "Ledger": _ledger(),

@@ -33,20 +33,24 @@ from pufferfish.release.draft import draft_of, not_promised, place_in, sentences
 from pufferfish.release.each_record import EACH, EachRelease
 from pufferfish.release.each_subject import prepare_each, release_each
 from pufferfish.release.fields import NOISE_LAW, LedgerRecord, NoiseRecord
+from pufferfish.release.measurement import MEASUREMENT, MeasurementRelease, release_measurement
 from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import RELEASE, Release
 from pufferfish.release.values import Database, database_of, exact_value, possible
 
 __all__ = [
     "EACH",
+    "MEASUREMENT",
     "RELEASE",
     "EachRelease",
+    "MeasurementRelease",
     "Release",
     "prepare",
     "prepare_each",
     "project_to_simplex",
     "release",
     "release_each",
+    "release_measurement",
 ]
 
 
