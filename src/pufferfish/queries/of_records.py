@@ -69,6 +69,16 @@ class Restricted(ReadOnly, Query):
         """Histograms of some records sum to their public number."""
         return self.query.is_histogram
 
+    @property
+    def is_cumulative(self) -> bool:
+        """A cumulative distribution of some records is one."""
+        return self.query.is_cumulative
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The quantiles of some records that are asked for."""
+        return self.query.shares
+
 
 @dataclass(frozen=True)
 class Window(Restricted):

@@ -17,7 +17,10 @@ query.kind                          one of the known ones
 query.labels                        query.kind and theta.states, or the states of the nodes of theta
 query.lipschitz, divided_by         query.kind, noise.unit, data.records, and each other
 noise.scale, noise_multiplier       each other and query.lipschitz
-accuracy_95                         noise and the number of labels
+accuracy_95                         noise and the number of labels; with measurements, the outputs that follow from them
+noise.measurements                  query.kind and theta.states; scale, sharpness and noise_multiplier each other
+                                    (strategy_rules.py); what the witness itself tells
+quantiles                           noisy_values, noise, query.kind and theta.states
 mechanism.name, title               each other
 mechanism.leakage                   epsilon, and what the witness tells
 mechanism.longest_chain             theta; at least data.longest_chain and the witness's length; below 2^63
@@ -39,6 +42,7 @@ from pufferfish.moments import is_moment
 from pufferfish.noise import fits
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.query_rules import Rules, near, nodes_of, postprocessing_rules, query_rules
+from pufferfish.release.strategy_rules import strategy_rules
 from pufferfish.release.witness_rules import BOUND_NAMES, TITLES, witness_rules
 from pufferfish.release.words import not_promised_of, promise_of, versions
 from pufferfish.theta.bayesian_network import BayesianNetwork
@@ -74,7 +78,7 @@ def contradictions(found: ReleaseFields) -> Iterator[str]:
     yield from (rule for holds, rule in rules if not holds)
     if all(holds for holds, _ in rules):
         # these compute with numbers that are sound by now
-        later = (_values, query_rules, postprocessing_rules, witness_rules, _sentences)
+        later = (query_rules, strategy_rules, _values, postprocessing_rules, witness_rules, _sentences)
         yield from (rule for rules_of in later for holds, rule in rules_of(found) if not holds)
 
 
@@ -99,7 +103,18 @@ def _numbers(found: ReleaseFields) -> Rules:
         ((query.lipschitz is None) == (multiplier is None), "lipschitz and noise_multiplier are there together"),
         (several is None or _whole(several), "lipschitz is a positive whole number of units"),
         (
-            multiplier is None or query.lipschitz is None or near(noise.scale, multiplier * query.lipschitz),
+            noise.measurements is None or found.mechanism.name in BOUND_NAMES,
+            "measurements are of a mechanism that composes",
+        ),
+        (
+            noise.measurements is None or len(noise.measurements) > 0,
+            "measurements are some, or there are none",
+        ),
+        (
+            noise.measurements is not None
+            or multiplier is None
+            or query.lipschitz is None
+            or near(noise.scale, multiplier * query.lipschitz),
             "the scale is noise_multiplier times lipschitz",
         ),
         (is_moment(found.created), "created is a time"),
