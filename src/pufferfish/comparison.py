@@ -5,13 +5,14 @@ import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import NotApplicableError, ParameterError, printable
+from pufferfish.given import one_of
 from pufferfish.mechanisms import MECHANISMS, LawMechanism, LeakagePropagation, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
 from pufferfish.mechanisms.mechanism import as_epsilon
@@ -39,7 +40,7 @@ class ComparisonRow(ReadOnly):
     epsilon : float or None
         Privacy parameter of the noise; with an accuracy the least one that reaches it.
     scale : float or None
-        Laplace scale of the noise on each output.
+        Laplace scale of the noise on each output; the largest one of the best noise.
     noise_multiplier : float or None
         Scale over the query's Lipschitz constant.
     accuracy : float or None
@@ -58,6 +59,8 @@ class ComparisonRow(ReadOnly):
         Why the mechanism does not apply.
     decided_by : str or None
         The member of Θ that needs the noise, where Θ has several: ``"theta[12] (subject 4388161786)"``.
+    noise : {"equal", "best"}
+        Whether every output has noise of one scale, or noise has the best shape found.
     """
 
     mechanism: str
@@ -73,6 +76,7 @@ class ComparisonRow(ReadOnly):
     recommended: bool = False
     reason: str | None = None
     decided_by: str | None = None
+    noise: Literal["equal", "best"] = "equal"
 
     @property
     def over_lower_bound(self) -> float | None:
@@ -101,6 +105,11 @@ class Comparison(Sequence[ComparisonRow]):
     measure: str
     by_epsilon: bool = False
 
+    @property
+    def of_shapes(self) -> bool:
+        """Whether noise of the best shape was asked for too; rows are then in the order of their expected error."""
+        return any(row.noise == "best" for row in self.rows)
+
     @overload
     def __getitem__(self, index: int) -> ComparisonRow: ...
     @overload
@@ -119,23 +128,32 @@ class Comparison(Sequence[ComparisonRow]):
         """Yield lines, with the indent of what does not fit on them."""
         yield self.title, 2
         fit = [row for row in self.rows if row.reason is None]
-        lower = fit[0].lower_bound if fit else None
+        lower = next((row.lower_bound for row in fit if row.noise == "equal"), None)
         if fit:
             least = "epsilon" if self.by_epsilon else "" if lower is None else "/ least"
-            yield f"  {'mechanism':<18}{'noise scale':>12}{'± 95%':>10}{least:>9}{'seconds':>9}", 0
+            wide, total = (28, f"{'L1 error':>11}") if self.of_shapes else (18, "")
+            yield f"  {'mechanism':<{wide}}{'noise scale':>12}{'± 95%':>10}{total}{least:>9}{'seconds':>9}", 0
         for row in fit:
             mark = "*" if row.recommended else " "
             least = "" if row.over_lower_bound is None else f"{row.over_lower_bound:.4g}"
             if self.by_epsilon:
                 least = f"{row.epsilon:.4g}"
             note = "  recommended" if row.recommended else "" if row.composes else "  for this one query"
-            numbers = f"{row.scale or 0.0:>12.6g}{_error(row.accuracy or 0.0):>10}{least:>9}{row.seconds:>9.2f}"
-            yield f"{mark} {row.title:<18}{numbers}{note}", 0
+            total = f"{_error(row.expected_l1_error or 0.0):>11}" if self.of_shapes else ""
+            numbers = f"{row.scale or 0.0:>12.6g}{_error(row.accuracy or 0.0):>10}{total}{least:>9}{row.seconds:>9.2f}"
+            name = f"{row.title}{', best' if row.noise == 'best' else ''}"
+            yield f"{mark} {name:<{28 if self.of_shapes else 18}}{numbers}{note}", 0
         for row in fit:
             if row.recommended and row.decided_by is not None:
                 yield f"{row.decided_by} decides the noise of {row.title}", 2
         if fit:
             yield f"± 95%: each value is within this of the exact one with 95% probability ({self.measure})", 2
+        if self.of_shapes:
+            yield (
+                "best: noise of several scales, on the counts that lead to the least error found; the largest scale",
+                2,
+            )
+            yield f"L1 error: expected sum of the errors of all values, without sign ({self.measure})", 2
         if lower is not None:
             yield f"/ least: noise scale over {lower:.6g}, below which no Laplace noise gives this guarantee", 2
         if any(not row.composes for row in fit):
@@ -162,11 +180,16 @@ class Contest:
 
     Parameters
     ----------
-    theta, query, length, secrets
+    theta, query, length, secrets, noise
         As for :func:`compare`.
     """
 
-    def __init__(self, theta: Any, query: Query, length: Any = None, *, secrets: Any = None) -> None:
+    def __init__(
+        self, theta: Any, query: Query, length: Any = None, *, secrets: Any = None, noise: Any = "equal"
+    ) -> None:
+        if not one_of(noise, ("equal", "best")):
+            raise ParameterError(f'noise is {noise!r}, expected "equal" or "best" (which shows both)')
+        self._shapes = noise == "best"
         self._theta, self._query, self._length = as_theta(theta), query, length
         lengths_of(self._theta, length)
         networks = self._theta.networks
@@ -189,6 +212,7 @@ class Contest:
             rows.append(
                 self._tried(kind, lambda found: found.calibrate(self._query, accuracy=accuracy, alpha=alpha))[0]
             )
+            rows.extend(self._best(kind, accuracy=accuracy, alpha=alpha))
         share = 1 - (0.05 if alpha is None else alpha)
         title = f"{self._query.kind} within {accuracy:g} with {share:.6g} probability; Θ: {self._theta.origin}"
         ordered = _in_order(rows, None, lambda row: row.epsilon or 0.0)
@@ -220,9 +244,11 @@ class Contest:
             row, found = self._tried(mechanism, lambda made: made.calibrate(self._query, epsilon))
             best = found if found is not None and (best is None or found.scale < best.scale) else best
             rows.append(row)
+            rows.extend(self._best(mechanism, epsilon=epsilon))
         lower = None if best is None else best.lower_bound or None
         title = f"{self._query.kind} at ε = {epsilon:g}; Θ: {self._theta.origin}"
-        return Comparison(_in_order(rows, lower), title, measure_of(self._query.kind))
+        ordered = _in_order(rows, lower, _expected) if self._shapes else _in_order(rows, lower)
+        return Comparison(ordered, title, measure_of(self._query.kind))
 
     def _tried(
         self, kind: type[Mechanism], calibrated: Callable[[Mechanism], Calibration]
@@ -234,6 +260,19 @@ class Contest:
         except NotApplicableError as error:
             return ComparisonRow(mechanism=kind.name, title=kind.title, reason=error.reason), None
         return _row(found, time.perf_counter() - start, self._member(found.witness.theta)), found
+
+    def _best(self, kind: type[Mechanism], **asked: float | None) -> list[ComparisonRow]:
+        """Return the row of a mechanism's best noise, where that was asked for and is better than that of one scale."""
+        if not (self._shapes and kind.composes):
+            return []
+        start = time.perf_counter()
+        try:
+            found = self._mechanism(kind).calibrate(self._query, noise="best", **asked)  # pyright: ignore[reportArgumentType]
+        except NotApplicableError:  # the row of one scale says why, or stands alone
+            return []
+        if found.strategy is None:
+            return []
+        return [replace(_row(found, time.perf_counter() - start, self._member(found.witness.theta)), noise="best")]
 
     def _drawn(self, kind: type[Mechanism], scale: float | None) -> ComparisonRow:
         """Return a row of which only the scale is known."""
@@ -278,6 +317,7 @@ def compare(
     accuracy: float | None = None,
     alpha: float | None = None,
     secrets: Any = None,
+    noise: Literal["equal", "best"] = "equal",
 ) -> Comparison:
     """Noise of every mechanism for one query. Reads no data, spends nothing.
 
@@ -298,6 +338,9 @@ def compare(
     secrets : sequence, optional
         For networks: names of the nodes that are secret, or pairs of RecordIs of one node. By default any two values of
         any record. Mechanisms that cannot tell secrets apart keep all of them.
+    noise : {"equal", "best"}, default "equal"
+        With "best" a second row for each mechanism that composes, with the noise of the best shape found, where that
+        errs less; rows are then in the order of their expected error.
 
     Returns
     -------
@@ -325,7 +368,7 @@ def compare(
         raise ParameterError("epsilon and accuracy both say how much noise there is: give one of them")
     if accuracy is None and alpha is not None:
         raise ParameterError("alpha says how often accuracy may be missed: give accuracy, or leave it out")
-    contest = Contest(theta, query, length, secrets=secrets)
+    contest = Contest(theta, query, length, secrets=secrets, noise=noise)
     if accuracy is not None:
         return contest.at_accuracy(accuracy, alpha)
     if epsilon is None:
@@ -348,6 +391,10 @@ def _row(found: Calibration, seconds: float, decided_by: str | None) -> Comparis
     )
 
 
+def _expected(row: ComparisonRow) -> float:
+    return row.expected_l1_error or 0.0
+
+
 def _in_order(
     rows: list[ComparisonRow],
     lower: float | None,
@@ -360,7 +407,7 @@ def _in_order(
     order = [mechanism.name for mechanism in MECHANISMS]  # of equal noise the last one, which covers most
     equal = [row for row in candidates if cost(row) <= most]
     best = max(equal, key=lambda row: order.index(row.mechanism), default=None)
-    fit = [replace(row, lower_bound=lower, recommended=row is best) for row in fit]
+    fit = [replace(row, lower_bound=lower if row.noise == "equal" else None, recommended=row is best) for row in fit]
     return (*fit, *(row for row in rows if row.reason is not None))
 
 

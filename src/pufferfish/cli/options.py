@@ -10,13 +10,26 @@ from pufferfish.cli.numbers import plain_number, plain_whole
 from pufferfish.errors import ParameterError, QueryError
 from pufferfish.hints import did_you_mean
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, LeakagePropagation, MarkovQuilt, Mechanism
-from pufferfish.queries import Count, Frequency, Histogram, Marginals, Mean, Query, Subset, Sum, refuse_pooling
+from pufferfish.queries import (
+    CDF,
+    Count,
+    Frequency,
+    Histogram,
+    Marginals,
+    Mean,
+    Quantiles,
+    Query,
+    Subset,
+    Sum,
+    refuse_pooling,
+)
 from pufferfish.theta.model_class import Theta
 
 __all__ = [
     "ACCURACY_HELP",
     "ALPHA_HELP",
     "DEFAULT_MECHANISM",
+    "NOISE_HELP",
     "QUERY_HELP",
     "bound_named",
     "mechanism_named",
@@ -30,17 +43,23 @@ __all__ = [
 
 DEFAULT_MECHANISM = LeakagePropagation.name
 
-_OF_ALL_STATES = ("histogram", "histogram-counts")
+_OF_ALL_STATES = ("histogram", "histogram-counts", "cdf", "cdf-counts")
+_OF_SHARES = ("quantiles",)
 _OF_STATES = ("count", "frequency")
 _OF_VALUES = ("sum", "mean")
 _OF_COLUMNS = ("marginals", "marginal-counts")
 
 ACCURACY_HELP = "Instead of ε: the error that is allowed, in the query's units; the least ε is found."
+NOISE_HELP = (
+    "equal: one scale for every output; best: the counts and the scales with the least expected error that a search "
+    "finds, proved like any other noise; see docs/noise_shapes.md [default: equal]."
+)
 ALPHA_HELP = "With --accuracy: the probability of a larger error in one value [default: 0.05]."
 QUERY_HELP = (
     "histogram (shares), histogram-counts, count:STATE,…, frequency:STATE,…, sum:V1,V2,… or mean:STATE=V,…,*=V (* is "
-    "all other states); for networks marginals (shares in every column) and marginal-counts, and the others on "
-    "--columns that have the same states [default: histogram; marginals for networks]"
+    "all other states); of ordered states, such as bins, cdf, cdf-counts and quantiles:.1,.5,.9; for networks "
+    "marginals (shares in every column) and marginal-counts, and the others on --columns that have the same states "
+    "[default: histogram; marginals for networks]"
 )
 
 
@@ -152,8 +171,12 @@ def node_names(text: str | None, theta: Theta) -> list[Any] | None:
 def _parse(text: str) -> Query:
     kind, colon, argument = text.partition(":")
     if kind in _OF_ALL_STATES and not colon:
-        return Histogram(relative=kind == "histogram")
-    parts = split_list(argument) if kind in (*_OF_STATES, *_OF_VALUES) and argument.strip() else []
+        of_all = CDF if kind.startswith("cdf") else Histogram
+        return of_all(relative=not kind.endswith("counts"))
+    takes = (*_OF_STATES, *_OF_VALUES, *_OF_SHARES)
+    parts = split_list(argument) if kind in takes and argument.strip() else []
+    if kind in _OF_SHARES and parts:
+        return Quantiles([_value(part, text) for part in parts])
     if kind in _OF_STATES and parts:
         parts = _each_once(parts, text)
         return Count(parts) if kind == "count" else Frequency(parts)
@@ -168,7 +191,9 @@ def _parse(text: str) -> Query:
         return of([_value(part, text) for part in parts])
     if not text.strip():
         raise QueryError("--query is empty: name one, such as histogram, or leave it out")
-    kinds = (*_OF_ALL_STATES, *_OF_STATES, *_OF_VALUES, *_OF_COLUMNS)
+    kinds = (*_OF_ALL_STATES, *takes, *_OF_COLUMNS)
+    if kind in _OF_SHARES:
+        raise QueryError(f"query {text!r} names no quantile: expected {kind}:.1,.5,.9, shares of the records")
     if kind in (*_OF_ALL_STATES, *_OF_COLUMNS):
         raise QueryError(
             f"query {text!r}: {kind} is of all states and takes nothing after it; count:{argument or 'STATE'} counts "

@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -198,7 +198,13 @@ class Ledger:
 
     @called_as("ledger.calibrate(query, up_to=0.8)")
     def calibrate(
-        self, query: Query, *, up_to: float | None = None, length: Any = None, window: Any = None
+        self,
+        query: Query,
+        *,
+        up_to: float | None = None,
+        length: Any = None,
+        window: Any = None,
+        noise: Literal["equal", "best"] = "equal",
     ) -> Calibration:
         """Least noise with which a query can be released next, so that all releases leak at most ``up_to``.
 
@@ -213,6 +219,8 @@ class Ledger:
             number of rows.
         window : optional
             As for :meth:`spend`.
+        noise : {"equal", "best"}, default "equal"
+            As for a mechanism's ``calibrate``.
 
         Returns
         -------
@@ -236,7 +244,7 @@ class Ledger:
         left = level - spent
         if left < LEAST_EPSILON:
             raise BudgetExceeded(f"{spent:.6g} are spent, and what is left to {level:g} is too little for any noise")
-        alone = part.calibrate(query, left)
+        alone = part.calibrate(query, left, noise=noise)
 
         def added(scale: float) -> float:
             return self.leakage_with(replace(alone, unit_scale=scale), window=window) - spent

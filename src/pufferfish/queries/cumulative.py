@@ -17,7 +17,18 @@ from pufferfish.errors import QueryError
 from pufferfish.given import is_list, truth
 from pufferfish.queries.linear import LinearQuery, Query, QueryKind, Variables
 
-__all__ = ["CDF", "Quantiles"]
+__all__ = ["CDF", "Quantiles", "named_quantiles"]
+
+
+def named_quantiles(shares: Sequence[float]) -> str:
+    """Return how a query's description names its quantiles.
+
+    Examples
+    --------
+    >>> named_quantiles([0.1, 0.5])
+    'the quantiles 0.1, 0.5'
+    """
+    return f"the quantiles {', '.join(repr(share) for share in shares)}"
 
 
 class _Cumulative(ReadOnly, Query):
@@ -30,6 +41,10 @@ class _Cumulative(ReadOnly, Query):
         """The outputs count the records up to each state."""
         return True
 
+    @property
+    def _asked(self) -> str:
+        return f", for {named_quantiles(self.shares)}" if self.shares else ""
+
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states, from the lowest to the highest, and the public number of records."""
         if variables is not None:
@@ -39,7 +54,7 @@ class _Cumulative(ReadOnly, Query):
             prefixes(len(states)),
             Fraction(1, records) if self.relative else Fraction(1),
             tuple(f"up to {state}" for state in states[:-1]),
-            f"{what} of the {records} records up to each of {len(states)} states",
+            f"{what} of the {records} records up to each of {len(states)} states{self._asked}",
             divided_by=records if self.relative else None,
         )
 

@@ -41,7 +41,7 @@ from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein
 from pufferfish.moments import is_moment
 from pufferfish.noise import fits
 from pufferfish.release.fields import ReleaseFields
-from pufferfish.release.query_rules import Rules, near, nodes_of, postprocessing_rules, query_rules
+from pufferfish.release.query_rules import Rules, near, nodes_of, on_grid, postprocessing_rules, query_rules
 from pufferfish.release.strategy_rules import strategy_rules
 from pufferfish.release.witness_rules import BOUND_NAMES, TITLES, witness_rules
 from pufferfish.release.words import not_promised_of, promise_of, versions
@@ -225,11 +225,11 @@ def _values(found: ReleaseFields) -> Rules:
             else all(abs(a - b) <= _SAME * size for a, b in zip(found.values, values, strict=True)),
             "values are what the post-processing makes of noisy_values",
         ),
-        (all(_on_grid(v / noise.unit) for v in found.noisy_values), "noisy_values are whole numbers of units"),
+        (all(on_grid(v / noise.unit) for v in found.noisy_values), "noisy_values are whole numbers of units"),
         (
             len(again) == 2
             and all(
-                _on_grid(b / noise.unit) and abs(a - b) <= noise.unit * (1 + _SAME) + _SAME * a
+                on_grid(b / noise.unit) and abs(a - b) <= noise.unit * (1 + _SAME) + _SAME * a
                 for a, b in zip(again, (said.each, said.joint), strict=True)
             ),
             "accuracy_95 is that of the noise",
@@ -263,8 +263,3 @@ def _sentences(found: ReleaseFields) -> Rules:
 
 def _whole(number: float) -> bool:
     return 0 < number < math.inf and round(number) >= 1 and near(number, round(number))
-
-
-def _on_grid(number: float) -> bool:
-    """Whether a number is whole, but for the rounding of the unit and of the product."""
-    return abs(number) < 2.0**63 and abs(number - round(number)) <= 2.0**-50 * abs(number)

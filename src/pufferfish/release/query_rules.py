@@ -7,11 +7,12 @@ import math
 from typing import Any
 
 from pufferfish.queries import CDF, KINDS, Quantiles
+from pufferfish.queries.cumulative import named_quantiles
 from pufferfish.release.fields import WEIGHTED, ReleaseFields
 from pufferfish.release.postprocessing import Ascending, Projected
 from pufferfish.theta.bayesian_network import BayesianNetwork
 
-__all__ = ["Rules", "near", "postprocessing_rules", "query_rules"]
+__all__ = ["Rules", "near", "nodes_of", "on_grid", "postprocessing_rules", "query_rules"]
 
 Rules = list[tuple[bool, str]]
 """Conditions, with what is expected."""
@@ -25,6 +26,11 @@ _WORDS = {*KINDS, *(WEIGHTED + kind for kind in KINDS), "function"}
 def near(one: float, other: float) -> bool:
     """Whether two numbers are the same but for how other versions of numpy round."""
     return math.isclose(one, other, rel_tol=_SAME, abs_tol=1e-300)
+
+
+def on_grid(number: float) -> bool:
+    """Whether a number is whole, but for the rounding of the unit and of the product."""
+    return abs(number) < 2.0**63 and abs(number - round(number)) <= 2.0**-50 * abs(number)
 
 
 def query_rules(found: ReleaseFields) -> Rules:
@@ -68,8 +74,10 @@ def _quantiles(found: ReleaseFields) -> Rules:
     asked = found.query.kind in Quantiles.kinds
     rules = [(there == asked, "quantiles are there where they were asked for")]
     if found.quantiles and asked:
-        again = found.quantiles_at([quantile.share for quantile in found.quantiles])
-        rules.append((found.quantiles == again, "quantiles are those of the noisy values"))
+        shares = [quantile.share for quantile in found.quantiles]
+        rules.append((found.quantiles == found.quantiles_at(shares), "quantiles are those of the noisy values"))
+        told = named_quantiles(shares) in found.query.description
+        rules.append((told, "the description names the quantiles"))
     return rules
 
 

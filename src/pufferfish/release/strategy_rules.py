@@ -6,7 +6,7 @@ Each rule is a condition and, in words, what is expected.
 import math
 
 from pufferfish.release.fields import WEIGHTED, ReleaseFields, factor_of
-from pufferfish.release.query_rules import Rules, near
+from pufferfish.release.query_rules import Rules, near, on_grid
 from pufferfish.witness import ClusterWitness, ForgettingWitness, PropagationWitness
 
 __all__ = ["strategy_rules"]
@@ -47,7 +47,10 @@ def strategy_rules(found: ReleaseFields) -> Rules:
     if said.outputs is not None and len(said.outputs) == len(found.values):
         again = found.accuracies(0.05)
         slack = noise.unit * (1 + _ROUNDED)
-        close = all(abs(a - b) <= slack + _ROUNDED * a for a, b in zip(again, said.outputs, strict=True))
+        close = all(
+            on_grid(b / noise.unit) and abs(a - b) <= slack + _ROUNDED * a
+            for a, b in zip(again, said.outputs, strict=True)
+        )
         rules.append((close, "the errors of outputs are those of their noise"))
     seen = found.mechanism.witness
     if isinstance(seen, PropagationWitness | ForgettingWitness | ClusterWitness) and seen.secret_pair is not None:

@@ -26,8 +26,8 @@ MOST_STATES = 120
 _ALL_TREES = 4
 """Up to so many states all trees on them are tried (16)."""
 
-_LEADING = 4
-"""Candidates whose leakage is asked."""
+_LEADING, _FEW_LEADING = 4, 2
+"""Candidates whose leakage is asked: with few states, and with so many that no scale is moved afterwards."""
 
 _WORK, _MOST_ASKED = 2e4, 54
 """Leakages that may be asked to move the scales of the best: so many over the fourth power of the states, at most."""
@@ -51,6 +51,8 @@ def proposals(
     leakage: Callable[[Rows, Vector], float],
     epsilon: float,
     power: float,
+    *,
+    move: bool = True,
 ) -> Iterator[Proposal]:
     """Yield the leading candidates, the one with the least error first.
 
@@ -66,6 +68,8 @@ def proposals(
         What may leak.
     power : float
         The norm of the outputs' errors that is made small.
+    move : bool, default True
+        Whether scales are moved afterwards: not where the leakage is linear, as here.
     """
     k = len(responses[0])
     found: list[tuple[Proposal, NDArray[np.bool_]]] = []
@@ -77,10 +81,12 @@ def proposals(
         scales = best_scales(shifts_of(responses, rows), taken, power, start) / epsilon
         found.append((Proposal(rows, scales, _norm(scales, taken, power)), taken))
     found.sort(key=lambda each: each[0].error)
-    leading = [_Search(each, taken, leakage, epsilon, power) for each, taken in found[:_LEADING]]
+    asked = int(min(_WORK / k**4, _MOST_ASKED)) if move else 0
+    found = found[: _LEADING if asked > 2 * k else _FEW_LEADING]
+    leading = [_Search(each, taken, leakage, epsilon, power) for each, taken in found]
     leading = sorted((each for each in leading if each.error < math.inf), key=lambda each: each.error)
-    if leading:
-        leading[0].move(int(min(_WORK / k**4, _MOST_ASKED)))
+    if leading and asked > 2 * k:
+        leading[0].move(asked)
     yield from (each.proposal for each in leading)
 
 
@@ -116,8 +122,6 @@ class _Search:
         self._rows, self._taken, self._leakage = start.rows, taken, leakage
         self._epsilon, self._power = epsilon, power
         self.error, self._scales = self._tried(start.scales)
-        if self.error < math.inf:  # once more, nearer to where it leaks so much
-            self.error, self._scales = self._tried(self._scales)
 
     @property
     def proposal(self) -> Proposal:
@@ -126,6 +130,7 @@ class _Search:
 
     def move(self, asked: int) -> None:
         """Move scales, one or two at a time, while the leakage may be asked so often."""
+        self.error, self._scales = self._tried(self._scales)  # once more, nearer to where it leaks so much
         step, ways = _FIRST_STEP, _ways(len(self._scales))
         while asked >= len(ways) and step > _LAST_STEP:
             before = self.error

@@ -20,9 +20,10 @@ from pufferfish.mechanisms.steps import accuracy_reached, steps_within
 from pufferfish.queries import LinearQuery, Query
 from pufferfish.queries.record_loss import RecordLoss, loss_of_query
 from pufferfish.queries.strategy import Strategy
-from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.model_class import Theta
+from pufferfish.theta.periodic_chain import PeriodicChain
 
 if TYPE_CHECKING:
     from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
@@ -40,6 +41,9 @@ _SUM, _LARGEST = 1.0, 16.0
 _MOST_MODELS = 4
 """Members of Θ whose mean shifts are looked at; all of them are in the proof."""
 
+_WORTH_IT = 0.999
+"""Noise of several scales is taken if its error is below this share of that of one scale."""
+
 _NARROW = 1e-6
 
 
@@ -53,7 +57,7 @@ def best_noise(bound: "InfluenceBound", query: Query, epsilon: float) -> Calibra
         found = bound.calibrate_strategy(query, shape, epsilon)
     except NotApplicableError:  # the search is no proof
         return equal
-    return found if found.expected_l1_error < equal.expected_l1_error else equal
+    return found if found.expected_l1_error < _WORTH_IT * equal.expected_l1_error else equal
 
 
 def best_noise_at_accuracy(
@@ -117,8 +121,9 @@ def _best_shape(bound: "InfluenceBound", query: Query, epsilon: float, power: fl
         return bound.guess_leakage(losses.divided(unit_scale))
 
     report_progress("looking for the best noise", 0.0)
-    responses = _responses(bound.theta, bound) if bound.tells_pairs_apart else [np.eye(k)]
-    best = next(proposals(taken, responses, leakage, epsilon, power), None)
+    pairs = bound.tells_pairs_apart
+    responses = _responses(bound.theta, bound) if pairs else [np.eye(k)]
+    best = next(proposals(taken, responses, leakage, epsilon, power, move=pairs), None)
     return None if best is None else _strategy(linear, best)
 
 
@@ -153,10 +158,14 @@ def _widest(shape: Strategy, steps: int, alpha: float, *, joint: bool) -> float:
 
 def _responses(theta: Theta, bound: "InfluenceBound") -> list[NDArray[np.float64]]:
     """Return the mean shifts of some members of Θ: those of the chains that answer most to what one record is."""
-    chains = (
-        theta.some_members if isinstance(theta, Continuum) else theta.chains if isinstance(theta, ChainClass) else ()
-    )
+    if isinstance(theta, Continuum):
+        matrices = [chain.transition_matrix for chain in theta.some_members]
+    elif isinstance(theta, ChainModels):  # a chain with a clock or more memory, as if it had neither
+        arrays = [m.matrices if isinstance(m, PeriodicChain) else m.tensor for m in theta.members]
+        matrices = [array.reshape(-1, theta.k, theta.k).mean(axis=0) for array in arrays]
+    else:
+        matrices = [chain.transition_matrix for chain in theta.chains]
     records = max(chain.steps for chain in bound.length)
-    found = [mean_shifts(chain.transition_matrix, records) for chain in chains]
+    found = [mean_shifts(matrix, records) for matrix in matrices]
     found.sort(key=lambda response: -float(np.ptp(response, axis=0).sum()))
     return found[:_MOST_MODELS] or [np.eye(theta.k)]
