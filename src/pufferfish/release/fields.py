@@ -262,6 +262,8 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         kind = self.query.kind
         if kind.startswith(WEIGHTED) or not (kind in CDF.kinds or kind in Quantiles.kinds):
             raise QueryError(f"quantiles are of a cumulative distribution, and this release is of the kind {kind!r}")
+        if not KINDS[kind].relative and self.data.base is None:
+            raise QueryError("how many records a count of one database is of is not in its record: ask for shares")
         total = 1.0 if KINDS[kind].relative else float(self.data.records)
         errors = self.accuracies(0.05, joint=True)
         return quantiles_of(Quantiles(shares).shares, self.noisy_values, errors, self.theta.states, total)

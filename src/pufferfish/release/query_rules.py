@@ -163,13 +163,13 @@ def postprocessing_rules(found: ReleaseFields) -> Rules:
     kind, unit = found.query.kind, found.noise.unit
     if isinstance(done, Projected):
         return _projected(found, done, kind, unit)
-    cumulative = kind.removeprefix(WEIGHTED) in _CUMULATIVE
+    cumulative = kind in _CUMULATIVE  # with factors of either sign they may fall
     if cumulative != isinstance(done, Ascending):
         return [(False, "cumulative distributions, and they alone, are made ascending")]
     if isinstance(done, Ascending):
         records, sure = _records_read(found)
         fits = near(done.high, records * unit) if sure else done.high <= records * unit * (1 + _SAME)
-        return [(done.low == 0 and (fits or kind.startswith(WEIGHTED)), "the range is from 0 to the number of records")]
+        return [(done.low == 0 and fits, "the range is from 0 to the number of records")]
     rules = [(not kind.startswith(("histogram", "marginal")) and kind != "function", "histograms are projected")]
     records, sure = _records_read(found)
     width = (found.query.lipschitz or 0.0) * records
