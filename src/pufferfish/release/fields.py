@@ -109,8 +109,9 @@ def strategy_of(kind: str, states: Sequence[str], noise: NoiseRecord) -> Strateg
 
 def factor_of(query: QueryRecord) -> int:
     """Return the largest factor, without sign, with which a record counts in a query whose kind says what one moves."""
-    moves = KINDS[query.kind.removeprefix(WEIGHTED)].moves
-    return round((query.lipschitz or 0.0) * (query.divided_by or 1) / (moves or 1))
+    kind = query.kind.removeprefix(WEIGHTED)
+    moves = KINDS[kind].moves or len(query.labels)  # from the first state to the last, in a cumulative distribution
+    return round((query.lipschitz or 0.0) * (query.divided_by or 1) / moves)
 
 
 class MechanismRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):

@@ -43,7 +43,7 @@ def query_rules(found: ReleaseFields) -> Rules:
     if kind == "function":
         return [(query.lipschitz is None and query.divided_by is None, "of a function no Lipschitz constant is known")]
     cumulative = kind in _CUMULATIVE
-    moves = len(found.theta.states) - 1 if cumulative else KINDS[kind].moves
+    moves = len(query.labels) if cumulative else KINDS[kind].moves
     lipschitz, by = query.lipschitz or 0.0, query.divided_by or 1
     own_unit = 1 / by
     rules = [

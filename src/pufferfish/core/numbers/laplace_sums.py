@@ -174,7 +174,7 @@ def mean_moduli(scales: NDArray[np.float64], taken: NDArray[np.bool_]) -> NDArra
     Examples
     --------
     >>> mean_moduli(np.array([10.0, 5.0]), np.array([[True, False], [True, True]])).round(2)
-    array([ 9.98, 11.64])
+    array([ 9.98, 11.65])
     """
     first = _FIRST / float(scales.max())
     nodes, weights = _nodes()
