@@ -20,7 +20,7 @@ LAYERS = [
     {"calibration"},
     {"laws"},
     {"mechanisms"},
-    {"noise"},
+    {"noise", "comparison_table"},
     {"wasserstein_inf", "comparison", "robustness"},
     {"data"},
     {"model_file"},

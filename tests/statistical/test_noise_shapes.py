@@ -67,7 +67,8 @@ def test_errors_cover_as_often_as_they_say(drawn: tuple[pf.Calibration, np.ndarr
     assert np.all((np.abs(errors) >= noise.accuracies(0.05)).mean(axis=0) > 0.05 - sure)  # and not by much
     for allowed in (noise.accuracy(0.05, joint=True), noise.accuracies(0.05, joint=True)):
         assert (np.abs(errors) > allowed).any(axis=1).mean() <= 0.05 + sure
-    assert beyond.any(axis=1).mean() > 0.05 + sure  # control: errors of single outputs do not hold together
+    if errors.shape[1] == 3:  # control: errors of single outputs do not hold together; two sums may nearly do
+        assert beyond.any(axis=1).mean() > 0.05 + sure
     expected = float(np.abs(errors).sum(axis=1).mean())
     assert noise.expected_l1_error == pytest.approx(expected, rel=0.05)
 

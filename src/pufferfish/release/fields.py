@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.numbers import discrete_laplace
+from pufferfish.core.strategies.search import MOST_STATES
 from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.errors import QueryError
@@ -32,6 +33,9 @@ __all__ = [
     "QueryRecord",
     "ReleaseFields",
 ]
+
+_FEW_ULPS = 2.0**-50
+"""More than what a scale loses in a record's numbers."""
 
 WEIGHTED = "weighted "
 """What the kind of a query begins with whose records count with factors of their own."""
@@ -97,6 +101,8 @@ def strategy_of(kind: str, states: Sequence[str], noise: NoiseRecord) -> Strateg
     """
     if noise.measurements is None:
         return None
+    if len(states) > MOST_STATES:
+        raise QueryError(f"measurements are of at most {MOST_STATES} states, and theta has {len(states)}")
     place = {state: x for x, state in enumerate(states)}
     rows = np.zeros((len(noise.measurements), len(states)), dtype=np.int64)
     for row, measurement in zip(rows, noise.measurements, strict=True):
@@ -224,7 +230,7 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         if strategy is None:
             raise QueryError("this release has one scale for every output: its loss is 1 / noise.noise_multiplier")
         distance = strategy.distance * (factor_of(self.query) if self.query.kind.startswith(WEIGHTED) else 1)
-        return np.where(distance > 0, np.nextafter(distance / self.noise.one_scale, np.inf), 0.0)
+        return distance / self.noise.one_scale * (1 + _FEW_ULPS)
 
     def accuracy(self, alpha: float = 0.05, *, joint: bool = False) -> float:
         """Error of the noisy value that is exceeded with probability at most alpha.

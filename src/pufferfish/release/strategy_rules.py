@@ -13,6 +13,9 @@ __all__ = ["strategy_rules"]
 
 _ROUNDED = 1e-6
 
+_SHARPEST = 10**9
+"""Sums of these over all states are far from what 64 bits hold."""
+
 
 def strategy_rules(found: ReleaseFields) -> Rules:
     """Check measurements: they are of one scale over whole numbers, and what they tell is what the proof was about."""
@@ -22,7 +25,7 @@ def strategy_rules(found: ReleaseFields) -> Rules:
     scales = [measurement.scale for measurement in noise.measurements]
     if not all(0 < scale < math.inf for scale in scales) or not near(max(scales), noise.scale):
         return [(False, "measurements have positive scales, of which noise.scale is the largest")]
-    if not all(0 < measurement.sharpness < 2**53 for measurement in noise.measurements):
+    if not all(0 < measurement.sharpness <= _SHARPEST for measurement in noise.measurements):
         return [(False, "measurements have a sharpness that is a whole number above 0")]
     strategy = found.strategy  # refused where the outputs do not follow
     assert strategy is not None
