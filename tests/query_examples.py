@@ -13,5 +13,7 @@ EXAMPLES: dict[type[Query], list[Query]] = {
     pf.Frequency: [pf.Frequency("a")],
     pf.Sum: [pf.Sum([0, 1.5])],
     pf.Mean: [pf.Mean([0, 1.5])],
+    pf.CDF: [pf.CDF(), pf.CDF(relative=False)],
+    pf.Quantiles: [pf.Quantiles([0.1, 0.5])],
     pf.Marginals: [pf.Marginals(), pf.Marginals(relative=False)],
 }

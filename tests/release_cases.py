@@ -90,6 +90,15 @@ def cases() -> Iterator[tuple[str, Callable[[], pf.Release]]]:
     for query in [*_queries(STATES), pf.Count(STATES[:2])]:
         for mechanism in (pf.LeakagePropagation, pf.MQMExact):
             yield f"three states, {mechanism.name}, {query}", _of(three, THREE, mechanism, query, valid=True)
+    shaped: list[Any] = [pf.Histogram(), pf.CDF(relative=False), pf.Quantiles([0.5])]
+    for query in shaped:
+        for noise in ("equal", "best"):
+            for mechanism in (pf.LeakagePropagation, pf.GroupDP):
+                name = f"three states, {mechanism.name}, {query}, {noise}"
+                yield name, _of(three, THREE, mechanism, query, valid=noise == "best", noise=noise)
+    for query in (pf.Window(pf.Histogram(), 3, 9), pf.Weighted(pf.CDF(), [1, 2, 0, -1] * 3)):
+        row = ["rest", "sport", "active"] * 4
+        yield f"list, best, {query}", _of(row, THREE, pf.LeakagePropagation, query, length=12, noise="best")
     row = ["no", "yes", "yes"] * 4
     for query in _queries(["no", "yes"]):
         for changed in (
@@ -146,15 +155,23 @@ def cases() -> Iterator[tuple[str, Callable[[], pf.Release]]]:
 
 
 def _of(
-    data: Any, theta: Any, mechanism: Any, query: Any, length: Any = None, *, valid: bool = False, **settings: Any
+    data: Any,
+    theta: Any,
+    mechanism: Any,
+    query: Any,
+    length: Any = None,
+    *,
+    valid: bool = False,
+    noise: Any = "equal",
+    **settings: Any,
 ) -> Callable[[], pf.Release]:
     def make() -> pf.Release:
         steps = length
         if steps is None and isinstance(data, pf.Sequences | pf.Rows):
             steps = data.length if not isinstance(theta, pf.Cliques) else None
-        noise = mechanism.of(theta, steps, **settings).calibrate(query, 1.0)
+        found = mechanism.of(theta, steps, **settings).calibrate(query, 1.0, noise=noise)
         function = valid and not isinstance(query, pf.Function)
-        return pf.release(data, query, noise, postprocess="valid" if function else None)
+        return pf.release(data, query, found, postprocess="valid" if function else None)
 
     return make
 

@@ -20,7 +20,7 @@ LAYERS = [
     {"calibration"},
     {"laws"},
     {"mechanisms"},
-    {"noise"},
+    {"noise", "comparison_table"},
     {"wasserstein_inf", "comparison", "robustness"},
     {"data"},
     {"model_file"},
@@ -38,7 +38,7 @@ SHELVES = [
     {"numbers"},
     {"divergence"},
     {"chains", "networks"},
-    {"gk16", "laws", "phi"},
+    {"gk16", "laws", "phi", "strategies"},
     {"propagation", "quilts"},
 ]
 """Folders of ``core`` from the bottom up: a file may import from its own folder and from shelves below."""

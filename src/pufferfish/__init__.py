@@ -51,6 +51,7 @@ from pufferfish.mechanisms import (
 )
 from pufferfish.model_file import Model, read_model, write_model
 from pufferfish.queries import (
+    CDF,
     Count,
     Frequency,
     Function,
@@ -58,6 +59,7 @@ from pufferfish.queries import (
     Marginals,
     Mean,
     Profile,
+    Quantiles,
     Subset,
     Sum,
     Weighted,
@@ -103,6 +105,7 @@ from pufferfish.witness import (
 )
 
 __all__ = [
+    "CDF",
     "CPT",
     "GK16",
     "AloneWitness",
@@ -161,6 +164,7 @@ __all__ = [
     "Profile",
     "PropagationWitness",
     "PufferfishError",
+    "Quantiles",
     "QueryError",
     "Quilt",
     "QuiltWitness",

@@ -16,6 +16,7 @@ from pufferfish.core.propagation.lower_bound_of_networks import TiltedNetwork
 from pufferfish.errors import ParameterError, QueryError
 from pufferfish.given import truth
 from pufferfish.queries import BoundQuery, LinearQuery, Query
+from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
@@ -84,6 +85,9 @@ class Calibration(ReadOnly):
         The secret that decides the noise.
     bound : Mechanism
         The mechanism: what proves that this noise is enough, and proves it again before a release.
+    strategy : Strategy, optional
+        With ``noise="best"``: which counts get noise, and how much less than ``unit_scale`` each. By default every
+        output of the query gets noise of the one scale.
     """
 
     epsilon: float
@@ -92,6 +96,7 @@ class Calibration(ReadOnly):
     linear: BoundQuery = field(repr=False)
     witness: AnyWitness
     bound: Bound = field(repr=False)
+    strategy: Strategy | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "unit_scale"):
@@ -135,14 +140,38 @@ class Calibration(ReadOnly):
         return self.bound.verify(self)[0]
 
     @property
+    def measured(self) -> BoundQuery:
+        """The query whose release with noise of ``unit_scale`` has the record losses of this noise.
+
+        That is the query itself, or the measurements of a strategy, each times its sharpness.
+        """
+        if self.strategy is None or not isinstance(self.linear, LinearQuery):
+            return self.linear
+        return self.strategy.measured(self.linear)
+
+    @property
     def scale(self) -> float:
-        """Laplace scale b of the noise on each output of the query; the standard deviation is √2·b."""
-        return self.unit_scale * float(self.linear.unit)
+        """Laplace scale b of the noise on each output of the query; the standard deviation is √2·b.
+
+        With a strategy the largest of :attr:`scales`.
+        """
+        return max(self.scales)
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """Laplace scale of the noise on each output, or on each measurement of a strategy."""
+        unit = float(self.linear.unit)
+        if self.strategy is None:
+            return (self.unit_scale * unit,) * len(self.linear.labels)
+        return tuple(float(b) * unit for b in self.strategy.scales(self.unit_scale))
 
     @property
     def noise_multiplier(self) -> float | None:
-        """Scale over Lipschitz constant, b/L: the paper's σ_max; None for a function, whose L is not known."""
-        lipschitz = self.linear.unit_lipschitz
+        """Scale over Lipschitz constant, b/L: the paper's σ_max; None for a function, whose L is not known.
+
+        It is one over the largest record loss, with every strategy too.
+        """
+        lipschitz = self.measured.unit_lipschitz
         return None if lipschitz is None else self.unit_scale / lipschitz
 
     @property
@@ -156,9 +185,10 @@ class Calibration(ReadOnly):
         QueryError
             If the query is a function of the database.
         """
-        if not isinstance(self.linear, LinearQuery):
+        measured = self.measured
+        if not isinstance(measured, LinearQuery):
             raise QueryError("a function of the database has no known record-level loss")
-        distance = self.linear.unit_distance
+        distance = measured.unit_distance
         return np.where(distance > 0, np.nextafter(distance / self.unit_scale, np.inf), 0.0)
 
     @property
@@ -172,24 +202,24 @@ class Calibration(ReadOnly):
         QueryError
             If Θ is no class of networks, or the query is a function of the database.
         """
-        if not self.theta.networks or not isinstance(self.linear, LinearQuery):
+        measured = self.measured
+        if not self.theta.networks or not isinstance(measured, LinearQuery):
             raise QueryError("node_loss is of networks and queries that are linear in their nodes' states")
-        distances = dict(zip(map(state_label, self.theta.networks[0].nodes), self.linear.distances, strict=True))
+        distances = dict(zip(map(state_label, self.theta.networks[0].nodes), measured.distances, strict=True))
         return {v: np.where(d > 0, np.nextafter(d / self.unit_scale, np.inf), 0.0) for v, d in distances.items()}
 
     @cached_property
     def lower_bound(self) -> float:
         """A scale that is too small: independent Laplace noise of less on every output is not ε-Pufferfish here.
 
-        Found by sign tilts (docs/proofs/propagation.md, "The lower bound"); ``scale / lower_bound`` says how much
-        noise any other calibration of Laplace noise could save at most. 0 where no such scale was found, and where
-        secrets are given: it is for any two values of any record; and for
-        histograms of more than 200 states. With unobserved records it holds for a chain whose observed records follow
+        Found by sign tilts (docs/proofs/propagation.md, "The lower bound"); ``scale / lower_bound`` says how much noise
+        any other calibration of Laplace noise could save at most. 0 where no such scale was found, and where secrets
+        are given: it is for any two values of any record; and for histograms of more than 200 states. With a strategy
+        it is about noise of the same shape. With unobserved records it holds for a chain whose observed records follow
         each other, and for a row all of whose cells are observed. For networks signs are sought for the pair of states
         that decides (the witness), and not where clusters have more than a million states.
         """
-        linear = self.linear
-        theta = self.theta
+        linear, theta = self.measured, self.theta
         if theta.networks:
             return self._lower_bound_of_network
         some = theta.some_members if isinstance(theta, Continuum) else theta.chains
@@ -207,12 +237,12 @@ class Calibration(ReadOnly):
         chains = [
             TiltedChain(chain.transition_matrix, chain.initial_distribution, linear.weights, records) for chain in some
         ]
-        return scale_too_small(chains, self.epsilon, self.unit_scale) * float(self.linear.unit)
+        return scale_too_small(chains, self.epsilon, self.unit_scale) / self.unit_scale * self.scale
 
     @property
     def _lower_bound_of_network(self) -> float:
         seen, linear = self.witness, self.linear
-        known = seen.node is not None and seen.secret_pair is not None
+        known = seen.node is not None and seen.secret_pair is not None and self.strategy is None
         if not known or self.delta or self.bound.secrets is not None or not isinstance(linear, LinearQuery):
             return 0.0
         network = self.theta.networks[seen.theta or 0]
@@ -236,7 +266,10 @@ class Calibration(ReadOnly):
     @property
     def expected_l1_error(self) -> float:
         """Expected L1 distance between the released vector and the exact one."""
-        return len(self.linear.labels) * discrete_laplace.mean_modulus(self.unit_scale) * float(self.linear.unit)
+        unit = float(self.linear.unit)
+        if self.strategy is not None:
+            return float(self.strategy.expected_errors(self.unit_scale).sum()) * unit
+        return len(self.linear.labels) * discrete_laplace.mean_modulus(self.unit_scale) * unit
 
     def accuracy(self, alpha: float = 0.05, *, joint: bool = False) -> float:
         """Return the error that is exceeded with probability at most alpha, of the discrete noise itself.
@@ -251,12 +284,26 @@ class Calibration(ReadOnly):
         Returns
         -------
         float
-            The least a on the noise's grid with P(|noise| > a) ≤ alpha.
+            The least a on the noise's grid with P(|noise| > a) ≤ alpha. Where outputs have noise of different laws
+            that of the worst; for all at once it may then be a little above the least.
 
         Raises
         ------
         ParameterError
             If alpha is out of range.
         """
-        together = len(self.linear.labels) if truth(joint, "joint") else 1
-        return discrete_laplace.accuracy(self.unit_scale, alpha, together=together) * float(self.linear.unit)
+        together, unit = truth(joint, "joint"), float(self.linear.unit)
+        if self.strategy is not None:
+            return self.strategy.error(self.unit_scale, alpha, joint=together) * unit
+        outputs = len(self.linear.labels) if together else 1
+        return discrete_laplace.accuracy(self.unit_scale, alpha, together=outputs) * unit
+
+    def accuracies(self, alpha: float = 0.05, *, joint: bool = False) -> NDArray[np.float64]:
+        """Return for each output the error that it, or with ``joint`` any of them its own, exceeds so rarely.
+
+        Parameters and errors are those of :meth:`accuracy`; shape (m,).
+        """
+        together = truth(joint, "joint")
+        if self.strategy is None:
+            return np.full(len(self.linear.labels), self.accuracy(alpha, joint=together))
+        return np.array(self.strategy.errors(self.unit_scale, alpha, joint=together)) * float(self.linear.unit)

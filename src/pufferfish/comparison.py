@@ -1,17 +1,16 @@
 """The noise of every mechanism, before anything is spent."""
 
-import shutil
-import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, overload
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
+from pufferfish.comparison_table import Comparison, ComparisonRow
 from pufferfish.core.numbers.progress import report_progress
-from pufferfish.core.numbers.read_only import ReadOnly
-from pufferfish.errors import NotApplicableError, ParameterError, printable
+from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.given import one_of
 from pufferfish.mechanisms import MECHANISMS, LawMechanism, LeakagePropagation, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
 from pufferfish.mechanisms.mechanism import as_epsilon
@@ -24,149 +23,22 @@ __all__ = ["Comparison", "ComparisonRow", "Contest", "compare"]
 _AS_LITTLE = 1.001
 """Noise within this factor of the least counts as equal when one mechanism is recommended."""
 
-_NARROWEST, _WIDEST, _WHERE_UNKNOWN = 80, 120, 100
-"""Columns that the text of a comparison takes: those of the terminal, within bounds."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonRow(ReadOnly):
-    """One mechanism's noise for a query, or why it does not apply.
-
-    Parameters
-    ----------
-    mechanism, title : str
-        Name on the command line, and name in tables.
-    epsilon : float or None
-        Privacy parameter of the noise; with an accuracy the least one that reaches it.
-    scale : float or None
-        Laplace scale of the noise on each output.
-    noise_multiplier : float or None
-        Scale over the query's Lipschitz constant.
-    accuracy : float or None
-        What the error of one output exceeds with a probability of at most 5%, in the units of the query.
-    expected_l1_error : float or None
-        Expected L1 distance between released and exact vector.
-    lower_bound : float or None
-        A scale below which no Laplace noise gives the guarantee, the same for all rows; None where none was found.
-    seconds : float
-        Time to compute the scale.
-    composes : bool
-        Whether such releases may be added up, as in a ledger; else the noise is for this one query.
-    recommended : bool
-        Whether this is the mechanism to take: the least noise of those that compose.
-    reason : str or None
-        Why the mechanism does not apply.
-    decided_by : str or None
-        The member of Θ that needs the noise, where Θ has several: ``"theta[12] (subject 4388161786)"``.
-    """
-
-    mechanism: str
-    title: str
-    epsilon: float | None = None
-    scale: float | None = None
-    noise_multiplier: float | None = None
-    accuracy: float | None = None
-    expected_l1_error: float | None = None
-    lower_bound: float | None = None
-    seconds: float = 0.0
-    composes: bool = True
-    recommended: bool = False
-    reason: str | None = None
-    decided_by: str | None = None
-
-    @property
-    def over_lower_bound(self) -> float | None:
-        """Scale over lower bound: how many times the least possible noise it is at most."""
-        return self.scale / self.lower_bound if self.scale and self.lower_bound else None
-
-
-@dataclass(frozen=True)
-class Comparison(Sequence[ComparisonRow]):
-    """Rows of a comparison, those that apply first, by their noise; prints as a table.
-
-    Parameters
-    ----------
-    rows : tuple of ComparisonRow
-        One per mechanism.
-    title : str
-        What was compared, in words.
-    measure : str
-        What the query's answers are numbers of.
-    by_epsilon : bool, default False
-        Whether an accuracy was asked for, and rows differ by their epsilon.
-    """
-
-    rows: tuple[ComparisonRow, ...]
-    title: str
-    measure: str
-    by_epsilon: bool = False
-
-    @overload
-    def __getitem__(self, index: int) -> ComparisonRow: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[ComparisonRow]: ...
-    def __getitem__(self, index: int | slice) -> ComparisonRow | Sequence[ComparisonRow]:
-        return self.rows[index]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __str__(self) -> str:
-        width = min(max(shutil.get_terminal_size((_WHERE_UNKNOWN, 24)).columns, _NARROWEST), _WIDEST)
-        return "\n".join(_wrapped(self._lines(), width))
-
-    def _lines(self) -> Iterator[tuple[str, int]]:
-        """Yield lines, with the indent of what does not fit on them."""
-        yield self.title, 2
-        fit = [row for row in self.rows if row.reason is None]
-        lower = fit[0].lower_bound if fit else None
-        if fit:
-            least = "epsilon" if self.by_epsilon else "" if lower is None else "/ least"
-            yield f"  {'mechanism':<18}{'noise scale':>12}{'± 95%':>10}{least:>9}{'seconds':>9}", 0
-        for row in fit:
-            mark = "*" if row.recommended else " "
-            least = "" if row.over_lower_bound is None else f"{row.over_lower_bound:.4g}"
-            if self.by_epsilon:
-                least = f"{row.epsilon:.4g}"
-            note = "  recommended" if row.recommended else "" if row.composes else "  for this one query"
-            numbers = f"{row.scale or 0.0:>12.6g}{_error(row.accuracy or 0.0):>10}{least:>9}{row.seconds:>9.2f}"
-            yield f"{mark} {row.title:<18}{numbers}{note}", 0
-        for row in fit:
-            if row.recommended and row.decided_by is not None:
-                yield f"{row.decided_by} decides the noise of {row.title}", 2
-        if fit:
-            yield f"± 95%: each value is within this of the exact one with 95% probability ({self.measure})", 2
-        if lower is not None:
-            yield f"/ least: noise scale over {lower:.6g}, below which no Laplace noise gives this guarantee", 2
-        if any(not row.composes for row in fit):
-            yield "for this one query: not for a ledger, its epsilon adds to that of no other release", 2
-        if len(fit) < len(self.rows):
-            yield "does not apply:", 2
-        for row in self.rows[len(fit) :]:
-            yield f"  {row.title}: {row.reason}", 4
-
-
-def _error(value: float) -> str:
-    return f"{value:,.0f}" if 1000 <= value < 1e7 else f"{value:.3g}"
-
-
-def _wrapped(lines: Iterable[tuple[str, int]], width: int) -> Iterator[str]:
-    for line, indent in lines:
-        yield from textwrap.wrap(
-            printable(line), width, subsequent_indent=" " * indent, break_on_hyphens=False, drop_whitespace=True
-        )
-
 
 class Contest:
     """The mechanisms for one query under Θ, made once and asked at any ε: what they computed is used again.
 
     Parameters
     ----------
-    theta, query, length, secrets
+    theta, query, length, secrets, noise
         As for :func:`compare`.
     """
 
-    def __init__(self, theta: Any, query: Query, length: Any = None, *, secrets: Any = None) -> None:
+    def __init__(
+        self, theta: Any, query: Query, length: Any = None, *, secrets: Any = None, noise: Any = "equal"
+    ) -> None:
+        if not one_of(noise, ("equal", "best")):
+            raise ParameterError(f'noise is {noise!r}, expected "equal" or "best" (which shows both)')
+        self._shapes = noise == "best"
         self._theta, self._query, self._length = as_theta(theta), query, length
         lengths_of(self._theta, length)
         networks = self._theta.networks
@@ -189,6 +61,7 @@ class Contest:
             rows.append(
                 self._tried(kind, lambda found: found.calibrate(self._query, accuracy=accuracy, alpha=alpha))[0]
             )
+            rows.extend(self._best(kind, accuracy=accuracy, alpha=alpha))
         share = 1 - (0.05 if alpha is None else alpha)
         title = f"{self._query.kind} within {accuracy:g} with {share:.6g} probability; Θ: {self._theta.origin}"
         ordered = _in_order(rows, None, lambda row: row.epsilon or 0.0)
@@ -220,9 +93,11 @@ class Contest:
             row, found = self._tried(mechanism, lambda made: made.calibrate(self._query, epsilon))
             best = found if found is not None and (best is None or found.scale < best.scale) else best
             rows.append(row)
+            rows.extend(self._best(mechanism, epsilon=epsilon))
         lower = None if best is None else best.lower_bound or None
         title = f"{self._query.kind} at ε = {epsilon:g}; Θ: {self._theta.origin}"
-        return Comparison(_in_order(rows, lower), title, measure_of(self._query.kind))
+        ordered = _in_order(rows, lower, _expected) if self._shapes else _in_order(rows, lower)
+        return Comparison(ordered, title, measure_of(self._query.kind))
 
     def _tried(
         self, kind: type[Mechanism], calibrated: Callable[[Mechanism], Calibration]
@@ -234,6 +109,19 @@ class Contest:
         except NotApplicableError as error:
             return ComparisonRow(mechanism=kind.name, title=kind.title, reason=error.reason), None
         return _row(found, time.perf_counter() - start, self._member(found.witness.theta)), found
+
+    def _best(self, kind: type[Mechanism], **asked: float | None) -> list[ComparisonRow]:
+        """Return the row of a mechanism's best noise, where that was asked for and is better than that of one scale."""
+        if not (self._shapes and kind.composes):
+            return []
+        start = time.perf_counter()
+        try:
+            found = self._mechanism(kind).calibrate(self._query, noise="best", **asked)  # pyright: ignore[reportArgumentType]
+        except NotApplicableError:  # the row of one scale says why, or stands alone
+            return []
+        if found.strategy is None:
+            return []
+        return [replace(_row(found, time.perf_counter() - start, self._member(found.witness.theta)), noise="best")]
 
     def _drawn(self, kind: type[Mechanism], scale: float | None) -> ComparisonRow:
         """Return a row of which only the scale is known."""
@@ -278,6 +166,7 @@ def compare(
     accuracy: float | None = None,
     alpha: float | None = None,
     secrets: Any = None,
+    noise: Literal["equal", "best"] = "equal",
 ) -> Comparison:
     """Noise of every mechanism for one query. Reads no data, spends nothing.
 
@@ -298,6 +187,9 @@ def compare(
     secrets : sequence, optional
         For networks: names of the nodes that are secret, or pairs of RecordIs of one node. By default any two values of
         any record. Mechanisms that cannot tell secrets apart keep all of them.
+    noise : {"equal", "best"}, default "equal"
+        With "best" a second row for each mechanism that composes, with the noise of the best shape found, where that
+        errs less; rows are then in the order of their expected error.
 
     Returns
     -------
@@ -325,7 +217,7 @@ def compare(
         raise ParameterError("epsilon and accuracy both say how much noise there is: give one of them")
     if accuracy is None and alpha is not None:
         raise ParameterError("alpha says how often accuracy may be missed: give accuracy, or leave it out")
-    contest = Contest(theta, query, length, secrets=secrets)
+    contest = Contest(theta, query, length, secrets=secrets, noise=noise)
     if accuracy is not None:
         return contest.at_accuracy(accuracy, alpha)
     if epsilon is None:
@@ -348,6 +240,10 @@ def _row(found: Calibration, seconds: float, decided_by: str | None) -> Comparis
     )
 
 
+def _expected(row: ComparisonRow) -> float:
+    return row.expected_l1_error or 0.0
+
+
 def _in_order(
     rows: list[ComparisonRow],
     lower: float | None,
@@ -360,7 +256,7 @@ def _in_order(
     order = [mechanism.name for mechanism in MECHANISMS]  # of equal noise the last one, which covers most
     equal = [row for row in candidates if cost(row) <= most]
     best = max(equal, key=lambda row: order.index(row.mechanism), default=None)
-    fit = [replace(row, lower_bound=lower, recommended=row is best) for row in fit]
+    fit = [replace(row, lower_bound=lower if row.noise == "equal" else None, recommended=row is best) for row in fit]
     return (*fit, *(row for row in rows if row.reason is not None))
 
 

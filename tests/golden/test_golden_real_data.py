@@ -103,3 +103,22 @@ def test_propagation_on_electricity(epsilon: float, multiplier: float) -> None:
     found = pf.LeakagePropagation(chain, length).calibrate(HISTOGRAM, epsilon)
     assert found.noise_multiplier == pytest.approx(multiplier, rel=3e-3)
     assert found.lower_bound <= found.scale <= 1.05 * found.lower_bound
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "reading", "one_scale", "most"),
+    [
+        ("activity_fitbit_minute.parquet", "state", {"where": "awake"}, 247.4, 151),
+        ("activity_activpal_12s.parquet", "state", {"where": "awake and worn"}, 495.9, 278),
+        ("electricity_uci_2y_2006-12-17_1051200min.csv.gz", "watts", {"bins": "0,200,...,10200"}, 14_637, 9_400),
+    ],
+)
+def test_the_best_noise(name: str, state: str, reading: dict[str, str], one_scale: float, most: float) -> None:
+    """docs/noise_shapes.md: expected L1 error of a histogram of counts at ε = 1, and its certificate."""
+    table = {} if "bins" in reading else {"subject": "subject", "time": "timestamp", "max_gap": "10min"}
+    chain, length = chain_of(name, state, **table, **reading)
+    bound = pf.LeakagePropagation(chain, length)
+    assert bound.calibrate(HISTOGRAM, 1.0).expected_l1_error == pytest.approx(one_scale, rel=1e-3)
+    best = bound.calibrate(HISTOGRAM, 1.0, noise="best")
+    assert best.expected_l1_error <= most
+    assert bound.leakage(best.record_loss) <= 1.0

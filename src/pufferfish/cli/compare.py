@@ -9,6 +9,7 @@ from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
+    NOISE_HELP,
     node_names,
     parse_lengths,
     table_options,
@@ -50,6 +51,7 @@ _FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
 @click.option("--epsilon", type=NUMBER, help="Privacy parameter ε, above 0.")
 @click.option("--accuracy", type=NUMBER, metavar="A", help=ACCURACY_HELP)
 @click.option("--alpha", type=NUMBER, metavar="P", help=ALPHA_HELP)
+@click.option("--noise", type=click.Choice(["equal", "best"]), default="equal", help=NOISE_HELP)
 @click.option("--plot", "plot_path", metavar="FILE", help="Draw the noise from ε/10 to 10 ε (.png, .svg, .pdf).")
 @click.option("--draw", "draw_path", metavar="FILE", help="Draw a network, its worst node and that node's best quilt.")
 def compare_command(
@@ -61,6 +63,7 @@ def compare_command(
     epsilon: float | None,
     accuracy: float | None,
     alpha: float | None,
+    noise: str,
     plot_path: str | None,
     draw_path: str | None,
     **reading: Any,
@@ -99,7 +102,7 @@ def compare_command(
         query = parse_query(query_text, theta, nodes, data.nodes if isinstance(data, Rows) else None)
     else:
         length = _rows(lengths) if theta.networks else parse_lengths(lengths)
-    contest = Contest(theta, query, length, secrets=secret)
+    contest = Contest(theta, query, length, secrets=secret, noise=noise)
     with progress("comparing mechanisms"):
         if accuracy is not None:
             found = contest.at_accuracy(accuracy, alpha)

@@ -15,6 +15,7 @@ __all__ = [
     "ACCURACY_HELP",
     "ALPHA_HELP",
     "DEFAULT_MECHANISM",
+    "NOISE_HELP",
     "bound_named",
     "each_once",
     "mechanism_named",
@@ -28,6 +29,10 @@ __all__ = [
 DEFAULT_MECHANISM = LeakagePropagation.name
 
 ACCURACY_HELP = "Instead of ε: the error that is allowed, in the query's units; the least ε is found."
+NOISE_HELP = (
+    "equal: one scale for every output; best: the counts and the scales with the least expected error that a search "
+    "finds, proved like any other noise; see docs/noise_shapes.md [default: equal]."
+)
 ALPHA_HELP = "With --accuracy: the probability of a larger error in one value [default: 0.05]."
 
 

@@ -8,7 +8,19 @@ from pufferfish.cli.numbers import plain_number
 from pufferfish.cli.options import each_once, split_list
 from pufferfish.errors import QueryError
 from pufferfish.hints import did_you_mean
-from pufferfish.queries import Count, Frequency, Histogram, Marginals, Mean, Query, Subset, Sum, refuse_pooling
+from pufferfish.queries import (
+    CDF,
+    Count,
+    Frequency,
+    Histogram,
+    Marginals,
+    Mean,
+    Quantiles,
+    Query,
+    Subset,
+    Sum,
+    refuse_pooling,
+)
 from pufferfish.theta.model_class import Theta
 
 __all__ = ["QUERY_HELP", "parse_query"]
@@ -23,6 +35,10 @@ def _values(parts: list[str], text: str) -> dict[str, float] | list[float]:
     if len(values) < len(named):
         raise QueryError(f"query {text!r} gives a state two values: each state has one")
     return values
+
+
+def _shares(parts: list[str], text: str) -> list[float]:
+    return [_value(part, text) for part in parts]
 
 
 def _value(given: str, text: str) -> float:
@@ -41,10 +57,12 @@ class _Parts(NamedTuple):
     shown: str
     example: str
     read: Callable[[list[str], str], Any]
+    name: str = "state"
 
 
 _STATES = _Parts("STATE,…", "STATE,…", each_once)
 _VALUES = _Parts("STATE=V,…,*=V", "STATE=1,*=0 (* is all other states)", _values)
+_SHARES = _Parts(".1,.5,.9", ".1,.5,.9, shares of the records", _shares, "quantile")
 
 
 class _Word(NamedTuple):
@@ -61,13 +79,17 @@ _WORDS: Mapping[str, _Word] = {
     "frequency": _Word(Frequency, _STATES),
     "sum": _Word(Sum, _VALUES),
     "mean": _Word(Mean, _VALUES),
+    "cdf": _Word(CDF),
+    "cdf-counts": _Word(partial(CDF, relative=False)),
+    "quantiles": _Word(Quantiles, _SHARES),
 }
 _OF_COLUMNS = ("marginals", "marginal-counts")
 
 QUERY_HELP = (
     f"{', '.join(f'{name}:{word.parts.shown}' if word.parts else name for name, word in _WORDS.items())} (* is all "
-    "other states; V1,V2,… are the values of all states in their order; a histogram is of shares); for networks "
-    "marginals (shares in every column) and marginal-counts, and the others on --columns that have the same states "
+    "other states; V1,V2,… are the values of all states in their order; a histogram is of shares; cdf and quantiles "
+    "are of ordered states, such as bins); for networks marginals (shares in every column) and marginal-counts, and "
+    "the others on --columns that have the same states "
     "[default: histogram; marginals for networks]"
 )
 
@@ -108,5 +130,5 @@ def _parse(text: str) -> Query:
             )
         return word.make()
     if not argument.strip():
-        raise QueryError(f"query {text!r} names no state: expected {name}:{word.parts.example}")
+        raise QueryError(f"query {text!r} names no {word.parts.name}: expected {name}:{word.parts.example}")
     return word.make(word.parts.read(split_list(argument), text))

@@ -1,7 +1,7 @@
 """``pufferfish release``: a statistic of a table, with noise."""
 
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Literal
 
 import click
 from rich.table import Table
@@ -13,6 +13,7 @@ from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
     DEFAULT_MECHANISM,
+    NOISE_HELP,
     mechanism_named,
     node_names,
     secret_settings,
@@ -43,6 +44,7 @@ __all__ = ["release_command"]
 @click.option("--epsilon", type=NUMBER, help="Privacy parameter ε of this release, above 0.")
 @click.option("--accuracy", type=NUMBER, metavar="A", help=ACCURACY_HELP)
 @click.option("--alpha", type=NUMBER, metavar="P", help=ALPHA_HELP)
+@click.option("--noise", type=click.Choice(["equal", "best"]), default="equal", help=NOISE_HELP)
 @click.option("--up-to", type=NUMBER, metavar="E", help="With --ledger, instead: what may be spent in all after it.")
 @click.option(
     "--mechanism",
@@ -69,6 +71,7 @@ def release_command(
     epsilon: float | None,
     accuracy: float | None,
     alpha: float | None,
+    noise: Literal["equal", "best"],
     up_to: float | None,
     mechanism_name: str | None,
     secrets: str | None,
@@ -139,9 +142,9 @@ def release_command(
     with progress("calibrating noise"):
         if up_to is None or ledger is None:
             bound = mechanism.of(model.theta, data.length, **settings)
-            calibration = bound.calibrate(query, epsilon, accuracy=accuracy, alpha=alpha)
+            calibration = bound.calibrate(query, epsilon, accuracy=accuracy, alpha=alpha, noise=noise)
         else:
-            calibration = ledger.calibrate(query, up_to=up_to, data=data)
+            calibration = ledger.calibrate(query, up_to=up_to, data=data, noise=noise)
     told = warnings_of_reading(data, model)
     known = data.warnings if isinstance(data, Sequences) else ()  # which release adds by itself
     warnings = (*_warnings(fitted_here=fitted_here), *(text for text in told if text not in known))
@@ -180,14 +183,16 @@ def _print_release(found: Release, output: str) -> None:
     table.add_column(found.query.kind)
     for heading in ("value", "± 95%"):
         table.add_column(heading, justify="right")
-    error = found.accuracy(0.05)
-    for label, value in zip(found.query.labels, found.values, strict=True):
-        table.add_row(Text(printable(label)), rounded(value, found.scale), rounded(error, found.scale))
+    each = zip(found.query.labels, found.values, found.accuracies(0.05), strict=True)
+    for label, value, error in each:
+        table.add_row(Text(printable(label)), rounded(value, found.scale), rounded(float(error), found.scale))
     print_table(table)
+    for quantile in found.quantiles or ():
+        known = f"{quantile.low} to {quantile.high}" if quantile.low != quantile.high else "no other"
+        click.echo(printable(f"quantile {quantile.share:g}: {quantile.state} (95%: {known})"))
     click.echo(
-        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {found.scale:.6g} on each "
-        f"of {len(found.values)} values; all are within {rounded(found.accuracy(0.05, joint=True), found.scale)} "
-        "with 95% probability"
+        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of {_noise(found)}; all are within "
+        f"{rounded(found.accuracy(0.05, joint=True), found.scale)} with 95% probability"
     )
     if found.ledger is not None:
         booked = found.ledger
@@ -198,6 +203,17 @@ def _print_release(found: Release, output: str) -> None:
         click.echo(f"post-processed: {found.postprocessing}")
     click.echo(found.promise)
     click.echo(printable(f"assumed (in full in {output}): {_assumed(found)}"))
+
+
+def _noise(found: Release) -> str:
+    """Say on what there is noise of which scale."""
+    measured = found.noise.measurements
+    if measured is None:
+        return f"scale {found.scale:.6g} on each of {len(found.values)} values"
+    least = min(measurement.scale for measurement in measured)
+    scales = f"scale {found.scale:.6g}" if least == found.scale else f"scales {least:.6g} to {found.scale:.6g}"
+    counts = "one count, from which" if len(measured) == 1 else f"{len(measured)} counts, from which"
+    return f"{scales} on {counts} all {len(found.values)} values follow"
 
 
 def _assumed(found: Release) -> str:

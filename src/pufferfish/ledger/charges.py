@@ -189,7 +189,9 @@ def classes_of(
 
 
 def composing(what: Calibration, way_out: str) -> LinearQuery:
-    """Return the query of a calibration whose record-level losses are known and add.
+    """Return the query whose release with noise of ``unit_scale`` has a calibration's record losses, which add.
+
+    It is what was asked, or with a strategy what is measured for it.
 
     Raises
     ------
@@ -207,9 +209,10 @@ def composing(what: Calibration, way_out: str) -> LinearQuery:
         raise ParameterError(
             f"the calibration has scale {what.unit_scale}, epsilon {what.epsilon}: expected positive finite numbers"
         )
-    if not isinstance(what.linear, LinearQuery):
+    measured = what.measured
+    if not isinstance(measured, LinearQuery):
         raise ParameterError("a function of the database has no known record-level loss, and cannot be charged")
-    return what.linear
+    return measured
 
 
 def whole(distance: NDArray[np.float64]) -> Distance:

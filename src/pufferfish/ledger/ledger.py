@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
@@ -204,6 +204,7 @@ class Ledger:
         length: Any = None,
         window: Any = None,
         data: Sequences | Rows | None = None,
+        noise: Literal["equal", "best"] = "equal",
     ) -> Calibration:
         """Least noise with which a query can be released next, so that all releases leak at most ``up_to``.
 
@@ -220,6 +221,8 @@ class Ledger:
             As for :meth:`spend`.
         data : Sequences or Rows, optional
             What it reads: of a part of the subjects, only what those spent counts. Gives ``length`` too.
+        noise : {"equal", "best"}, default "equal"
+            As for a mechanism's ``calibrate``.
 
         Returns
         -------
@@ -246,7 +249,7 @@ class Ledger:
         left = level - spent
         if left < LEAST_EPSILON:
             raise BudgetExceeded(f"{spent:.6g} are spent, and what is left to {level:g} is too little for any noise")
-        alone = part.calibrate(query, left)
+        alone = part.calibrate(query, left, noise=noise)
 
         def added(scale: float) -> float:
             charge = self._charge(book, replace(alone, unit_scale=scale), data, window, None)

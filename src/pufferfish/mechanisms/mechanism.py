@@ -5,9 +5,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from decimal import ROUND_CEILING, Decimal
-from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import msgspec
 
@@ -17,8 +15,10 @@ from pufferfish.core.numbers import discrete_laplace
 from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError
-from pufferfish.given import truth
+from pufferfish.given import one_of, truth
+from pufferfish.mechanisms.steps import LARGEST_ANSWER, LEAST_EPSILON, accuracy_reached, steps_within
 from pufferfish.queries import BoundQuery, LinearQuery, Query
+from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_models import ChainModels
@@ -35,12 +35,6 @@ _MOST_NUDGES = 30
 
 ROUNDING = 1e-8
 """Share of ε by which noise that leaks too much may do so for its rounding."""
-
-LEAST_EPSILON = 1e-9
-"""Below it the rounding errors of a proof, about 1e-13, add up to more than what may leak, and no search comes near."""
-
-_LARGEST_ANSWER = 2**60
-"""Largest answer, in units, that a query may have on any data: sums, and the noise on them, are 64-bit integers."""
 
 
 class Mechanism(ABC):
@@ -181,6 +175,7 @@ class Mechanism(ABC):
         accuracy: float | None = None,
         alpha: float | None = None,
         joint: bool = False,
+        noise: Literal["equal", "best"] = "equal",
     ) -> Calibration:
         """Least noise for which this mechanism proves that the query's release is ε-Pufferfish private.
 
@@ -197,6 +192,9 @@ class Mechanism(ABC):
             With accuracy: probability that the error is larger.
         joint : bool, default False
             With accuracy: whether all values together shall be within it, rather than each by itself.
+        noise : {"equal", "best"}, default "equal"
+            Noise of one scale on every output; or on the counts, and of the scales, with which the expected L1 error
+            is least (with accuracy: the largest error), of those that a search finds.
 
         Returns
         -------
@@ -216,15 +214,37 @@ class Mechanism(ABC):
             the laws that the mechanism needs cannot be computed.
         """
         together = truth(joint, "joint")
+        if not one_of(noise, ("equal", "best")):
+            raise ParameterError(f'noise is {noise!r}, expected "equal" (one scale for every output) or "best"')
         if accuracy is not None:
             if epsilon is not None:
                 raise ParameterError("epsilon and accuracy both say how much noise there is: give one of them")
-            return self._at_accuracy(query, accuracy, 0.05 if alpha is None else alpha, joint=together)
+            share = 0.05 if alpha is None else alpha
+            if noise == "best":
+                return self._best_at_accuracy(query, accuracy, share, joint=together)
+            return self._at_accuracy(query, accuracy, share, joint=together)
         if epsilon is None:
             raise ParameterError("epsilon is missing. Example: mechanism.calibrate(query, epsilon=1.0)")
         if alpha is not None or together:
             raise ParameterError("alpha and joint say how accuracy is meant, and none is given: leave them out")
+        if noise == "best":
+            return self._best(query, as_epsilon(epsilon))
         return self._calibrate(query, as_epsilon(epsilon))
+
+    def _best(self, query: Query, epsilon: float) -> Calibration:
+        """Return the calibration whose noise has the best shape found."""
+        raise self._no_shapes()
+
+    def _best_at_accuracy(self, query: Query, accuracy: float, alpha: float, *, joint: bool) -> Calibration:
+        """Return the calibration at the least ε that is as accurate as asked, its noise in the best shape found."""
+        raise self._no_shapes()
+
+    def _no_shapes(self) -> NotApplicableError:
+        return NotApplicableError(
+            'noise="best" gives outputs noise of different scales, and this mechanism knows the law of one query with '
+            'one scale: use noise="equal", or a mechanism that composes, such as LeakagePropagation',
+            self.title,
+        )
 
     def _at_accuracy(self, query: Query, accuracy: float, alpha: float, *, joint: bool) -> Calibration:
         """Return the calibration at the least ε, of four digits, that is as accurate as asked."""
@@ -237,15 +257,13 @@ class Mechanism(ABC):
             raise NotApplicableError(f"no finite epsilon reaches an accuracy of {accuracy:g}", self.title)
         if witness is None or leakage == 0:  # there is no secret, or no noise is needed: whatever epsilon is
             return self._calibrate(query, 1.0)
-        for step in range(_MOST_NUDGES):
-            epsilon = four_digits_up(leakage, step)
-            if not LEAST_EPSILON <= epsilon < math.inf:
-                raise ParameterError(
-                    f"accuracy is {accuracy!r}, which an epsilon below {LEAST_EPSILON:g} reaches: ask for a smaller one"
-                )
-            found = self._calibrate(query, epsilon)
-            if discrete_laplace.accuracy(found.unit_scale, alpha, together=together) <= steps:
-                return found
+        found = accuracy_reached(
+            lambda epsilon: self._calibrate(query, epsilon),
+            lambda made: discrete_laplace.accuracy(made.unit_scale, alpha, together=together) <= steps,
+            leakage,
+        )
+        if found is not None:
+            return found
         raise NotApplicableError(f"no epsilon was found that reaches an accuracy of {accuracy:g}", self.title)
 
     @abstractmethod
@@ -261,7 +279,12 @@ class Mechanism(ABC):
         return self._leaks_at(calibration.query, calibration.unit_scale, calibration.epsilon)
 
     def _proven(
-        self, query: Query, bound: BoundQuery, epsilon: float, noises: Iterator[tuple[float, AnyWitness]]
+        self,
+        query: Query,
+        bound: BoundQuery,
+        epsilon: float,
+        noises: Iterator[tuple[float, AnyWitness]],
+        strategy: Strategy | None = None,
     ) -> Calibration:
         """Return a calibration with the first of several noises that is verified.
 
@@ -273,7 +296,13 @@ class Mechanism(ABC):
             if witness is None or not 0 < unit_scale < math.inf:
                 break
             found = Calibration(
-                epsilon=epsilon, unit_scale=unit_scale, query=query, linear=bound, witness=witness, bound=self
+                epsilon=epsilon,
+                unit_scale=unit_scale,
+                query=query,
+                linear=bound,
+                witness=witness,
+                bound=self,
+                strategy=strategy,
             )
             leakage, decides = self.verify(found)
             if leakage <= epsilon and decides is not None:
@@ -300,10 +329,10 @@ class Mechanism(ABC):
         found = query.bind(self.theta.states, records, self.theta.variables)
         if self.networks and isinstance(found, LinearQuery):
             found = replace(found, domains=self.networks[0].domains)
-        if isinstance(found, LinearQuery) and found.largest * records > _LARGEST_ANSWER:
+        if isinstance(found, LinearQuery) and found.largest * records > LARGEST_ANSWER:
             raise QueryError(
                 f"the answer over {records} records can be as large as {found.largest * records:.3g} units, and at "
-                f"most {_LARGEST_ANSWER:.3g} fit: give values in larger units, or smaller factors"
+                f"most {LARGEST_ANSWER:.3g} fit: give values in larger units, or smaller factors"
             )
         one = len(self.length) == 1 and self.length[0].steps == self.length[0].records
         if self.theta.of_chains and isinstance(found, LinearQuery) and found.factors is not None and not one:
@@ -325,36 +354,6 @@ def _found_at(decides: AnyWitness, searched: AnyWitness) -> AnyWitness:
 def _again(kind: type[Mechanism], theta: Any, length: Any, settings: dict[str, Any]) -> Mechanism:
     """Return a copy of a mechanism."""
     return kind.of(theta, length, **settings)
-
-
-def steps_within(accuracy: Any, unit: Fraction) -> int:
-    """Return how many whole units an error may have.
-
-    Raises
-    ------
-    ParameterError
-        If the accuracy is no positive finite number, or more than any noise errs.
-    """
-    value = real_number(accuracy)
-    if value is None or not 0 < value < math.inf:
-        raise ParameterError(f"accuracy is {accuracy!r}, expected a positive number, in the units of the query")
-    steps = math.floor(Fraction(repr(value)) / unit)
-    if steps > _LARGEST_ANSWER:
-        raise ParameterError(f"accuracy is {accuracy!r}, and answers are at most {float(_LARGEST_ANSWER * unit):.3g}")
-    return steps
-
-
-def four_digits_up(value: float, more: int = 0) -> float:
-    """Return a positive number rounded up to four digits, or so many steps of the last digit above that.
-
-    Examples
-    --------
-    >>> four_digits_up(0.123412), four_digits_up(0.123412, 1), four_digits_up(2.0)
-    (0.1235, 0.1236, 2.0)
-    """
-    exact = Decimal(repr(value))
-    last = Decimal(1).scaleb(exact.adjusted() - 3)
-    return float((exact / last).to_integral_value(ROUND_CEILING) * last + more * last)
 
 
 def as_epsilon(epsilon: Any) -> float:

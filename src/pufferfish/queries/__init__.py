@@ -2,7 +2,13 @@
 
 from collections.abc import Mapping
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pufferfish.core.numbers.read_only import FrozenDict
+from pufferfish.core.strategies.candidates import prefixes
+from pufferfish.errors import QueryError
+from pufferfish.queries.cumulative import CDF, Quantiles
 from pufferfish.queries.linear import BoundQuery, FunctionQuery, Line, LinearQuery, Query, QueryKind, Variables
 from pufferfish.queries.of_records import Function, Weighted, Window
 from pufferfish.queries.of_states import Count, Frequency, Histogram, Mean, Sum
@@ -10,6 +16,7 @@ from pufferfish.queries.of_variables import Marginals, Subset, refuse_pooling
 from pufferfish.queries.record_loss import Profile
 
 __all__ = [
+    "CDF",
     "KINDS",
     "BoundQuery",
     "Count",
@@ -22,6 +29,7 @@ __all__ = [
     "Marginals",
     "Mean",
     "Profile",
+    "Quantiles",
     "Query",
     "QueryKind",
     "Subset",
@@ -31,9 +39,10 @@ __all__ = [
     "Window",
     "measure_of",
     "refuse_pooling",
+    "weights_of",
 ]
 
-QUERIES: tuple[type[Query], ...] = (Histogram, Count, Frequency, Sum, Mean, Marginals)
+QUERIES: tuple[type[Query], ...] = (Histogram, Count, Frequency, Sum, Mean, CDF, Quantiles, Marginals)
 """Queries that are linear in the states of the records."""
 
 KINDS: Mapping[str, QueryKind] = FrozenDict({word: kind for query in QUERIES for word, kind in query.kinds.items()})
@@ -49,3 +58,24 @@ def measure_of(kind: str) -> str:
     ('share of records', 'rows', 'mean')
     """
     return KINDS[kind].measure if kind in KINDS else kind
+
+
+def weights_of(kind: str, k: int) -> NDArray[np.int64]:
+    """Return the weights of a kind of query with several outputs on k states.
+
+    Raises
+    ------
+    QueryError
+        If the kind does not fix them.
+
+    Examples
+    --------
+    >>> weights_of("cdf", 3)
+    array([[1, 0, 0],
+           [1, 1, 0]])
+    """
+    if kind in Histogram.kinds:
+        return np.eye(k, dtype=np.int64)
+    if kind in CDF.kinds or kind in Quantiles.kinds:
+        return prefixes(k)
+    raise QueryError(f"what a query of the kind {kind!r} weighs is not told by its kind")

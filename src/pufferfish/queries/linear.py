@@ -311,3 +311,13 @@ class Query(ABC):
     def is_histogram(self) -> bool:
         """Whether the outputs are all bins of one table, so that they sum to a public total."""
         return False
+
+    @property
+    def is_cumulative(self) -> bool:
+        """Whether the outputs count the records up to each state, so that they never fall."""
+        return False
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The quantiles that are asked for, as shares of the records; none of other queries."""
+        return ()

@@ -23,7 +23,9 @@ def rows_of(records: int, variables: Variables | None) -> tuple[int, int]:
     return (records, 1) if variables is None else (len(variables), records // len(variables))
 
 
-def inner_query(query: Any, states: Sequence[str], records: int, name: str) -> LinearQuery:
+def inner_query(
+    query: Any, states: Sequence[str], records: int, name: str, variables: Variables | None = None
+) -> LinearQuery:
     """Return a query that others restrict to some records, bound to states.
 
     Raises
@@ -32,6 +34,8 @@ def inner_query(query: Any, states: Sequence[str], records: int, name: str) -> L
         If it is restricted itself, or no linear query.
     """
     found = query.bind(states, records) if isinstance(query, Query) and not query.of_some_records else None
+    if isinstance(query, Query) and query.is_cumulative and variables is not None:
+        raise QueryError(f"{query.kind} is of records that have the same ordered states, such as those of a chain")
     if not isinstance(found, LinearQuery):
         raise QueryError(f"{name} is of {query!r}, expected a query such as Count(state), Histogram() or Sum(values)")
     return found
@@ -68,6 +72,16 @@ class Restricted(ReadOnly, Query):
     def is_histogram(self) -> bool:
         """Histograms of some records sum to their public number."""
         return self.query.is_histogram
+
+    @property
+    def is_cumulative(self) -> bool:
+        """A cumulative distribution of some records is one."""
+        return self.query.is_cumulative
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The quantiles of some records that are asked for."""
+        return self.query.shares
 
 
 @dataclass(frozen=True)
@@ -108,7 +122,7 @@ class Window(Restricted):
                 f"the window is records {self.start} to {self.stop - 1}, and the chain has records 0 to {places - 1}: "
                 "expected 0 <= start < stop <= length"
             )
-        found = inner_query(self.query, states, (self.stop - self.start) * rows, "Window")
+        found = inner_query(self.query, states, (self.stop - self.start) * rows, "Window", variables)
         factors = np.zeros(places, dtype=np.int64)
         factors[self.start : self.stop] = 1
         words = f"{found.description}, of records {self.start} to {self.stop - 1}"
@@ -161,7 +175,9 @@ class Weighted(ReadOnly, Query):
         places, _ = rows_of(records, variables)
         if len(self.factors) != places:
             raise QueryError(f"there are {len(self.factors)} factors for {places} records: expected one per record")
-        found = inner_query(self.query, states, records, "Weighted")
+        found = inner_query(self.query, states, records, "Weighted", variables)
+        if self.query.shares:
+            raise QueryError("quantiles of records that count with factors are none: ask for Weighted(CDF(), factors)")
         words = f"{found.description}, each with a factor of its own"
         factors = np.array(self.factors, dtype=np.int64)
         return LinearQuery(found.weights, found.unit, found.labels, words, factors, divided_by=found.divided_by)

@@ -69,7 +69,7 @@ class Subset(Restricted):
         places, rows = rows_of(records, variables)
         at = [_place(record, range(places) if variables is None else list(variables)) for record in self.records]
         own = states if variables is None else _states_of(at, variables)
-        found = inner_query(self.query, own, len(at) * rows, "Subset")
+        found = inner_query(self.query, own, len(at) * rows, "Subset", variables)
         factors = np.zeros(places, dtype=np.int64)
         factors[at] = 1
         weights = np.zeros((len(found.weights), len(states)), dtype=np.int64)

@@ -29,14 +29,14 @@ from pufferfish.release.checks import (
     check_units,
     prove,
 )
-from pufferfish.release.draft import draft_of, not_promised, place_in, sentences
+from pufferfish.release.draft import draft_of, noise_of, not_promised, place_in, sentences
 from pufferfish.release.each_record import EACH, EachRelease
 from pufferfish.release.each_subject import prepare_each, release_each
-from pufferfish.release.fields import NOISE_LAW, LedgerRecord, NoiseRecord
+from pufferfish.release.fields import LedgerRecord
 from pufferfish.release.measurement import MEASUREMENT, MeasurementRelease, release_measurement
 from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import RELEASE, Release
-from pufferfish.release.values import Database, database_of, exact_value, possible
+from pufferfish.release.values import Database, database_of, drawing, possible
 
 __all__ = [
     "EACH",
@@ -146,21 +146,18 @@ def prepare(
     records = data if isinstance(data, Sequences | Rows) else database_of(data, calibration)
     if ledger is not None and isinstance(records, Database):
         raise ParameterError("a ledger is tied to a table: read it with read_sequences, or read_rows for networks")
-    bound, theta = check_query(records, query, calibration), calibration.theta
+    bound = check_query(records, query, calibration)
     check_records(records, calibration)
     check_reading(records, calibration)
     valid = None if postprocess is None else possible(calibration, records)
     proof = prove(calibration)
-    exact = exact_value(records, bound, theta)
-    unit, step = bound.unit, bound.unit_lipschitz
+    draw, unit = drawing(records, bound, calibration, discrete_laplace_noise), bound.unit
     check_units(calibration)
-    draw = discrete_laplace_noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step)
-    noise = NoiseRecord(NOISE_LAW, calibration.scale, float(unit), calibration.noise_multiplier)
-    draft = draft_of(records, bound, calibration, noise, valid, proof, told)
+    draft = draft_of(records, bound, calibration, noise_of(calibration), valid, proof, told)
 
     def filled(numbers: Iterable[int], booked: LedgerRecord | None) -> Release:
         noisy = [float(number * unit) for number in numbers]
-        return msgspec.structs.replace(
+        found = msgspec.structs.replace(
             draft,
             created=now(),
             noisy_values=noisy,
@@ -168,6 +165,7 @@ def prepare(
             ledger=booked,
             not_promised=not_promised(calibration, booked),
         )
+        return msgspec.structs.replace(found, quantiles=found.quantiles_at(query.shares)) if query.shares else found
 
     # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
     try:

@@ -17,7 +17,10 @@ query.kind                          one of the known ones
 query.labels                        query.kind and theta.states, or the states of the nodes of theta
 query.lipschitz, divided_by         query.kind, noise.unit, data.records, and each other
 noise.scale, noise_multiplier       each other and query.lipschitz
-accuracy_95                         noise and the number of labels
+accuracy_95                         noise and the number of labels; with measurements, the outputs that follow from them
+noise.measurements                  query.kind and theta.states; scale, sharpness and noise_multiplier each other
+                                    (strategy_rules.py); what the witness itself tells
+quantiles                           noisy_values, noise, query.kind and theta.states
 mechanism.name, title               each other
 mechanism.leakage                   epsilon, and what the witness tells
 mechanism.longest_chain             theta; at least data.longest_chain and the witness's length; below 2^63
@@ -38,7 +41,8 @@ from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein
 from pufferfish.moments import is_moment
 from pufferfish.noise import fits
 from pufferfish.release.fields import ReleaseFields
-from pufferfish.release.query_rules import Rules, near, nodes_of, postprocessing_rules, query_rules
+from pufferfish.release.query_rules import Rules, near, nodes_of, on_grid, postprocessing_rules, query_rules
+from pufferfish.release.strategy_rules import strategy_rules
 from pufferfish.release.witness_rules import BOUND_NAMES, TITLES, witness_rules
 from pufferfish.release.words import not_promised_of, promise_of, versions
 from pufferfish.theta.bayesian_network import BayesianNetwork
@@ -74,7 +78,7 @@ def contradictions(found: ReleaseFields) -> Iterator[str]:
     yield from (rule for holds, rule in rules if not holds)
     if all(holds for holds, _ in rules):
         # these compute with numbers that are sound by now
-        later = (_values, query_rules, postprocessing_rules, witness_rules, _sentences)
+        later = (query_rules, strategy_rules, _values, postprocessing_rules, witness_rules, _sentences)
         yield from (rule for rules_of in later for holds, rule in rules_of(found) if not holds)
 
 
@@ -99,7 +103,18 @@ def _numbers(found: ReleaseFields) -> Rules:
         ((query.lipschitz is None) == (multiplier is None), "lipschitz and noise_multiplier are there together"),
         (several is None or _whole(several), "lipschitz is a positive whole number of units"),
         (
-            multiplier is None or query.lipschitz is None or near(noise.scale, multiplier * query.lipschitz),
+            noise.measurements is None or found.mechanism.name in BOUND_NAMES,
+            "measurements are of a mechanism that composes",
+        ),
+        (
+            noise.measurements is None or len(noise.measurements) > 0,
+            "measurements are some, or there are none",
+        ),
+        (
+            noise.measurements is not None
+            or multiplier is None
+            or query.lipschitz is None
+            or near(noise.scale, multiplier * query.lipschitz),
             "the scale is noise_multiplier times lipschitz",
         ),
         (is_moment(found.created), "created is a time"),
@@ -210,11 +225,11 @@ def _values(found: ReleaseFields) -> Rules:
             else all(abs(a - b) <= _SAME * size for a, b in zip(found.values, values, strict=True)),
             "values are what the post-processing makes of noisy_values",
         ),
-        (all(_on_grid(v / noise.unit) for v in found.noisy_values), "noisy_values are whole numbers of units"),
+        (all(on_grid(v / noise.unit) for v in found.noisy_values), "noisy_values are whole numbers of units"),
         (
             len(again) == 2
             and all(
-                _on_grid(b / noise.unit) and abs(a - b) <= noise.unit * (1 + _SAME) + _SAME * a
+                on_grid(b / noise.unit) and abs(a - b) <= noise.unit * (1 + _SAME) + _SAME * a
                 for a, b in zip(again, (said.each, said.joint), strict=True)
             ),
             "accuracy_95 is that of the noise",
@@ -248,8 +263,3 @@ def _sentences(found: ReleaseFields) -> Rules:
 
 def _whole(number: float) -> bool:
     return 0 < number < math.inf and round(number) >= 1 and near(number, round(number))
-
-
-def _on_grid(number: float) -> bool:
-    """Whether a number is whole, but for the rounding of the unit and of the product."""
-    return abs(number) < 2.0**63 and abs(number - round(number)) <= 2.0**-50 * abs(number)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pufferfish.calibration import Calibration
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
@@ -13,21 +15,23 @@ from pufferfish.model_file import ThetaRecord
 from pufferfish.moments import now
 from pufferfish.queries.linear import BoundQuery
 from pufferfish.release.fields import (
+    NOISE_LAW,
     AccuracyRecord,
     DataRecord,
     LedgerRecord,
+    MeasurementRecord,
     MechanismRecord,
     NoiseRecord,
     QueryRecord,
 )
-from pufferfish.release.postprocessing import Clipped, Projected
+from pufferfish.release.postprocessing import PostProcessing
 from pufferfish.release.record import Release
 from pufferfish.release.values import Database, PrivateData
 from pufferfish.release.words import not_promised_of, promise_of, secrets_of, versions, warnings_of
 from pufferfish.theta.states import state_label
 from pufferfish.witness import AnyWitness
 
-__all__ = ["draft_of", "not_promised", "place_in", "sentences"]
+__all__ = ["draft_of", "noise_of", "not_promised", "place_in", "sentences"]
 
 
 def draft_of(
@@ -35,7 +39,7 @@ def draft_of(
     bound: BoundQuery,
     calibration: Calibration,
     noise: NoiseRecord,
-    valid: Projected | Clipped | None,
+    valid: PostProcessing | None,
     proof: tuple[float, AnyWitness],
     warnings: Sequence[str],
 ) -> Release:
@@ -64,7 +68,7 @@ def draft_of(
             *_assumptions(records, calibration),
         ],
         noise=noise,
-        accuracy_95=AccuracyRecord(0.05, *(noise.accuracy(0.05, outputs) for outputs in (1, len(bound.labels)))),
+        accuracy_95=_accuracy(calibration),
         mechanism=MechanismRecord(
             calibration.mechanism, calibration.title, leakage, _longest(calibration), witness, secrets_of(calibration)
         ),
@@ -73,6 +77,25 @@ def draft_of(
         software=versions(),
         ledger=None,
     )
+
+
+def noise_of(calibration: Calibration) -> NoiseRecord:
+    """Return the record of the noise: on each output, or on each measurement of a strategy."""
+    strategy, unit = calibration.strategy, float(calibration.linear.unit)
+    measurements = None
+    if strategy is not None:
+        states = calibration.theta.states
+        measurements = [
+            MeasurementRecord([states[x] for x in np.flatnonzero(row)], scale, int(sharpness))
+            for row, scale, sharpness in zip(strategy.rows, calibration.scales, strategy.sharpness, strict=True)
+        ]
+    return NoiseRecord(NOISE_LAW, calibration.scale, unit, calibration.noise_multiplier, measurements)
+
+
+def _accuracy(calibration: Calibration) -> AccuracyRecord:
+    each, joint = (calibration.accuracy(0.05, joint=joint) for joint in (False, True))
+    outputs = None if calibration.strategy is None else [float(a) for a in calibration.accuracies(0.05)]
+    return AccuracyRecord(0.05, each, joint, outputs)
 
 
 def not_promised(calibration: Calibration, booked: LedgerRecord | None) -> list[str]:

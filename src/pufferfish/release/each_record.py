@@ -214,7 +214,7 @@ def read_each(path: str | os.PathLike[str]) -> EachRelease:
 
 def accuracy_of(noise: NoiseRecord, outputs: int) -> AccuracyRecord:
     """Return the errors that noise exceeds with 5% probability."""
-    return AccuracyRecord(0.05, *(noise.accuracy(0.05, n) for n in (1, outputs)))
+    return AccuracyRecord(0.05, noise.accuracy(0.05), noise.accuracy(0.05, outputs))
 
 
 def columns_of(valid: bool) -> list[str]:

@@ -238,6 +238,11 @@ def prepare_each(
             "subject: calibrate a histogram, count, sum or mean by LeakagePropagation or another mechanism that "
             "composes, with length=data.length"
         )
+    if calibration.strategy is not None or query.is_cumulative:
+        raise ReleaseRefused(
+            f"one release for each subject has noise of one scale, on counts of states, and this is {query.kind} with "
+            f"noise={'equal' if calibration.strategy is None else 'best'!r}: calibrate a histogram, count, sum or mean"
+        )
     check_records(data, calibration)
     check_reading(data, calibration)
     check_units(calibration)

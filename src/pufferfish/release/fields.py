@@ -1,17 +1,23 @@
 """What a release's record holds: everything a reader needs to judge it, and never the exact value."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.numbers import discrete_laplace
+from pufferfish.core.strategies.search import MOST_STATES
 from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
+from pufferfish.errors import QueryError
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.given import truth
 from pufferfish.model_file import ThetaRecord
+from pufferfish.queries import CDF, KINDS, Quantiles, weights_of
+from pufferfish.queries.strategy import Strategy
 from pufferfish.release.postprocessing import PostProcessing
+from pufferfish.release.quantiles import QuantileRecord, quantiles_of
 from pufferfish.witness import AnyWitness
 
 __all__ = [
@@ -21,11 +27,18 @@ __all__ = [
     "AccuracyRecord",
     "DataRecord",
     "LedgerRecord",
+    "MeasurementRecord",
     "MechanismRecord",
     "NoiseRecord",
     "QueryRecord",
     "ReleaseFields",
 ]
+
+_FEW_ULPS = 2.0**-50
+"""More than what a scale loses in a record's numbers."""
+
+WEIGHTED = "weighted "
+"""What the kind of a query begins with whose records count with factors of their own."""
 
 FORMAT = "pufferfish-release"
 VERSION = 1
@@ -46,17 +59,69 @@ class QueryRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     divided_by: int | None
 
 
+class MeasurementRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """A count that got noise: of records in some states, with noise of a scale, in the query's units.
+
+    ``sharpness`` is the whole number of times that its scale fits into one scale that all measurements share: the loss
+    of one record is a sum of these whole numbers over that scale.
+    """
+
+    states: list[str]
+    scale: float
+    sharpness: int
+
+
 class NoiseRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
-    """The noise on each output: ``unit`` times a discrete Laplace variable of scale ``scale / unit``."""
+    """The noise on each output: ``unit`` times a discrete Laplace variable of scale ``scale / unit``.
+
+    Or the noise on each of some ``measurements``, of which ``scale`` is the largest: the outputs are sums and
+    differences of them and of the number of records.
+    """
 
     law: Literal["discrete Laplace, P(Z = z) ∝ exp(-|z| unit/scale)"]
     scale: float
     unit: float
     noise_multiplier: float | None
+    measurements: list[MeasurementRecord] | None = None
+
+    @property
+    def one_scale(self) -> float:
+        """The scale, in units, over which the sharpness of measurements is meant; without any the scale itself."""
+        first = None if self.measurements is None else self.measurements[0]
+        return self.scale / self.unit if first is None else first.scale * first.sharpness / self.unit
 
     def accuracy(self, alpha: float, outputs: int = 1) -> float:
-        """Return the error that is exceeded with probability at most alpha by any of some outputs."""
+        """Return the error that any of some outputs, each with noise of this scale, exceeds with probability alpha."""
         return discrete_laplace.accuracy(self.scale / self.unit, alpha, together=outputs) * self.unit
+
+
+def strategy_of(kind: str, states: Sequence[str], noise: NoiseRecord) -> Strategy | None:
+    """Return the strategy that a record's measurements say, of a kind of query on these states.
+
+    Raises
+    ------
+    QueryError
+        If they are none, or the query's outputs do not follow from them.
+    """
+    if noise.measurements is None:
+        return None
+    if len(states) > MOST_STATES:
+        raise QueryError(f"measurements are of at most {MOST_STATES} states, and theta has {len(states)}")
+    place = {state: x for x, state in enumerate(states)}
+    rows = np.zeros((len(noise.measurements), len(states)), dtype=np.int64)
+    for row, measurement in zip(rows, noise.measurements, strict=True):
+        if not set(measurement.states) <= place.keys() or len(set(measurement.states)) < len(measurement.states):
+            raise QueryError("a measurement counts states that theta does not have, or one of them twice")
+        row[[place[state] for state in measurement.states]] = 1
+    weights = weights_of(kind.removeprefix(WEIGHTED), len(states))
+    return Strategy(weights, rows, np.array([measurement.sharpness for measurement in noise.measurements]))
+
+
+def factor_of(query: QueryRecord) -> int:
+    """Return the largest factor, without sign, with which a record counts in a query whose kind says what one moves."""
+    kind = query.kind.removeprefix(WEIGHTED)
+    moves = KINDS[kind].moves or len(query.labels)  # from the first state to the last, in a cumulative distribution
+    return round((query.lipschitz or 0.0) * (query.divided_by or 1) / moves)
 
 
 class MechanismRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
@@ -103,11 +168,15 @@ class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
 
 class AccuracyRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
-    """Errors exceeded with probability at most ``alpha``: by one output, and by any of them."""
+    """Errors exceeded with probability at most ``alpha``: by one output, and by any of them.
+
+    ``outputs`` are the errors of each output by itself, where they differ; ``each`` is then the largest.
+    """
 
     alpha: float
     each: float
     joint: float
+    outputs: list[float] | None = None
 
 
 class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -120,6 +189,7 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     values: list[float]
     noisy_values: list[float]
     postprocessing: PostProcessing | None
+    quantiles: list[QuantileRecord] | None = None
     epsilon: float
     delta: float = 0.0
     promise: str
@@ -141,8 +211,30 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
 
     @property
     def scale(self) -> float:
-        """Laplace scale of the noise on each output."""
+        """Laplace scale of the noise on each output; the largest of those of measurements."""
         return self.noise.scale
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """What was measured, and how the outputs follow from it; None where every output got noise of one scale."""
+        return strategy_of(self.query.kind, self.theta.states, self.noise)
+
+    @property
+    def record_loss(self) -> NDArray[np.float64]:
+        """Record-level loss of the release for every pair of states of a chain, in nats, rounded up; shape (k, k).
+
+        Computed from the measurements, as whoever reads a release may do: ``leakage`` of a bound takes it.
+
+        Raises
+        ------
+        QueryError
+            If the release has no measurements: then it is one over ``noise.noise_multiplier`` at most.
+        """
+        strategy = self.strategy
+        if strategy is None:
+            raise QueryError("this release has one scale for every output: its loss is 1 / noise.noise_multiplier")
+        distance = strategy.distance * (factor_of(self.query) if self.query.kind.startswith(WEIGHTED) else 1)
+        return distance / self.noise.one_scale * (1 + _FEW_ULPS)
 
     def accuracy(self, alpha: float = 0.05, *, joint: bool = False) -> float:
         """Error of the noisy value that is exceeded with probability at most alpha.
@@ -159,4 +251,39 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         ParameterError
             If alpha is out of range.
         """
-        return self.noise.accuracy(alpha, len(self.values) if truth(joint, "joint") else 1)
+        together, noise, strategy = truth(joint, "joint"), self.noise, self.strategy
+        if strategy is not None:
+            return strategy.error(noise.one_scale, alpha, joint=together) * noise.unit
+        return noise.accuracy(alpha, len(self.values) if together else 1)
+
+    def quantiles_at(self, shares: Sequence[float]) -> list[QuantileRecord]:
+        """Return quantiles of a cumulative distribution, with intervals that hold together with 95% probability.
+
+        Parameters
+        ----------
+        shares : sequence of float
+            Which, strictly between 0 and 1.
+
+        Raises
+        ------
+        QueryError
+            If the release is of another query.
+        """
+        kind = self.query.kind
+        if kind.startswith(WEIGHTED) or not (kind in CDF.kinds or kind in Quantiles.kinds):
+            raise QueryError(f"quantiles are of a cumulative distribution, and this release is of the kind {kind!r}")
+        if not KINDS[kind].relative and self.data.base is None:
+            raise QueryError("how many records a count of one database is of is not in its record: ask for shares")
+        total = 1.0 if KINDS[kind].relative else float(self.data.records)
+        errors = self.accuracies(0.05, joint=True)
+        return quantiles_of(Quantiles(shares).shares, self.noisy_values, errors, self.theta.states, total)
+
+    def accuracies(self, alpha: float = 0.05, *, joint: bool = False) -> NDArray[np.float64]:
+        """Error of each output that it, or with ``joint`` any of them its own, exceeds with probability at most alpha.
+
+        Parameters are those of :meth:`accuracy`; shape (m,).
+        """
+        together, noise, strategy = truth(joint, "joint"), self.noise, self.strategy
+        if strategy is None:
+            return np.full(len(self.values), self.accuracy(alpha, joint=together))
+        return np.array(strategy.errors(noise.one_scale, alpha, joint=together)) * noise.unit

@@ -23,12 +23,12 @@ def draw_release(release: ReleaseFields) -> "Figure":
     from matplotlib.figure import Figure
 
     labels, values = [shortened(label) for label in release.query.labels], release.value
-    error = release.accuracy(0.05)
+    errors = release.accuracies(0.05)
     wide = min(14.0, max(5.0, 0.32 * len(labels) + 2))
     figure: Any = Figure(figsize=(wide, 4.2), layout="constrained")
     axes: Any = figure.add_subplot()
     at = np.arange(len(labels))
-    low, high = release.noisy_values - np.array(error), release.noisy_values + np.array(error)
+    low, high = release.noisy_values - errors, release.noisy_values + errors
     bars = axes.bar(at, values, width=0.8 if len(labels) > 1 else 0.3, color=PALE, edgecolor=BLUE, linewidth=0.8)
     lines = axes.vlines(at, low, high, color=INK, linewidth=1.2)
     axes.plot(at, release.noisy_values, linestyle="", marker="_", color=INK, markersize=6)
@@ -54,10 +54,11 @@ def draw_release(release: ReleaseFields) -> "Figure":
         axes.set_xlabel(shortened(release.data.base.state), parse_math=False)
     n = f"n = {release.data.records:,}" if release.data.rows is None else f"{release.data.subjects:,} rows"
     axes.set_title(f"{release.mechanism.title}, ε = {release.epsilon:g}, {n}", loc="left")
+    least, most = (f"{error:.3g}" for error in (errors.min(), errors.max()))
     shown = "released value" + (" (post-processed)" if release.postprocessing else "")
     figure.legend(
         [bars, lines],
-        [shown, f"noisy value ± {error:.3g}, 95% of the noise of each output"],
+        [shown, f"noisy value ± {least if least == most else f'{least} to {most}'}, 95% of the noise of each output"],
         loc="outside lower left",
         frameon=False,
         fontsize=9,

@@ -4,12 +4,13 @@ A release holds the public numbers too, so that whoever reads it can do the same
 """
 
 import math
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Clipped", "PostProcessing", "Projected", "project_to_simplex"]
+__all__ = ["Ascending", "Clipped", "PostProcessing", "Projected", "ascending", "project_to_simplex"]
 
 
 class Projected(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="projected"):
@@ -79,7 +80,53 @@ class Clipped(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
         return [min(max(v, self.low), self.high) for v in noisy]
 
 
-PostProcessing = Projected | Clipped
+class Ascending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="ascending"):
+    """Outputs never fall from one to the next, and lie in a public range: the nearest such were taken.
+
+    Parameters
+    ----------
+    low, high : float
+        The range.
+    """
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"made ascending, within {self.low:g} to {self.high:g}"
+
+    def of(self, noisy: list[float]) -> list[float]:
+        """Return the nearest ascending values inside the range.
+
+        Raises
+        ------
+        ValueError
+            If the range is none.
+        """
+        if not self.low <= self.high:
+            raise ValueError("postprocessing has a range whose low end is above its high end")
+        return [min(max(v, self.low), self.high) for v in ascending(noisy)]
+
+
+PostProcessing = Projected | Clipped | Ascending
+
+
+def ascending(values: Sequence[float]) -> list[float]:
+    """Return the nearest numbers, in Euclidean distance, that never fall: neighbours that do are pooled to their mean.
+
+    Examples
+    --------
+    >>> ascending([1.0, 3.0, 2.0, 4.0])
+    [1.0, 2.5, 2.5, 4.0]
+    """
+    pools: list[tuple[float, int]] = []
+    for value in values:
+        total, count = value, 1
+        while pools and pools[-1][0] * count >= total * pools[-1][1]:
+            before = pools.pop()
+            total, count = total + before[0], count + before[1]
+        pools.append((total, count))
+    return [total / count for total, count in pools for _ in range(count)]
 
 
 def project_to_simplex(values: NDArray[np.float64], total: float = 1.0) -> NDArray[np.float64]:

@@ -6,20 +6,20 @@ Each rule is a condition and, in words, what is expected.
 import math
 from typing import Any
 
-from pufferfish.queries import KINDS
-from pufferfish.release.fields import ReleaseFields
-from pufferfish.release.postprocessing import Projected
+from pufferfish.queries import CDF, KINDS, Quantiles
+from pufferfish.queries.cumulative import named_quantiles
+from pufferfish.release.fields import WEIGHTED, ReleaseFields
+from pufferfish.release.postprocessing import Ascending, Projected
 from pufferfish.theta.bayesian_network import BayesianNetwork
 
-__all__ = ["Rules", "near", "postprocessing_rules", "query_rules"]
+__all__ = ["Rules", "near", "nodes_of", "on_grid", "postprocessing_rules", "query_rules"]
 
 Rules = list[tuple[bool, str]]
 """Conditions, with what is expected."""
 
 _SAME = 1e-9
-_WEIGHTED = "weighted "
-
-_WORDS = {*KINDS, *(_WEIGHTED + kind for kind in KINDS), "function"}
+_CUMULATIVE = {*CDF.kinds, *Quantiles.kinds}
+_WORDS = {*KINDS, *(WEIGHTED + kind for kind in KINDS), "function"}
 """What the kind of a query can be in a record."""
 
 
@@ -28,16 +28,22 @@ def near(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=_SAME, abs_tol=1e-300)
 
 
+def on_grid(number: float) -> bool:
+    """Whether a number is whole, but for the rounding of the unit and of the product."""
+    return abs(number) < 2.0**63 and abs(number - round(number)) <= 2.0**-50 * abs(number)
+
+
 def query_rules(found: ReleaseFields) -> Rules:
     """Check labels, unit, Lipschitz constant and divisor: a query's kind, Θ and the records fix them."""
     query, unit = found.query, found.noise.unit
-    kind = query.kind.removeprefix(_WEIGHTED)
-    weighted = query.kind.startswith(_WEIGHTED)
+    kind = query.kind.removeprefix(WEIGHTED)
+    weighted = query.kind.startswith(WEIGHTED)
     if query.kind not in _WORDS:
         return [(False, f"the query's kind is one of {', '.join(sorted(_WORDS))}")]
     if kind == "function":
         return [(query.lipschitz is None and query.divided_by is None, "of a function no Lipschitz constant is known")]
-    moves = KINDS[kind].moves
+    cumulative = kind in _CUMULATIVE
+    moves = len(query.labels) if cumulative else KINDS[kind].moves
     lipschitz, by = query.lipschitz or 0.0, query.divided_by or 1
     own_unit = 1 / by
     rules = [
@@ -59,7 +65,20 @@ def query_rules(found: ReleaseFields) -> Rules:
         ),
         (_labels_fit(found, kind), "the labels are those that the query has under theta"),
     ]
-    return [*rules, *_divisor(found, weighted, kind)]
+    return [*rules, *_divisor(found, weighted, kind), *_quantiles(found)]
+
+
+def _quantiles(found: ReleaseFields) -> Rules:
+    """Check that quantiles are those of the noisy values, and there where they were asked for."""
+    there = found.quantiles is not None
+    asked = found.query.kind in Quantiles.kinds
+    rules = [(there == asked, "quantiles are there where they were asked for")]
+    if found.quantiles and asked:
+        shares = [quantile.share for quantile in found.quantiles]
+        rules.append((found.quantiles == found.quantiles_at(shares), "quantiles are those of the noisy values"))
+        told = named_quantiles(shares) in found.query.description
+        rules.append((told, "the description names the quantiles"))
+    return rules
 
 
 def _multiple(number: float, of: int) -> bool:
@@ -92,6 +111,8 @@ def _labels_fit(found: ReleaseFields, kind: str) -> bool:
     nodes = nodes_of(found)
     if kind in ("marginals", "marginal-counts"):
         return blocks_of(labels, nodes) is not None
+    if kind in _CUMULATIVE:
+        return labels == [f"up to {state}" for state in states[:-1]]
     if not kind.startswith("histogram"):  # a kind of query whose labels nothing else tells
         return len(set(labels)) == len(labels) > 0
     if nodes and found.data.rows is not None:
@@ -142,6 +163,13 @@ def postprocessing_rules(found: ReleaseFields) -> Rules:
     kind, unit = found.query.kind, found.noise.unit
     if isinstance(done, Projected):
         return _projected(found, done, kind, unit)
+    cumulative = kind in _CUMULATIVE  # with factors of either sign they may fall
+    if cumulative != isinstance(done, Ascending):
+        return [(False, "cumulative distributions, and they alone, are made ascending")]
+    if isinstance(done, Ascending):
+        records, sure = _records_read(found)
+        fits = near(done.high, records * unit) if sure else done.high <= records * unit * (1 + _SAME)
+        return [(done.low == 0 and fits, "the range is from 0 to the number of records")]
     rules = [(not kind.startswith(("histogram", "marginal")) and kind != "function", "histograms are projected")]
     records, sure = _records_read(found)
     width = (found.query.lipschitz or 0.0) * records
@@ -149,7 +177,7 @@ def postprocessing_rules(found: ReleaseFields) -> Rules:
     least = done.high - done.low
     if kind in ("count", "frequency"):
         rules.append((done.low == 0, "the range of counts and shares begins at 0"))
-    if not kind.startswith(_WEIGHTED):
+    if not kind.startswith(WEIGHTED):
         fits = abs(least - width) <= _SAME * max(width, size) if sure else least <= width + _SAME * size
         rules.append((fits, "the range is that of all possible answers"))
     return rules

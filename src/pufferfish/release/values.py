@@ -1,26 +1,28 @@
 """A query's exact value on private data, and what post-processing makes of the noisy one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration
+from pufferfish.core.numbers.rounding import float_up
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import DataError, ParameterError, shortened
 from pufferfish.given import is_list
 from pufferfish.hints import did_you_mean
-from pufferfish.queries import FunctionQuery, LinearQuery
-from pufferfish.release.postprocessing import Clipped, PostProcessing, Projected
+from pufferfish.queries import BoundQuery, FunctionQuery, LinearQuery
+from pufferfish.release.postprocessing import Ascending, Clipped, PostProcessing, Projected
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.states import state_label
 
-__all__ = ["Database", "PrivateData", "database_of", "exact_value", "in_model_order", "possible"]
+__all__ = ["Database", "PrivateData", "database_of", "drawing", "exact_value", "in_model_order", "possible"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,33 @@ def exact_value(data: PrivateData, bound: LinearQuery | FunctionQuery, theta: Th
     return [sum(int(w) * int(c) for w, c in zip(row, counts, strict=True)) for row in bound.weights]
 
 
+def drawing(
+    data: PrivateData, bound: BoundQuery, calibration: Calibration, noise: Callable[..., Callable[[], list[int]]]
+) -> Callable[[], list[int]]:
+    """Return what draws the noisy outputs, in units, by ``noise``; all that can be refused is refused here.
+
+    With a strategy noise is drawn for what is measured, and the outputs follow from that and the number of records,
+    which is public: filters do not look at states.
+    """
+    strategy, theta = calibration.strategy, calibration.theta
+    if strategy is None or not isinstance(bound, LinearQuery):
+        exact, step = exact_value(data, bound, theta), bound.unit_lipschitz
+        return noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step)
+    counts = exact_value(data, strategy.counted(bound), theta)
+    draws = [
+        noise([count], float_up(Fraction(calibration.unit_scale) / int(s)), lipschitz=bound.largest_factor)
+        for count, s in zip(counts, strategy.sharpness, strict=True)
+    ]
+    total = _total(data, calibration, bound)
+    return lambda: strategy.answers([draw()[0] for draw in draws], total)
+
+
+def _total(data: PrivateData, calibration: Calibration, linear: LinearQuery) -> int:
+    """Return what all counts of a query's records add up to, each with its factor: a public number."""
+    times = _observed(data, calibration, linear).tolist()
+    return sum(times) if linear.factors is None else int(np.dot(linear.factors.astype(object), times))
+
+
 def _of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> list[int]:
     """Return the sum over nodes of what they add, in whole numbers of any size."""
     totals = [0] * len(query.weights)
@@ -146,6 +175,8 @@ def possible(calibration: Calibration, data: PrivateData) -> PostProcessing:
         negative = sum(-c * n for c, n in zip(linear.factors.tolist(), times.tolist(), strict=True) if c < 0)
     if calibration.query.is_histogram:
         return Projected([list(range(len(linear.labels)))], [float(positive * linear.unit)])
+    if calibration.query.is_cumulative:
+        return Ascending(0.0, float(positive * linear.unit))
     least, most = int(linear.weights.min()), int(linear.weights.max())
     low = float((least * positive - most * negative) * linear.unit)
     high = float((most * positive - least * negative) * linear.unit)

@@ -20,7 +20,9 @@ MOSTLY_SILENT = 0.9
 
 def warnings_of(calibration: Calibration) -> list[str]:
     """Say what a reader must know first."""
-    silent = 1 - 2 / (math.exp(min(1 / calibration.unit_scale, 700)) + 1) if calibration.unit_scale < 1 else 0.0
+    strategy = calibration.strategy
+    least = calibration.unit_scale if strategy is None else float(strategy.scales(calibration.unit_scale).min())
+    silent = 1 - 2 / (math.exp(min(1 / least, 700)) + 1) if least < 1 else 0.0
     if silent < MOSTLY_SILENT:
         return []
     return [

@@ -71,6 +71,8 @@ def draw_noise(comparisons: Mapping[float, Comparison]) -> "Figure":
     floor: dict[float, float] = {}
     for e in epsilons:
         for row in comparisons[e]:
+            if row.noise == "best":  # its error is not in proportion to its largest loss
+                continue
             if row.noise_multiplier:
                 curves[row.mechanism].append((e, row.noise_multiplier))
             if row.noise_multiplier and row.over_lower_bound:

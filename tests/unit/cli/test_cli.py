@@ -679,3 +679,35 @@ def test_a_smoothing_that_drowns_the_counts_is_refused(tmp_path: Path, public: P
             says=["smoothing is", "0 to 1e+15"],
         )
     assert run("fit", public, *READING, "--smoothing", "1e15", "--output", tmp_path / "new.json").exit_code == 0
+
+
+def test_the_best_noise_and_quantiles(tmp_path: Path) -> None:
+    """Bins of a number: quantiles with their intervals, by noise of the best shape, in a release and a comparison."""
+    rng, level, lines = np.random.default_rng(3), 100.0, ["t,watts"]
+    for t in range(1500):
+        level = float(np.clip(level + rng.normal(0, 60), 0, 399))
+        lines.append(f"{t},{level:.1f}")
+    (tmp_path / "public.csv").write_text("\n".join(lines[:1] + lines[1:1000]) + "\n")
+    table = tmp_path / "private.csv"
+    table.write_text("\n".join(lines[:1] + lines[600:]) + "\n")
+    reading = ["--state", "watts", "--bins", "0,100,...,400"]
+    model, output = tmp_path / "model.json", tmp_path / "release.json"
+    assert run("fit", tmp_path / "public.csv", *reading, "--smoothing", 0.01, "--output", model).exit_code == 0
+    asked = ["--model", model, "--epsilon", 1, "--query", "quantiles:.25,.5", "--noise", "best"]
+    result = run("release", table, *reading, *asked, "--output", output, "--plot", tmp_path / "release.png")
+    assert result.exit_code == 0, result.output
+    found = pf.Release.from_json(output)
+    assert found.noise.measurements is not None
+    assert found.quantiles is not None
+    assert [quantile.share for quantile in found.quantiles] == [0.25, 0.5]
+    for words in ("quantile 0.25: ", "quantile 0.5: ", "counts, from which all 3 values follow"):
+        assert words in result.stdout
+    compared = run("compare", model, "--length", 900, "--epsilon", 1, "--query", "cdf-counts", "--noise", "best")
+    assert compared.exit_code == 0, compared.output
+    assert "LeakagePropagation, best" in compared.stdout
+    assert "L1 error" in compared.stdout
+    refused("compare", model, "--length", 9, "--epsilon", 1, "--query", "quantiles", says=["names no quantile"])
+    refused("compare", model, "--length", 9, "--epsilon", 1, "--query", "quantiles:1.5", says=["1.5"])
+    refused("compare", model, "--length", 9, "--epsilon", 1, "--query", "cdf:1", says=["takes nothing after it"])
+    law = ["--mechanism", "wasserstein", "--model", model, "--epsilon", 1, "--query", "histogram", "--noise", "best"]
+    refused("release", table, *reading, *law, "--output", tmp_path / "no.json", says=["one query with one scale"])

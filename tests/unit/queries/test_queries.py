@@ -138,3 +138,24 @@ def test_kinds() -> None:
     kinds = [query.kind for query, *_ in QUERIES]
     assert kinds == ["count", "count", "frequency", "histogram", "histogram-counts", "sum", "sum", "sum", "mean"]
     assert [query.is_histogram for query, *_ in QUERIES] == [kind.startswith("histogram") for kind in kinds]
+
+
+def test_cumulative_queries_count_up_to_each_state() -> None:
+    states = ["<1", "1-2", "2-3", ">=3"]
+    counts = np.array([4, 0, 5, 1])
+    for query, of in ((pf.CDF(relative=False), 1), (pf.CDF(), 10), (pf.Quantiles([0.5, 0.25]), 10)):
+        bound = query.bind(states, 10)
+        assert (bound.weights @ counts).tolist() == [4, 4, 9]
+        assert bound.unit * of == 1
+        assert bound.lipschitz * of == pytest.approx(3)  # from the first state to the last
+    assert pf.Quantiles(0.5).shares == (0.5,)
+    for wrong in ([], [0], [1.0], ["a"], [float("nan")], [0.5, 2]):
+        with pytest.raises(QueryError, match="quantiles"):
+            pf.Quantiles(wrong)
+    with pytest.raises(QueryError, match="same ordered states"):
+        pf.CDF().bind(["a", "b"], 2, {"x": ("a", "b")})
+    with pytest.raises(QueryError, match="same ordered states"):
+        pf.Subset(pf.CDF(), ["x"]).bind(["a", "b"], 2, {"x": ("a", "b")})
+    with pytest.raises(QueryError, match="ask for Weighted"):
+        pf.Weighted(pf.Quantiles(0.5), [1, 2]).bind(["a", "b"], 2)
+    assert pf.Window(pf.Quantiles(0.5), 0, 1).shares == (0.5,)

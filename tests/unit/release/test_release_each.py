@@ -310,3 +310,13 @@ def test_two_programs_do_not_make_one_release(tmp_path: Path, monkeypatch: pytes
     assert len(errors) == 1
     assert "another program is making" in errors[0]
     assert len(ledger.entries) == 1
+
+
+def test_the_best_noise_and_cumulative_distributions_are_refused(tmp_path):
+    data = pf.read_sequences(pl.DataFrame({"who": list("aabb") * 9, "s": list("xyyx") * 9}), "s", subject="who")
+    bound = pf.LeakagePropagation(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["x", "y"]), data.length)
+    for query, noise in ((pf.Histogram(), "best"), (pf.CDF(), "equal"), (pf.Quantiles([0.5]), "best")):
+        calibration = bound.calibrate(query, 1.0, noise=noise)
+        with pytest.raises(pf.ReleaseRefused, match="noise of one scale, on counts of states"):
+            pf.release_each(data, query, calibration, tmp_path / "v.csv")
+    assert not list(tmp_path.iterdir())

@@ -9,7 +9,7 @@ import math
 from pufferfish.core.numbers.given import real_number
 from pufferfish.errors import ParameterError
 
-__all__ = ["accuracy", "mean_modulus", "variance_of_modulus", "widest"]
+__all__ = ["accuracy", "as_share", "mean_modulus", "variance_of_modulus", "widest"]
 
 _TOLD_APART = 2.0**33
 """At scales below this the tails at t and t + 1 differ by much more than their rounding, for every alpha there is."""
@@ -49,6 +49,20 @@ _FEW_DIGITS = 1e-290
 """Quotients below this may have lost digits."""
 
 
+def as_share(alpha: float) -> float:
+    """Return a probability strictly between 0 and 1.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+    """
+    share = real_number(alpha)
+    if share is None or not 0 < share < 1:
+        raise ParameterError(f"alpha is {alpha!r}, expected a probability strictly between 0 and 1")
+    return share
+
+
 def accuracy(b: float, alpha: float, *, together: int = 1) -> int:
     """Return the least whole t with P(|Z| > t for any of ``together`` independent Z) ≤ alpha.
 
@@ -64,9 +78,7 @@ def accuracy(b: float, alpha: float, *, together: int = 1) -> int:
     >>> accuracy(10.0, 0.05)
     30
     """
-    share = real_number(alpha)
-    if share is None or not 0 < share < 1:
-        raise ParameterError(f"alpha is {alpha!r}, expected a probability strictly between 0 and 1")
+    share = as_share(alpha)
     if not 0 < b < math.inf:
         raise ParameterError(f"the scale is {b!r}, expected a positive finite number")
     each = -math.expm1(math.log1p(-share) / together)

@@ -271,7 +271,9 @@ def _for_small_losses(kernel: Kernel, loss: Matrix) -> Matrix:
     except np.linalg.LinAlgError:
         return loss
     apart = np.array([np.abs(row - visits).sum(axis=1) for row in visits]) / 2
-    return np.minimum(np.max(loss) * apart, loss + without_flows(kernel))
+    most = float(np.max(loss, where=np.isfinite(loss), initial=0.0))
+    with np.errstate(over="ignore"):
+        return np.minimum(most * apart, loss + without_flows(kernel))
 
 
 def future_of(steps: Steps, possible: Mask) -> Side:

@@ -38,6 +38,10 @@ class Engine(ABC):
     def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         """Compute :meth:`leakage`."""
 
+    def guess(self, losses: RecordLoss) -> float:
+        """Return about what losses leak, quickly, for a search whose outcome is proved afterwards."""
+        return self.leakage(losses)[0]
+
     @abstractmethod
     def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Found]:
         """Yield numbers that divide the losses so that they leak at most epsilon, the least first.

@@ -17,14 +17,18 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, ClassVar
 
+import numpy as np
+
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
+from pufferfish.mechanisms.composing.best_noise import best_noise, best_noise_at_accuracy
 from pufferfish.mechanisms.composing.engine import NO_NOISE, Engine, Found, no_noise
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
 from pufferfish.queries import LinearQuery, Query
 from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_query
+from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.model_class import Theta
 
 __all__ = ["InfluenceBound"]
@@ -57,6 +61,9 @@ class InfluenceBound(Mechanism):
 
     searches_continuum: ClassVar[bool] = False
     """Whether its proofs over a continuum of two-state chains name the member that comes nearest."""
+
+    tells_pairs_apart: ClassVar[bool] = False
+    """Whether its leakage depends on how much the records around a record answer to it; then the best noise does."""
 
     @cached_property
     def _engine(self) -> Engine:
@@ -141,25 +148,49 @@ class InfluenceBound(Mechanism):
         """Return :meth:`leakage` and where it is attained (None: there is no secret to protect)."""
         return self._prove(as_record_loss(record_loss, self.theta, self.length), enough)
 
+    def guess_leakage(self, losses: RecordLoss) -> float:
+        """Return about what losses leak, quickly, for a search whose outcome is proved afterwards."""
+        with self._lock:
+            return self._engine.guess(losses)
+
     def _prove(self, losses: RecordLoss, enough: float | None = None) -> Found:
         with self._lock:
             return self._engine.leakage(losses, enough)
 
-    def _leaks_at(self, query: Query, unit_scale: float, enough: float) -> Found:
-        return self._prove(self._losses_of_query(query).divided(unit_scale), enough)
+    def verify(self, calibration: Calibration) -> Found:
+        """Prove anew what a release with this noise leaks at most, in nats, and say where."""
+        losses = self._losses_of(calibration.query, calibration.strategy)
+        return self._prove(losses.divided(calibration.unit_scale), calibration.epsilon)
 
-    def _losses_of_query(self, query: Query) -> RecordLoss:
-        """Return the record-level losses of a query with noise of scale 1."""
+    def _leaks_at(self, query: Query, unit_scale: float, enough: float) -> Found:
+        return self._prove(self._losses_of(query).divided(unit_scale), enough)
+
+    def _losses_of(self, query: Query, strategy: Strategy | None = None) -> RecordLoss:
+        """Return the record-level losses of a query, or of what is measured for it, with noise of scale 1."""
         linear = self.bind(query)
         if not isinstance(linear, LinearQuery):
             raise QueryError("a function of the database has no known record-level loss")
-        return loss_of_query(linear, self.theta, self.length)
+        if strategy is None:
+            return loss_of_query(linear, self.theta, self.length)
+        if not np.array_equal(strategy.weights, linear.weights):
+            raise QueryError("the strategy is for another query: calibrate for this one")
+        return loss_of_query(strategy.measured(linear), self.theta, self.length)
+
+    def _best(self, query: Query, epsilon: float) -> Calibration:
+        return best_noise(self, query, epsilon)
+
+    def _best_at_accuracy(self, query: Query, accuracy: float, alpha: float, *, joint: bool) -> Calibration:
+        return best_noise_at_accuracy(self, query, accuracy, alpha, joint=joint)
 
     def _calibrate(self, query: Query, epsilon: float) -> Calibration:
+        return self.calibrate_strategy(query, None, epsilon)
+
+    def calibrate_strategy(self, query: Query, strategy: Strategy | None, epsilon: float) -> Calibration:
+        """Return the least noise of a given shape, proved: of what is measured, and how sharply each count."""
         linear = self.bind(query)
         if not isinstance(linear, LinearQuery):
             raise NotApplicableError("it bounds what single records move, which is not known of a function", self.title)
-        losses = loss_of_query(linear, self.theta, self.length)
+        losses = self._losses_of(query, strategy)
         if not losses.largest:
             raise QueryError("no record that the query reads can change its answer, which is public: ask another")
         with self._lock:
@@ -175,7 +206,7 @@ class InfluenceBound(Mechanism):
                 )
             self._check_needed(losses, scale, epsilon)
             others = ((scale, found) for scale, found in noises if found is not None)
-            return self._proven(query, linear, epsilon, chain([(scale, witness)], others))
+            return self._proven(query, linear, epsilon, chain([(scale, witness)], others), strategy)
 
     def _check_needed(self, losses: RecordLoss, scale: float, epsilon: float) -> None:
         """Refuse to calibrate noise where the exact answer leaks no more than epsilon."""

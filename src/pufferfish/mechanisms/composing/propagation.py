@@ -79,6 +79,7 @@ class LeakagePropagation(InfluenceBound):
     name: ClassVar[str] = "propagation"
     title: ClassVar[str] = "LeakagePropagation"
     searches_continuum: ClassVar[bool] = True
+    tells_pairs_apart: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (
         PropagationWitness,
         PhaseWitness,
@@ -135,6 +136,6 @@ class LeakagePropagation(InfluenceBound):
         if not isinstance(self._engine, ChainLeakage) or found[0] <= epsilon * (1 + ROUNDING):
             return found
         with self._lock:
-            losses: Any = self._losses_of_query(calibration.query)
+            losses: Any = self._losses_of(calibration.query, calibration.strategy)
             divisor, witness = next(iter(self._engine.divisors(losses, epsilon)))
         return (epsilon, witness) if 0 < divisor <= calibration.unit_scale else found

@@ -96,6 +96,13 @@ class ChainLeakage(Engine):
             most = worst((most, self._one(*each, idle=most[0])))
         return most
 
+    def guess(self, losses: RecordLoss) -> float:
+        """Return what propagation alone proves of losses; of all bounds where some members have no propagation."""
+        each = list(self._each(losses))
+        if any(propagation is None for _, propagation, _ in each):
+            return super().guess(losses)
+        return max(p.leakage(as_runs(chain, self._theta.k)).total for _, p, chain in each if p is not None)
+
     def divisors(self, losses: RecordLoss, epsilon: float) -> Iterator[Found]:
         """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
         yield self.least_divisor(losses, epsilon)

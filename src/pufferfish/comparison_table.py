@@ -1,0 +1,161 @@
+"""The table of a comparison: a row for each mechanism and noise, and how it prints."""
+
+import shutil
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, overload
+
+from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish.errors import printable
+
+__all__ = ["Comparison", "ComparisonRow"]
+
+_NARROWEST, _WIDEST, _WHERE_UNKNOWN = 80, 120, 100
+"""Columns that the text of a comparison takes: those of the terminal, within bounds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRow(ReadOnly):
+    """One mechanism's noise for a query, or why it does not apply.
+
+    Parameters
+    ----------
+    mechanism, title : str
+        Name on the command line, and name in tables.
+    epsilon : float or None
+        Privacy parameter of the noise; with an accuracy the least one that reaches it.
+    scale : float or None
+        Laplace scale of the noise on each output; the largest one of the best noise.
+    noise_multiplier : float or None
+        Scale over the query's Lipschitz constant.
+    accuracy : float or None
+        What the error of one output exceeds with a probability of at most 5%, in the units of the query.
+    expected_l1_error : float or None
+        Expected L1 distance between released and exact vector.
+    lower_bound : float or None
+        A scale below which no Laplace noise gives the guarantee, the same for all rows; None where none was found.
+    seconds : float
+        Time to compute the scale.
+    composes : bool
+        Whether such releases may be added up, as in a ledger; else the noise is for this one query.
+    recommended : bool
+        Whether this is the mechanism to take: the least noise of those that compose.
+    reason : str or None
+        Why the mechanism does not apply.
+    decided_by : str or None
+        The member of Θ that needs the noise, where Θ has several: ``"theta[12] (subject 4388161786)"``.
+    noise : {"equal", "best"}
+        Whether every output has noise of one scale, or noise has the best shape found.
+    """
+
+    mechanism: str
+    title: str
+    epsilon: float | None = None
+    scale: float | None = None
+    noise_multiplier: float | None = None
+    accuracy: float | None = None
+    expected_l1_error: float | None = None
+    lower_bound: float | None = None
+    seconds: float = 0.0
+    composes: bool = True
+    recommended: bool = False
+    reason: str | None = None
+    decided_by: str | None = None
+    noise: Literal["equal", "best"] = "equal"
+
+    @property
+    def over_lower_bound(self) -> float | None:
+        """Scale over lower bound: how many times the least possible noise it is at most."""
+        return self.scale / self.lower_bound if self.scale and self.lower_bound else None
+
+
+@dataclass(frozen=True)
+class Comparison(Sequence[ComparisonRow]):
+    """Rows of a comparison, those that apply first, by their noise; prints as a table.
+
+    Parameters
+    ----------
+    rows : tuple of ComparisonRow
+        One per mechanism.
+    title : str
+        What was compared, in words.
+    measure : str
+        What the query's answers are numbers of.
+    by_epsilon : bool, default False
+        Whether an accuracy was asked for, and rows differ by their epsilon.
+    """
+
+    rows: tuple[ComparisonRow, ...]
+    title: str
+    measure: str
+    by_epsilon: bool = False
+
+    @property
+    def of_shapes(self) -> bool:
+        """Whether noise of the best shape was asked for too; rows are then in the order of their expected error."""
+        return any(row.noise == "best" for row in self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> ComparisonRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ComparisonRow]: ...
+    def __getitem__(self, index: int | slice) -> ComparisonRow | Sequence[ComparisonRow]:
+        return self.rows[index]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __str__(self) -> str:
+        width = min(max(shutil.get_terminal_size((_WHERE_UNKNOWN, 24)).columns, _NARROWEST), _WIDEST)
+        return "\n".join(_wrapped(self._lines(), width))
+
+    def _lines(self) -> Iterator[tuple[str, int]]:
+        """Yield lines, with the indent of what does not fit on them."""
+        yield self.title, 2
+        fit = [row for row in self.rows if row.reason is None]
+        lower = next((row.lower_bound for row in fit if row.noise == "equal"), None)
+        if fit:
+            least = "epsilon" if self.by_epsilon else "" if lower is None else "/ least"
+            wide, total = (28, f"{'L1 error':>11}") if self.of_shapes else (18, "")
+            yield f"  {'mechanism':<{wide}}{'noise scale':>12}{'± 95%':>10}{total}{least:>9}{'seconds':>9}", 0
+        for row in fit:
+            mark = "*" if row.recommended else " "
+            least = "" if row.over_lower_bound is None else f"{row.over_lower_bound:.4g}"
+            if self.by_epsilon:
+                least = f"{row.epsilon:.4g}"
+            note = "  recommended" if row.recommended else "" if row.composes else "  for this one query"
+            total = f"{_error(row.expected_l1_error or 0.0):>11}" if self.of_shapes else ""
+            numbers = f"{row.scale or 0.0:>12.6g}{_error(row.accuracy or 0.0):>10}{total}{least:>9}{row.seconds:>9.2f}"
+            name = f"{row.title}{', best' if row.noise == 'best' else ''}"
+            yield f"{mark} {name:<{28 if self.of_shapes else 18}}{numbers}{note}", 0
+        for row in fit:
+            if row.recommended and row.decided_by is not None:
+                yield f"{row.decided_by} decides the noise of {row.title}", 2
+        if fit:
+            yield f"± 95%: each value is within this of the exact one with 95% probability ({self.measure})", 2
+        if self.of_shapes:
+            yield (
+                "best: noise of several scales, on the counts that lead to the least error found; the largest scale",
+                2,
+            )
+            yield f"L1 error: expected sum of the errors of all values, without sign ({self.measure})", 2
+        if lower is not None:
+            yield f"/ least: noise scale over {lower:.6g}, below which no Laplace noise gives this guarantee", 2
+        if any(not row.composes for row in fit):
+            yield "for this one query: not for a ledger, its epsilon adds to that of no other release", 2
+        if len(fit) < len(self.rows):
+            yield "does not apply:", 2
+        for row in self.rows[len(fit) :]:
+            yield f"  {row.title}: {row.reason}", 4
+
+
+def _error(value: float) -> str:
+    return f"{value:,.0f}" if 1000 <= value < 1e7 else f"{value:.3g}"
+
+
+def _wrapped(lines: Iterable[tuple[str, int]], width: int) -> Iterator[str]:
+    for line, indent in lines:
+        yield from textwrap.wrap(
+            printable(line), width, subsequent_indent=" " * indent, break_on_hyphens=False, drop_whitespace=True
+        )

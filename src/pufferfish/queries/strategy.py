@@ -1,0 +1,161 @@
+r"""What noise is added to: linear functions of the counts (a **strategy**), and how the answers follow from them.
+
+Instead of its m outputs a query's release may measure other counts, each with noise of its own scale: row j of a
+whole-number matrix A says which states measurement j counts, and its **sharpness** s_j, a whole number, how much less
+noise it gets: with noise of scale b, measurement j has discrete Laplace noise of scale b/s_j. When one record goes from
+state x to x', the density of all measurements changes by at most e^{d(x, x')},
+
+.. math:: d(x, x') = \frac{1}{b} \sum_j s_j |A_{j,x} - A_{j,x'}|,
+
+which are whole numbers over one scale, as for a query with one scale for all outputs: that of the **measured** query
+with the weights s_j·A_j. So bounds, ledgers and their roundings need to know nothing of strategies.
+
+The outputs W·counts follow from the measurements y and the public number of records T without any error but the noise:
+E·y + o·T, with whole numbers E and o such that E·A + o·1ᵀ = W. What is more in E than needed is never there: a strategy
+has as many measurements as there are states, or one fewer, and E is then unique.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.core.numbers import laplace_sums
+from pufferfish.core.numbers.read_only import ReadOnly, read_only
+from pufferfish.errors import QueryError
+from pufferfish.queries.linear import LinearQuery
+
+__all__ = ["Strategy"]
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy(ReadOnly):
+    """Counts that are measured, how sharply, and how a query's outputs follow.
+
+    Parameters
+    ----------
+    weights : (outputs, k) ndarray of int64
+        The query W, in units.
+    rows : (m, k) ndarray of int64
+        The states that each measurement counts: 0 or 1; m is k, or k − 1.
+    sharpness : (m,) ndarray of int64
+        How many times less noise each measurement has than scale b; positive.
+
+    Raises
+    ------
+    QueryError
+        If the outputs do not follow from the measurements, each taken at most once.
+
+    Examples
+    --------
+    Of three states two are counted; the last one follows from the number of records:
+
+    >>> found = Strategy(np.eye(3, dtype=np.int64), [[1, 0, 0], [0, 1, 0]], [1, 2])
+    >>> found.answers([40, 25], 100)
+    [40, 25, 35]
+    """
+
+    weights: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    sharpness: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        for name in ("weights", "rows", "sharpness"):
+            object.__setattr__(self, name, read_only(np.asarray(getattr(self, name), dtype=np.int64)))
+        k = self.weights.shape[1]
+        sound = self.rows.ndim == 2 and self.rows.shape[1] == k and self.rows.shape[0] in (k - 1, k) and k > 1
+        if not sound or not np.isin(self.rows, (0, 1)).all():
+            raise QueryError(f"a strategy for {k} states measures {k} counts of some of them, or {k - 1}")
+        if self.sharpness.shape != (len(self.rows),) or not (self.sharpness > 0).all():
+            raise QueryError("a strategy gives every measurement a sharpness, a whole number above 0")
+        _ = self._decoded
+
+    @cached_property
+    def _decoded(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        decode, known = _decoded(self.weights, self.rows)
+        return read_only(decode), read_only(known)
+
+    @property
+    def decode(self) -> NDArray[np.int64]:
+        """E: how often each measurement is added to each output; shape (outputs, m), −1, 0 or 1."""
+        return self._decoded[0]
+
+    @property
+    def known(self) -> NDArray[np.int64]:
+        """o: how often the number of records is added to each output; shape (outputs,)."""
+        return self._decoded[1]
+
+    def measured(self, linear: LinearQuery) -> LinearQuery:
+        """Return the query whose release with one scale has the record losses of this strategy: weights s_j·A_j."""
+        return self._with(linear, self.sharpness[:, None] * self.rows)
+
+    def counted(self, linear: LinearQuery) -> LinearQuery:
+        """Return what is measured, before noise: the counts A_j."""
+        return self._with(linear, self.rows)
+
+    def answers(self, measured: Sequence[int], total: int) -> list[int]:
+        """Return the query's outputs, in units, from measurements and the public number of records."""
+        known = (int(times) * total for times in self.known)
+        return [
+            base + sum(int(e) * int(y) for e, y in zip(row, measured, strict=True) if e)
+            for base, row in zip(known, self.decode, strict=True)
+        ]
+
+    @property
+    def distance(self) -> NDArray[np.float64]:
+        """How far one record moves all measurements, each times its sharpness; shape (k, k), whole numbers."""
+        rows = self.sharpness[:, None] * self.rows
+        return np.abs(rows[:, :, None] - rows[:, None, :]).sum(axis=0).astype(np.float64)
+
+    def scales(self, unit_scale: float) -> NDArray[np.float64]:
+        """Return the noise scale of each measurement, in units."""
+        return unit_scale / self.sharpness
+
+    def taken(self, unit_scale: float) -> list[tuple[float, ...]]:
+        """Return the scales of the noises whose sum is the error of each output, in units."""
+        scales = self.scales(unit_scale)
+        return [tuple(float(b) for b in np.sort(scales[row != 0])) for row in self.decode]
+
+    def expected_errors(self, unit_scale: float) -> NDArray[np.float64]:
+        """Return the expected error of each output, without sign, in units; shape (outputs,)."""
+        return laplace_sums.mean_moduli(self.scales(unit_scale), self.decode != 0)
+
+    def errors(self, unit_scale: float, alpha: float, *, joint: bool = False) -> list[int]:
+        """Return the error that each output, or with ``joint`` any of them, exceeds with probability at most alpha."""
+        return laplace_sums.errors_within(self.taken(unit_scale), alpha, joint=joint, apart=self._apart)
+
+    def error(self, unit_scale: float, alpha: float, *, joint: bool = False) -> int:
+        """Return one error for all outputs that each, or any, exceeds with probability at most alpha."""
+        if joint:
+            return laplace_sums.joint_error(self.taken(unit_scale), alpha, apart=self._apart)
+        return max(self.errors(unit_scale, alpha))
+
+    @property
+    def _apart(self) -> bool:
+        """Whether no noise is in two outputs."""
+        return bool((np.count_nonzero(self.decode, axis=0) <= 1).all())
+
+    def _with(self, linear: LinearQuery, rows: NDArray[np.int64]) -> LinearQuery:
+        labels = tuple(f"measurement {j + 1}" for j in range(len(rows)))
+        return replace(linear, weights=rows, labels=labels, blocks=())
+
+
+def _decoded(weights: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return E and o with E·A + o·1ᵀ = W, whole numbers; a float proposes them, whole numbers confirm them."""
+    m, k = rows.shape
+    all_rows = rows if m == k else np.vstack([rows, np.ones(k, dtype=np.int64)])
+    wrong = QueryError("the outputs do not follow from the measurements, or only from multiples of them")
+    try:
+        found = np.rint(np.linalg.solve(all_rows.T.astype(np.float64), weights.T.astype(np.float64)).T)
+    except np.linalg.LinAlgError:
+        raise wrong from None
+    if not np.isfinite(found).all() or np.abs(found).max(initial=0.0) > 2**31:
+        raise wrong
+    whole = found.astype(np.int64)
+    decode = whole[:, :m]
+    known = whole[:, m] if m < k else np.zeros(len(weights), dtype=np.int64)
+    if not np.array_equal(whole @ all_rows, weights) or np.abs(decode).max(initial=0) > 1:
+        raise wrong
+    return decode, known

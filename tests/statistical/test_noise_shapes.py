@@ -1,0 +1,111 @@
+"""Noise of the best shape has the laws and the errors it is said to have; controls must fail."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import pufferfish as pf
+from pufferfish.core.numbers import laplace_sums
+from pufferfish.core.numbers.laplace_sums import LaplaceSum, mean_moduli
+from pufferfish.noise import discrete_laplace_noise
+from pufferfish.release.quantiles import quantiles_of
+from pufferfish.release.values import database_of, drawing
+
+DRAWS = 2500
+CHAIN = pf.MarkovChain([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.02, 0.03, 0.95]], states=["a", "b", "c"])
+DATA = ["a"] * 30 + ["b"] * 20 + ["c"] * 50
+
+
+def law(scales: list[float], reach: int) -> np.ndarray:
+    """Law of a sum of discrete Laplace variables on −reach … reach, by plain convolution; the ends take the rest."""
+    z = np.arange(-40 * int(max(scales) + 1), 40 * int(max(scales) + 1) + 1)
+    found = np.ones(1)
+    for b in scales:
+        found = np.convolve(found, np.tanh(1 / (2 * b)) * np.exp(-np.abs(z) / b))
+    middle = len(found) // 2
+    inside = found[middle - reach : middle + reach + 1]
+    rest = (1 - inside.sum()) / 2
+    return np.concatenate([[rest], inside, [rest]])
+
+
+def p_value(errors: np.ndarray, scales: list[float]) -> float:
+    reach = int(3 * max(scales))
+    observed = np.bincount(np.clip(errors, -reach - 1, reach + 1) + reach + 1, minlength=2 * reach + 3)
+    return float(stats.chisquare(observed, law(scales, reach) * errors.size).pvalue)
+
+
+@pytest.fixture(scope="module", params=[pf.Histogram(relative=False), pf.CDF(relative=False)], ids=lambda q: q.kind)
+def drawn(request: pytest.FixtureRequest) -> tuple[pf.Calibration, np.ndarray]:
+    """Return the best noise for a query, and errors of its outputs."""
+    noise = pf.LeakagePropagation(CHAIN, 100).calibrate(request.param, 2.0, noise="best")
+    assert noise.strategy is not None
+    data = database_of(DATA, noise)
+    bound = noise.bound.bind(request.param)  # type: ignore[attr-defined]
+    draw = drawing(data, bound, noise, discrete_laplace_noise)
+    exact = noise.strategy.weights @ [30, 20, 50]
+    return noise, np.array([draw() for _ in range(DRAWS)]) - exact
+
+
+def test_each_output_has_the_law_of_its_sum(drawn: tuple[pf.Calibration, np.ndarray]) -> None:
+    noise, errors = drawn
+    assert noise.strategy is not None
+    several = 0
+    for column, scales in zip(errors.T, noise.strategy.taken(noise.unit_scale), strict=True):
+        assert p_value(column, list(scales)) > 1e-6
+        assert p_value(column, [1.35 * b for b in scales]) < 1e-6  # control
+        if len(scales) > 1:
+            several += 1
+            assert p_value(column, [max(scales)]) < 1e-4  # control: one of them alone is another law
+    assert several
+
+
+def test_errors_cover_as_often_as_they_say(drawn: tuple[pf.Calibration, np.ndarray]) -> None:
+    noise, errors = drawn
+    sure = 4 * np.sqrt(0.05 * 0.95 / DRAWS)
+    beyond = np.abs(errors) > noise.accuracies(0.05)
+    assert np.all(beyond.mean(axis=0) <= 0.05 + sure)
+    assert np.all((np.abs(errors) >= noise.accuracies(0.05)).mean(axis=0) > 0.05 - sure)  # and not by much
+    for allowed in (noise.accuracy(0.05, joint=True), noise.accuracies(0.05, joint=True)):
+        assert (np.abs(errors) > allowed).any(axis=1).mean() <= 0.05 + sure
+    if errors.shape[1] == 3:  # control: errors of single outputs do not hold together; two sums may nearly do
+        assert beyond.any(axis=1).mean() > 0.05 + sure
+    expected = float(np.abs(errors).sum(axis=1).mean())
+    assert noise.expected_l1_error == pytest.approx(expected, rel=0.05)
+
+
+def test_quantile_intervals_hold_together() -> None:
+    asked, shares = pf.Quantiles([0.1, 0.3, 0.6, 0.9]), [0.1, 0.3, 0.6, 0.9]
+    noise = pf.LeakagePropagation(CHAIN, 100).calibrate(asked, 5.0, noise="best")
+    truth = ["a", "a", "c", "c"]  # 30 records are a, 50 are a or b
+    draw = drawing(database_of(DATA, noise), noise.bound.bind(asked), noise, discrete_laplace_noise)  # type: ignore[attr-defined]
+    errors = noise.accuracies(0.05, joint=True)
+    found = [quantiles_of(shares, np.array(draw()) / 100, errors, CHAIN.states, 1.0) for _ in range(DRAWS)]
+    missed = [any(not q.low <= state <= q.high for q, state in zip(each, truth, strict=True)) for each in found]
+    assert np.mean(missed) <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / DRAWS)
+    trivial = [all(q.low == "a" and q.high == "c" for q in each) for each in found]
+    assert np.mean(trivial) < 0.5  # control: intervals that say nothing would always hold
+
+
+def test_sums_have_the_tails_and_means_of_their_law() -> None:
+    for scales in ([3.0], [0.4, 0.7], [3.0, 7.0, 1.2], [60.0, 2.0, 2.0]):
+        reach = 20 * int(max(scales) + 1)
+        found = law(list(scales), reach)
+        z = np.abs(np.arange(-reach, reach + 1))
+        assert mean_moduli(np.array(scales), np.ones((1, len(scales)), bool))[0] == pytest.approx(
+            float(z @ found[1:-1]), rel=1e-5
+        )
+        for alpha in (0.5, 0.05, 1e-4):
+            least = next(t for t in range(reach) if found[1:-1][z > t].sum() + 2 * found[0] <= alpha)
+            assert LaplaceSum(scales).accuracy(alpha) == least
+
+
+def test_on_a_coarser_grid_a_tail_is_never_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    for scales in ([60.0, 2.0, 2.0], [35.0, 50.0]):
+        exact = LaplaceSum(scales)
+        least = [exact.accuracy(alpha) for alpha in (0.5, 0.05, 1e-3, 1e-6)]
+        with monkeypatch.context() as patched:
+            patched.setattr(laplace_sums, "_FINEST", 10.0)
+            coarse = LaplaceSum(scales)
+            found = [coarse.accuracy(alpha) for alpha in (0.5, 0.05, 1e-3, 1e-6)]
+        assert all(t <= u <= t + 6 * len(scales) for t, u in zip(least, found, strict=True))
+        assert found != least
