@@ -220,7 +220,7 @@ MUTANTS = [
     ),
     Mutant(
         "data: a gap is rounded down",
-        "data/chains.py",
+        "data/fold.py",
         "return max(2, ceil(Fraction(gap) / Fraction(step)))",
         "return max(2, int(Fraction(gap) / Fraction(step)))",
         "unit/data contract/test_engines.py",

@@ -43,7 +43,7 @@ class _Cumulative(ReadOnly, Query):
 
     @property
     def _asked(self) -> str:
-        return f", for {named_quantiles(self.shares)}" if self.shares else ""
+        return f", for {named_quantiles(self.quantiles)}" if self.quantiles else ""
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states, from the lowest to the highest, and the public number of records."""
@@ -108,7 +108,7 @@ class Quantiles(_Cumulative):
     (0.1, 0.5)
     """
 
-    given: tuple[float, ...]
+    shares: tuple[float, ...]
     relative: ClassVar[bool] = True  # pyright: ignore[reportIncompatibleVariableOverride]
 
     @called_as("Quantiles([0.1, 0.5, 0.9])")
@@ -124,7 +124,7 @@ class Quantiles(_Cumulative):
             found.add(number)
         if not found:
             raise QueryError("quantiles names none: give at least one share, such as 0.5 for the median")
-        object.__setattr__(self, "given", tuple(sorted(found)))
+        object.__setattr__(self, "shares", tuple(sorted(found)))
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {"quantiles": QueryKind("share of records", None, relative=True)}
 
@@ -134,6 +134,6 @@ class Quantiles(_Cumulative):
         return "quantiles"
 
     @property
-    def shares(self) -> tuple[float, ...]:
+    def quantiles(self) -> tuple[float, ...]:
         """The quantiles, in ascending order."""
-        return self.given
+        return self.shares

@@ -318,6 +318,6 @@ class Query(ABC):
         return False
 
     @property
-    def shares(self) -> tuple[float, ...]:
+    def quantiles(self) -> tuple[float, ...]:
         """The quantiles that are asked for, as shares of the records; none of other queries."""
         return ()

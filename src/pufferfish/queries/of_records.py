@@ -79,9 +79,9 @@ class Restricted(ReadOnly, Query):
         return self.query.is_cumulative
 
     @property
-    def shares(self) -> tuple[float, ...]:
+    def quantiles(self) -> tuple[float, ...]:
         """The quantiles of some records that are asked for."""
-        return self.query.shares
+        return self.query.quantiles
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Weighted(ReadOnly, Query):
         if len(self.factors) != places:
             raise QueryError(f"there are {len(self.factors)} factors for {places} records: expected one per record")
         found = inner_query(self.query, states, records, "Weighted", variables)
-        if self.query.shares:
+        if self.query.quantiles:
             raise QueryError("quantiles of records that count with factors are none: ask for Weighted(CDF(), factors)")
         words = f"{found.description}, each with a factor of its own"
         factors = np.array(self.factors, dtype=np.int64)

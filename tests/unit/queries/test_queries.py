@@ -158,4 +158,4 @@ def test_cumulative_queries_count_up_to_each_state() -> None:
         pf.Subset(pf.CDF(), ["x"]).bind(["a", "b"], 2, {"x": ("a", "b")})
     with pytest.raises(QueryError, match="ask for Weighted"):
         pf.Weighted(pf.Quantiles(0.5), [1, 2]).bind(["a", "b"], 2)
-    assert pf.Window(pf.Quantiles(0.5), 0, 1).shares == (0.5,)
+    assert pf.Window(pf.Quantiles(0.5), 0, 1).quantiles == (0.5,)
