@@ -165,7 +165,9 @@ def prepare(
             ledger=booked,
             not_promised=not_promised(calibration, booked),
         )
-        return msgspec.structs.replace(found, quantiles=found.quantiles_at(query.quantiles)) if query.quantiles else found
+        return (
+            msgspec.structs.replace(found, quantiles=found.quantiles_at(query.quantiles)) if query.quantiles else found
+        )
 
     # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
     try:
