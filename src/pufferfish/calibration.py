@@ -15,7 +15,7 @@ from pufferfish.core.propagation.lower_bound import TiltedChain, scale_too_small
 from pufferfish.core.propagation.lower_bound_of_networks import TiltedNetwork
 from pufferfish.errors import ParameterError, QueryError
 from pufferfish.given import truth
-from pufferfish.queries import BoundQuery, LinearQuery, Query
+from pufferfish.queries import BoundQuery, FunctionQuery, LinearQuery, Query
 from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
@@ -78,7 +78,7 @@ class Calibration(ReadOnly):
         Laplace scale in units of the query (the scale of the integer noise).
     query : Query
         The query as given.
-    linear : LinearQuery or FunctionQuery
+    linear : LinearQuery, StepQuery or FunctionQuery
         The query on the model's states.
     witness : Witness
         The secret that decides the noise.
@@ -149,14 +149,15 @@ class Calibration(ReadOnly):
     def record_loss(self) -> NDArray[np.float64]:
         """Record-level loss of the release for every pair of states, in nats, rounded up; shape (k, k).
 
-        Where records count with factors, or only some are read, it is that of the record that counts most.
+        Where records count with factors, or only some are read, it is that of the record that counts most. Of a query
+        about steps it is what both steps of a record cost; a ledger charges such a query less, by its steps.
 
         Raises
         ------
         QueryError
             If the query is a function of the database.
         """
-        if not isinstance(self.linear, LinearQuery):
+        if isinstance(self.linear, FunctionQuery):
             raise QueryError("a function of the database has no known record-level loss")
         distance = self.linear.unit_distance
         return np.where(distance > 0, np.nextafter(distance / self.unit_scale, np.inf), 0.0)
@@ -184,7 +185,7 @@ class Calibration(ReadOnly):
         Found by sign tilts (docs/proofs/propagation.md, "The lower bound"); ``scale / lower_bound`` says how much
         noise any other calibration of Laplace noise could save at most. 0 where no such scale was found, and where
         secrets are given: it is for any two values of any record; and for
-        histograms of more than 200 states. With unobserved records it holds for a chain whose observed records follow
+        histograms of more than 200 states, and queries about steps. With unobserved records it holds for a chain whose observed records follow
         each other, and for a row all of whose cells are observed. For networks signs are sought for the pair of states
         that decides (the witness), and not where clusters have more than a million states.
         """

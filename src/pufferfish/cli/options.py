@@ -10,7 +10,19 @@ from pufferfish.cli.numbers import plain_number, plain_whole
 from pufferfish.errors import ParameterError, QueryError
 from pufferfish.hints import did_you_mean
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, LeakagePropagation, MarkovQuilt, Mechanism
-from pufferfish.queries import Count, Frequency, Histogram, Marginals, Mean, Query, Subset, Sum, refuse_pooling
+from pufferfish.queries import (
+    Count,
+    Frequency,
+    Histogram,
+    Marginals,
+    Mean,
+    Query,
+    Subset,
+    Sum,
+    Switches,
+    Transitions,
+    refuse_pooling,
+)
 from pufferfish.theta.model_class import Theta
 
 __all__ = [
@@ -30,7 +42,7 @@ __all__ = [
 
 DEFAULT_MECHANISM = LeakagePropagation.name
 
-_OF_ALL_STATES = ("histogram", "histogram-counts")
+_OF_ALL_STATES = ("histogram", "histogram-counts", *Transitions.kinds, *Switches.kinds)
 _OF_STATES = ("count", "frequency")
 _OF_VALUES = ("sum", "mean")
 _OF_COLUMNS = ("marginals", "marginal-counts")
@@ -38,7 +50,8 @@ _OF_COLUMNS = ("marginals", "marginal-counts")
 ACCURACY_HELP = "Instead of ε: the error that is allowed, in the query's units; the least ε is found."
 ALPHA_HELP = "With --accuracy: the probability of a larger error in one value [default: 0.05]."
 QUERY_HELP = (
-    "histogram (shares), histogram-counts, count:STATE,…, frequency:STATE,…, sum:V1,V2,… or mean:STATE=V,…,*=V (* is "
+    "histogram (shares), histogram-counts, transitions (how often each state is followed by each), switches (changes of "
+    "state), transition-rates and switch-rate (both per record), count:STATE,…, frequency:STATE,…, sum:V1,V2,… or mean:STATE=V,…,*=V (* is "
     "all other states); for networks marginals (shares in every column) and marginal-counts, and the others on "
     "--columns that have the same states [default: histogram; marginals for networks]"
 )
@@ -151,6 +164,10 @@ def node_names(text: str | None, theta: Theta) -> list[Any] | None:
 
 def _parse(text: str) -> Query:
     kind, colon, argument = text.partition(":")
+    if not colon and kind in Transitions.kinds:
+        return Transitions(relative=kind != "transitions")
+    if not colon and kind in Switches.kinds:
+        return Switches(relative=kind != "switches")
     if kind in _OF_ALL_STATES and not colon:
         return Histogram(relative=kind == "histogram")
     parts = split_list(argument) if kind in (*_OF_STATES, *_OF_VALUES) and argument.strip() else []

@@ -60,6 +60,8 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     windows : list or None
         Per chain the steps that were read, first (0-based) and one past the last; None for all of all chains, and for
         networks.
+    step : int
+        How far one step, from a record of a chain to the next, moves the answer if it alone is changed, in units.
     spent : float
         Leakage of all entries up to this one together.
     """
@@ -71,6 +73,7 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     distance: list[list[int]] | dict[str, list[list[int]]]
     scale: str
     windows: list[tuple[int, int] | None] | None
+    step: int = 0
     spent: float
 
 

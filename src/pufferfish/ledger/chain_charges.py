@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration
+from pufferfish.core.numbers.rounding import float_up
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import AnyBase
@@ -16,7 +17,7 @@ from pufferfish.ledger.charges import EVERY, Charge, Charging, check_tied, compo
 from pufferfish.ledger.ties import CHAIN_TIES, check_lengths, check_start, groups_of
 from pufferfish.ledger.windows import Windows, as_windows, windows_read
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
-from pufferfish.queries import Profile
+from pufferfish.queries import Profile, StepLoss, StepQuery
 
 __all__ = ["ChainCharging"]
 
@@ -48,7 +49,7 @@ class ChainCharging(Charging):
                 "read_sequences"
             )
         states, length = self._bound.theta.states, self._bound.length
-        windows = as_windows(window, length)
+        windows, step = as_windows(window, length), 0
         if isinstance(what, Calibration):
             if what.theta.variables is not None:
                 raise ReleaseRefused(
@@ -57,11 +58,16 @@ class ChainCharging(Charging):
                 )
             linear = composing(what, "calibration.record_loss")
             check_lengths(what.length, length, None, "the calibration")
-            windows = windows_read(linear, windows, length)
             groups = groups_of(states, base, what.theta.states, data, coarsening)
-            coarse, scale = whole(linear.unit_distance), Fraction(what.unit_scale)
-            places = range(len(states)) if groups is None else groups
-            distance = tuple(tuple(coarse[x][x_] for x_ in places) for x in places)
+            scale = Fraction(what.unit_scale)
+            if isinstance(linear, StepQuery):
+                _check_steps(data, base)
+                distance, step = whole(np.zeros((len(states),) * 2)), linear.unit_step
+            else:
+                windows = windows_read(linear, windows, length)
+                coarse = whole(linear.unit_distance)
+                places = range(len(states)) if groups is None else groups
+                distance = tuple(tuple(coarse[x][x_] for x_ in places) for x in places)
         else:
             if coarsening is not None:
                 raise ParameterError("coarsening goes with a calibration: a loss is given on the ledger's own states")
@@ -71,12 +77,27 @@ class ChainCharging(Charging):
             (distance,), scale = in_decimals([_loss(what, len(states))])
         if data is not None:
             self._check_data(data, base, windows, everything=not (groups or windows))
-        if not any(any(row) for row in distance):
+        if not step and not any(any(row) for row in distance):
             raise ParameterError("the loss is 0 between all states: a release that tells nothing is none")
-        return Charge({EVERY: distance}, scale, windows)
+        return Charge({EVERY: distance}, scale, windows, step)
 
     def total(self, charges: Sequence[Charge]) -> Any:
         """Return one matrix for all records, or per chain a profile of stretches that the same releases read."""
+        records = self._of_records(charges)
+        each = [(charge.step / charge.scale, charge.windows) for charge in charges if charge.step]
+        if not each:
+            return records
+        if all(windows is None for _, windows in each):
+            return StepLoss(float_up(sum((step for step, _ in each), Fraction(0))), records)
+        return StepLoss([self._largest_step(charges, c) for c in range(len(self._bound.length))], records)
+
+    def _largest_step(self, charges: Sequence[Charge], chain: int) -> float:
+        """Return the largest loss of any step of a chain."""
+        stretches = _stretches(charges, chain, self._bound.length[chain].steps)
+        sums = (sum((charges[i].step / charges[i].scale for i in active), Fraction(0)) for _, active in stretches)
+        return float_up(max(sums))
+
+    def _of_records(self, charges: Sequence[Charge]) -> Any:
         k = self._bound.theta.k
         if all(charge.windows is None for charge in charges):
             return sum_up(((charge.distances[EVERY], charge.scale) for charge in charges), k)
@@ -106,6 +127,15 @@ class ChainCharging(Charging):
         if base is not None:
             check_tied(data.base, base, CHAIN_TIES)
         check_lengths(data.length, length, windows, "the data")
+
+
+def _check_steps(data: Sequences | None, base: Base | None) -> None:
+    """Refuse steps between records that are none of the base's: a filter may leave out what lies between."""
+    if data is not None and base is not None and data.base.where != base.where:
+        raise ReleaseRefused(
+            "the query counts steps, and the data were filtered where the ledger's base is not: records that follow "
+            "each other here need not do so in the base; read the whole table, or make a ledger for these rows"
+        )
 
 
 def _check_states(data: Sequences, states: tuple[str, ...]) -> None:

@@ -24,7 +24,7 @@ from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import AnyBase, Entry
 from pufferfish.ledger.windows import Windows, as_windows
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
-from pufferfish.queries import LinearQuery
+from pufferfish.queries import FunctionQuery, LinearQuery, StepQuery
 
 __all__ = [
     "Charge",
@@ -57,11 +57,14 @@ class Charge:
         Scale of the noise, in the same units.
     windows : tuple, optional
         What is read of each chain; by default every observed record. None for networks.
+    step : int, default 0
+        How far one step, from a record of a chain to the next, moves the answer if it alone is changed, in units.
     """
 
     distances: dict[str | None, Distance]
     scale: Fraction
     windows: Windows | None = None
+    step: int = 0
 
 
 class Charging(ABC):
@@ -116,6 +119,7 @@ class Charging(ABC):
             "distance": rows[EVERY] if EVERY in rows else rows,
             "scale": str(charge.scale),
             "windows": None if charge.windows is None else list(charge.windows),
+            "step": charge.step,
         }
 
     def read(self, entry: Entry) -> Charge:
@@ -139,17 +143,21 @@ class Charging(ABC):
         for node in given:
             if node not in sizes:
                 raise ParameterError(f"entry {number} names {node!r}, which is no node of Θ")
-        distances = {node: _checked(distance, sizes[node], number) for node, distance in given.items()}
+        if entry.step < 0 or (entry.step and not of_chains):
+            raise ParameterError(f"entry {number} has the step {entry.step}, expected 0, or above it on chains")
+        distances = {
+            node: _checked(distance, sizes[node], number, some=not entry.step) for node, distance in given.items()
+        }
         if entry.epsilon is not None:  # calibrated: the distances of a query
             if not 0 < entry.epsilon < math.inf:
                 raise ParameterError(f"entry {number} has epsilon {entry.epsilon}, expected a positive finite number")
             if any(d[x][y] != d[y][x] for d in distances.values() for x in range(len(d)) for y in range(x)):
                 raise ParameterError(f"entry {number} has another distance from x to x' than from x' to x")
         windows = None if entry.windows is None else as_windows(list(entry.windows), self._bound.length)
-        return Charge(distances, _scale_of(entry), windows)
+        return Charge(distances, _scale_of(entry), windows, entry.step)
 
 
-def composing(what: Calibration, way_out: str) -> LinearQuery:
+def composing(what: Calibration, way_out: str) -> LinearQuery | StepQuery:
     """Return the query of a calibration whose record-level losses are known and add.
 
     Raises
@@ -168,7 +176,7 @@ def composing(what: Calibration, way_out: str) -> LinearQuery:
         raise ParameterError(
             f"the calibration has scale {what.unit_scale}, epsilon {what.epsilon}: expected positive finite numbers"
         )
-    if not isinstance(what.linear, LinearQuery):
+    if isinstance(what.linear, FunctionQuery):
         raise ParameterError("a function of the database has no known record-level loss, and cannot be charged")
     return what.linear
 
@@ -218,8 +226,8 @@ def check_tied(found: Any, base: Any, remedies: Mapping[str, str]) -> None:
         )
 
 
-def _checked(distance: Sequence[Sequence[int]], k: int, entry: int) -> Distance:
-    """Return a distance as an entry says it, if it is one between k states.
+def _checked(distance: Sequence[Sequence[int]], k: int, entry: int, *, some: bool) -> Distance:
+    """Return a distance as an entry says it, if it is one between k states, and above 0 where there must be ``some``.
 
     Raises
     ------
@@ -227,7 +235,7 @@ def _checked(distance: Sequence[Sequence[int]], k: int, entry: int) -> Distance:
         If it is none.
     """
     square = len(distance) == k and all(len(row) == k for row in distance)
-    if not square or min(map(min, distance)) < 0 or not max(map(max, distance)) > 0:
+    if not square or min(map(min, distance)) < 0 or (some and not max(map(max, distance)) > 0):
         raise ParameterError(f"entry {entry} has distances that are none")
     if any(distance[x][x] for x in range(k)):
         raise ParameterError(f"entry {entry} has a distance from a state to itself")

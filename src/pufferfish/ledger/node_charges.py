@@ -102,7 +102,9 @@ class NodeCharging(Charging):
                 "ledger for them"
             )
         network = what.theta.networks[0]
-        linear = replace(composing(what, "calibration.node_loss"), domains=network.domains)
+        query = composing(what, "calibration.node_loss")
+        assert isinstance(query, LinearQuery)  # steps are those of chains
+        linear = replace(query, domains=network.domains)
         found = _by_label(network.node_states)
         self._check_states(found, "the noise was calibrated for another network")
         if len(found) < len(self._states):

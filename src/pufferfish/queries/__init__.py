@@ -3,11 +3,21 @@
 from collections.abc import Mapping
 
 from pufferfish.core.numbers.read_only import FrozenDict
-from pufferfish.queries.linear import BoundQuery, FunctionQuery, Line, LinearQuery, Query, QueryKind, Variables
+from pufferfish.queries.linear import (
+    BoundQuery,
+    FunctionQuery,
+    Line,
+    LinearQuery,
+    Query,
+    QueryKind,
+    StepQuery,
+    Variables,
+)
 from pufferfish.queries.of_records import Function, Weighted, Window
 from pufferfish.queries.of_states import Count, Frequency, Histogram, Mean, Sum
+from pufferfish.queries.of_steps import Switches, Transitions
 from pufferfish.queries.of_variables import Marginals, Subset, refuse_pooling
-from pufferfish.queries.record_loss import Profile
+from pufferfish.queries.record_loss import Profile, StepLoss
 
 __all__ = [
     "KINDS",
@@ -24,8 +34,12 @@ __all__ = [
     "Profile",
     "Query",
     "QueryKind",
+    "StepLoss",
+    "StepQuery",
     "Subset",
     "Sum",
+    "Switches",
+    "Transitions",
     "Variables",
     "Weighted",
     "Window",
@@ -33,11 +47,11 @@ __all__ = [
     "refuse_pooling",
 ]
 
-QUERIES: tuple[type[Query], ...] = (Histogram, Count, Frequency, Sum, Mean, Marginals)
-"""Queries that are linear in the states of the records."""
+QUERIES: tuple[type[Query], ...] = (Histogram, Count, Frequency, Sum, Mean, Marginals, Transitions, Switches)
+"""Queries that are linear in the states of the records, or in their steps."""
 
 KINDS: Mapping[str, QueryKind] = FrozenDict({word: kind for query in QUERIES for word, kind in query.kinds.items()})
-"""Words for queries that are linear in the states of the records, with what is known of each."""
+"""Words for queries that are linear in the states of the records or in their steps, with what is known of each."""
 
 
 def measure_of(kind: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,14 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.errors import DataError, ParameterError, shortened
 from pufferfish.given import is_list
 from pufferfish.hints import did_you_mean
-from pufferfish.queries import FunctionQuery, LinearQuery
+from pufferfish.queries import BoundQuery, FunctionQuery, LinearQuery, StepQuery
 from pufferfish.release.postprocessing import Clipped, PostProcessing, Projected
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.states import state_label
 
-__all__ = ["Database", "PrivateData", "database_of", "exact_value", "possible"]
+__all__ = ["Database", "PrivateData", "database_of", "exact_value", "possible", "steps_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def database_of(data: Mapping[Any, Any] | Sequence[Any], calibration: Calibratio
     return Database(found)
 
 
-def exact_value(data: PrivateData, bound: LinearQuery | FunctionQuery, theta: Theta) -> list[int]:
+def exact_value(data: PrivateData, bound: BoundQuery, theta: Theta) -> list[int]:
     """Return a query's exact outputs, in units.
 
     Raises
@@ -81,6 +82,8 @@ def exact_value(data: PrivateData, bound: LinearQuery | FunctionQuery, theta: Th
         If the data holds states the model lacks.
     """
     states = theta.states
+    if isinstance(bound, StepQuery):
+        return bound.counted(_steps(data, states))
     if isinstance(data, Database):
         if isinstance(bound, FunctionQuery):
             return list(bound.function(data.states))
@@ -92,6 +95,24 @@ def exact_value(data: PrivateData, bound: LinearQuery | FunctionQuery, theta: Th
         return _of_rows(data, bound, theta)
     counts = _in_model_order(data, states)
     return [sum(int(w) * int(c) for w, c in zip(row, counts, strict=True)) for row in bound.weights]
+
+
+def _steps(data: PrivateData, states: tuple[str, ...]) -> list[list[int]]:
+    """Return how often each state of the model is followed by each."""
+    if isinstance(data, Rows):
+        raise ParameterError("steps are those of chains, and independent rows have none")
+    found = [[0] * len(states) for _ in states]
+    if isinstance(data, Database):
+        order = {state: x for x, state in enumerate(states)}
+        places = [order[data.states[record]] for record in range(len(data.states))]
+        for x, y in pairwise(places):
+            found[x][y] += 1
+        return found
+    _in_model_order(data, states)  # refuses states outside the model
+    place = {name: x for x, name in enumerate(data.states)}
+    counts: list[list[int]] = data.transitions.tolist()
+    at = [place.get(state) for state in states]
+    return [[0 if i is None or j is None else counts[i][j] for j in at] for i in at]
 
 
 def _of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> list[int]:
@@ -132,6 +153,10 @@ def possible(calibration: Calibration, data: PrivateData) -> PostProcessing:
         If which values are possible is not known: of a function.
     """
     linear = calibration.linear
+    if isinstance(linear, StepQuery):
+        total = float(steps_of(data, calibration) * linear.unit)
+        whole = [list(range(len(linear.labels)))]
+        return Projected(whole, [total]) if calibration.query.is_histogram else Clipped(0.0, total)
     if not isinstance(linear, LinearQuery):
         raise ParameterError("which values a function can have is not known: leave postprocess out")
     times = _observed(data, calibration, linear)
@@ -149,6 +174,13 @@ def possible(calibration: Calibration, data: PrivateData) -> PostProcessing:
     low = float((least * positive - most * negative) * linear.unit)
     high = float((most * positive - least * negative) * linear.unit)
     return Clipped(low, high)
+
+
+def steps_of(data: PrivateData, calibration: Calibration) -> int:
+    """Return the public number of steps: of pairs of observed records that follow each other."""
+    if isinstance(data, Sequences):
+        return int(data.transitions.sum())
+    return calibration.records - len(calibration.length)
 
 
 def _observed(data: PrivateData, calibration: Calibration, linear: LinearQuery) -> NDArray[np.int64]:

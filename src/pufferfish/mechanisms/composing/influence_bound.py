@@ -22,8 +22,9 @@ from pufferfish.calls import called_as
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.mechanisms.composing.engine import NO_NOISE, Engine, Found, no_noise
+from pufferfish.mechanisms.composing.with_steps import WithSteps
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
-from pufferfish.queries import LinearQuery, Query
+from pufferfish.queries import FunctionQuery, Query
 from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_query
 from pufferfish.theta.model_class import Theta
 
@@ -62,6 +63,11 @@ class InfluenceBound(Mechanism):
     def _engine(self) -> Engine:
         """What proves: for the kind of Θ at hand, from losses to leakage and back."""
         return self._engine_of(self.theta)
+
+    @cached_property
+    def _asked(self) -> Engine:
+        """The engine, for losses of steps too."""
+        return WithSteps(self._engine)
 
     @abstractmethod
     def _engine_of(self, theta: Theta) -> Engine:
@@ -143,7 +149,7 @@ class InfluenceBound(Mechanism):
 
     def _prove(self, losses: RecordLoss, enough: float | None = None) -> Found:
         with self._lock:
-            return self._engine.leakage(losses, enough)
+            return self._asked.leakage(losses, enough)
 
     def _leaks_at(self, query: Query, unit_scale: float, enough: float) -> Found:
         return self._prove(self._losses_of_query(query).divided(unit_scale), enough)
@@ -151,19 +157,19 @@ class InfluenceBound(Mechanism):
     def _losses_of_query(self, query: Query) -> RecordLoss:
         """Return the record-level losses of a query with noise of scale 1."""
         linear = self.bind(query)
-        if not isinstance(linear, LinearQuery):
+        if isinstance(linear, FunctionQuery):
             raise QueryError("a function of the database has no known record-level loss")
         return loss_of_query(linear, self.theta, self.length)
 
     def _calibrate(self, query: Query, epsilon: float) -> Calibration:
         linear = self.bind(query)
-        if not isinstance(linear, LinearQuery):
+        if isinstance(linear, FunctionQuery):
             raise NotApplicableError("it bounds what single records move, which is not known of a function", self.title)
         losses = loss_of_query(linear, self.theta, self.length)
         if not losses.largest:
             raise QueryError("no record that the query reads can change its answer, which is public: ask another")
         with self._lock:
-            noises = iter(self._engine.divisors(losses, epsilon))
+            noises = iter(self._asked.divisors(losses, epsilon))
             scale, witness = next(noises)
             if not scale < math.inf:  # others would be larger still
                 raise NotApplicableError(f"no finite noise is enough at epsilon={epsilon:g}", self.title)
