@@ -184,10 +184,10 @@ class Calibration(ReadOnly):
 
         Found by sign tilts (docs/proofs/propagation.md, "The lower bound"); ``scale / lower_bound`` says how much
         noise any other calibration of Laplace noise could save at most. 0 where no such scale was found, and where
-        secrets are given: it is for any two values of any record; and for
-        histograms of more than 200 states, and queries about steps. With unobserved records it holds for a chain whose observed records follow
-        each other, and for a row all of whose cells are observed. For networks signs are sought for the pair of states
-        that decides (the witness), and not where clusters have more than a million states.
+        secrets are given: it is for any two values of any record; for histograms of more than 200 states; and for
+        queries about steps. With unobserved records it holds for a chain whose observed records follow each other,
+        and for a row all of whose cells are observed. For networks signs are sought for the pair of states that decides
+        (the witness), and not where clusters have more than a million states.
         """
         linear = self.linear
         theta = self.theta

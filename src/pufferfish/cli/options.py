@@ -50,10 +50,10 @@ _OF_COLUMNS = ("marginals", "marginal-counts")
 ACCURACY_HELP = "Instead of ε: the error that is allowed, in the query's units; the least ε is found."
 ALPHA_HELP = "With --accuracy: the probability of a larger error in one value [default: 0.05]."
 QUERY_HELP = (
-    "histogram (shares), histogram-counts, transitions (how often each state is followed by each), switches (changes of "
-    "state), transition-rates and switch-rate (both per record), count:STATE,…, frequency:STATE,…, sum:V1,V2,… or mean:STATE=V,…,*=V (* is "
-    "all other states); for networks marginals (shares in every column) and marginal-counts, and the others on "
-    "--columns that have the same states [default: histogram; marginals for networks]"
+    "histogram (shares), histogram-counts, transitions (how often each state is followed by each), switches (changes "
+    "of state), transition-rates and switch-rate (both per record), count:STATE,…, frequency:STATE,…, sum:V1,V2,… or "
+    "mean:STATE=V,…,*=V (* is all other states); for networks marginals (shares in every column) and marginal-counts, "
+    "and the others on --columns that have the same states [default: histogram; marginals for networks]"
 )
 
 

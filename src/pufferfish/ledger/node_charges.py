@@ -15,6 +15,7 @@ from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import AnyBase
 from pufferfish.ledger.charges import Charge, Charging, Distance, check_tied, composing, in_decimals, sum_up, whole
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
+from pufferfish.queries import LinearQuery
 from pufferfish.queries.record_loss import as_record_loss
 from pufferfish.theta.states import state_label
 

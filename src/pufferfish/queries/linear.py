@@ -257,7 +257,7 @@ class StepQuery(ReadOnly):
 
     @property
     def unit_step(self) -> int:
-        """L1 change of the outputs, in units, when one step alone is changed: from one output to another, or to none."""
+        """L1 change of the outputs, in units, when one step alone is changed: to another output, or to none."""
         found = np.unique(self.outputs)
         counted = int(np.count_nonzero(found >= 0))
         return 2 if counted > 1 else counted if found.size > 1 else 0

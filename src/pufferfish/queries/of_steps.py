@@ -28,7 +28,12 @@ class _OfSteps(ReadOnly, Query):
         truth(self.relative, "relative", QueryError)
 
     def _bound(
-        self, outputs: Sequence[Sequence[int]], labels: tuple[str, ...], what: str, records: int, names: Variables | None
+        self,
+        outputs: Sequence[Sequence[int]],
+        labels: tuple[str, ...],
+        what: str,
+        records: int,
+        names: Variables | None,
     ) -> StepQuery:
         if names is not None:
             raise QueryError(

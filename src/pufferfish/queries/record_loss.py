@@ -90,7 +90,7 @@ class StepLoss(ReadOnly):
     def __post_init__(self) -> None:
         several = isinstance(self.step, list | tuple)
         steps = _numbers(self.step, "the loss of a step")
-        if steps.ndim != int(several):
+        if steps.ndim != several:
             raise ParameterError("the loss of a step is a number, or one number for each chain")
         object.__setattr__(self, "step", tuple(steps.tolist()) if several else float(steps))
 
@@ -111,8 +111,6 @@ class BlockLoss:
         Whether they are losses of observed records only, which may be anywhere in the chain: as many as it has count.
     step : float, default 0
         Loss of each step between observed records of a chain, when it is changed alone.
-    even_if_certain : bool, default False
-        Whether records that have one possible state are charged too: their losses are those of the steps beside them.
     """
 
     length: ChainLength
@@ -120,7 +118,6 @@ class BlockLoss:
     values: Vector | tuple[Vector, ...]
     of_observed: bool
     step: float = 0.0
-    even_if_certain: bool = False
 
     @classmethod
     def same_for_all(cls, length: ChainLength, value: Vector) -> "BlockLoss":
@@ -157,7 +154,7 @@ class BlockLoss:
         """What tells these losses from others of the same records."""
         values = self.values if isinstance(self.values, tuple) else (self.values,)
         content = tuple((value.shape, value.tobytes()) for value in values)
-        return self.length, self.of_observed, self.steps.tobytes(), content, self.step, self.even_if_certain
+        return self.length, self.of_observed, self.steps.tobytes(), content, self.step
 
     def divided(self, divisor: float) -> "BlockLoss":
         """Return the losses of the same release with ``divisor`` times the noise, rounded up."""
@@ -193,7 +190,7 @@ class RecordLoss:
 
     @property
     def smallest(self) -> float:
-        """Smallest loss above 0 of any record, over pairs of its states, or of any step; infinite where there is none."""
+        """Smallest loss above 0 of any record, over pairs of its states, or of a step; infinite where there is none."""
         return min(min(block.smallest, block.step or np.inf) for block in self._different)
 
     @property
@@ -289,7 +286,8 @@ def _of_steps(given: StepLoss, theta: Theta, length: Sequence[ChainLength]) -> R
     if not theta.of_chains:
         raise ParameterError(f"a loss of steps is of Markov chains, and Θ is a class of {theta.kind}")
     records = as_record_loss(given.records, theta, length).blocks
-    steps = given.step if isinstance(given.step, tuple) else (given.step,) * len(records)
+    stated: Any = given.step
+    steps: list[float] = list(stated) if isinstance(stated, tuple) else [stated] * len(records)  # pyright: ignore[reportUnknownArgumentType]
     if len(steps) != len(records):
         raise ParameterError(f"the loss of a step has {len(steps)} entries, expected {len(records)}: one per chain")
     known: dict[tuple[int, float], BlockLoss] = {}

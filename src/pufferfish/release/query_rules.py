@@ -179,7 +179,8 @@ def _projected(found: ReleaseFields, done: Projected, kind: str, unit: float) ->
         whole = [list(block) for block in done.outputs] == [list(range(len(labels)))] and len(done.totals) == 1
         total = done.totals[0] if done.totals else -1.0
         fits = near(total, records * unit) if sure else total <= records * unit * (1 + _SAME)
-        return [(whole, "a histogram has one total"), (fits, "the total is the number of records, or steps, in the query's unit")]
+        what = "the total is the number of records, or steps, in the query's unit"
+        return [(whole, "a histogram has one total"), (fits, what)]
     blocks = blocks_of(labels, nodes_of(found)) if kind in ("marginals", "marginal-counts") else None
     if blocks is None:
         return [(False, "histograms and marginals alone are projected")]

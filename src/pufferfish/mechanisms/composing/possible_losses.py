@@ -46,20 +46,18 @@ def any_secret(places: Places) -> bool:
 def possible_losses(losses: BlockLoss, places: Places) -> BlockLoss:
     """Return the largest loss of each record over pairs of states that it can have; 0 for a record that is certain.
 
-    Records beside which steps are charged keep that charge if they are certain. Where all other records are alike, certain ones are given their loss if it is none they were not said to have: more
+    Where all other records are alike, certain ones are given their loss if it is none they were not said to have: more
     than they have, and quicker to search.
     """
     of_loss, of_place, steps = _overlaps(losses.steps, [n for n, _ in places])
     certain = np.array([np.count_nonzero(states) < 2 for _, states in places])[of_place]
-    certain &= not losses.even_if_certain
     known: dict[tuple[int, bytes], float] = {}
     values = np.zeros(len(steps))
     for n, i in enumerate(of_loss.tolist()):
         states = places[int(of_place[n])][1]
         key = i, states.tobytes()
         if key not in known:
-            charged = np.ones_like(states) if losses.even_if_certain and np.count_nonzero(states) < 2 else states
-            known[key] = _largest(losses.stacked[i], charged)
+            known[key] = _largest(losses.stacked[i], states)
         values[n] = known[key]
     others = values[~certain]
     same = float(others[0]) if others.size else 0.0

@@ -36,7 +36,7 @@ class ForgettingLeakage(Engine):
 
     @property
     def follows_steps(self) -> bool:
-        """n records that are replaced with their steps are part of n steps to either side."""
+        """N records that are replaced with their steps are part of n steps to either side."""
         return True
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Found:
