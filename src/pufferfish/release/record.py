@@ -10,7 +10,8 @@ from pufferfish.files import decode_record, read_record, record_kind, write_whol
 from pufferfish.files.reading import LARGEST, check_path
 from pufferfish.release.consistency import contradictions
 from pufferfish.release.fields import FORMAT, VERSION, ReleaseFields
-from pufferfish.release.steps import dwell_times_of, fitted_chain, histogram_of, switches_of, synthetic_series
+from pufferfish.release.steps import dwell_times_of, fitted_chain, histogram_of, switches_of
+from pufferfish.release.synthetic import synthetic_series
 from pufferfish.theta.markov_chain import MarkovChain
 
 if TYPE_CHECKING:

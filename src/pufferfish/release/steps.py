@@ -6,18 +6,15 @@ total, and enter each state as often as they leave it: what the counts of a long
 counts that a stationary chain expects do exactly. A histogram, a chain and synthetic series of one table agree.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers.given import whole_number
-from pufferfish.errors import ParameterError, QueryError
+from pufferfish.errors import QueryError
 from pufferfish.queries import Switches, Transitions
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.theta.markov_chain import MarkovChain
 
-__all__ = ["dwell_times_of", "fitted_chain", "histogram_of", "nearest_balanced", "switches_of", "synthetic_series"]
+__all__ = ["dwell_times_of", "fitted_chain", "histogram_of", "nearest_balanced", "switches_of"]
 
 Array = NDArray[np.float64]
 
@@ -27,9 +24,6 @@ _SMOOTHED = 0.5
 _MOST_ROUNDS = 200
 _BALANCED = 1e-9
 """How far, as a share of the total, a state may be entered more often than it is left."""
-
-_MOST_DRAWN = 10**8
-"""Records of all synthetic series together."""
 
 
 def histogram_of(found: ReleaseFields) -> dict[str, float]:
@@ -55,25 +49,6 @@ def switches_of(found: ReleaseFields) -> float:
         return min(max(found.noisy_values[0] / found.noise.unit, 0.0), float(found.data.steps or 0))
     table = _table(found)
     return float(table.sum() - np.trace(table))
-
-
-def synthetic_series(found: ReleaseFields, length: Any, series: Any, seed: Any) -> list[Any]:
-    """Return one series of the fitted chain, or a list of several."""
-    records, several = _at_least_1(length, "length"), 1 if series is None else _at_least_1(series, "series")
-    if records * several > _MOST_DRAWN:
-        raise ParameterError(f"{several} series of {records} records are more than {_MOST_DRAWN:,} records: ask fewer")
-    drawn = np.random.default_rng(None if seed is None else _seed(seed))
-    chain = fitted_chain(found)
-    # the last sum is 1 but for rounding, and no number that is drawn may be above it
-    after = np.cumsum(chain.transition_matrix, axis=1)[:, :-1]
-    state = np.searchsorted(np.cumsum(chain.stationary_distribution)[:-1], drawn.random(several), side="right")
-    states = np.empty((records, several), dtype=np.intp)
-    for t in range(records):
-        states[t] = state
-        state = np.sum(drawn.random(several)[:, None] >= after[state], axis=1)
-    names = np.array(chain.states, dtype=object)
-    found_series: list[list[str]] = names[states.T].tolist()
-    return found_series[0] if series is None else found_series
 
 
 def _table(found: ReleaseFields) -> Array:
@@ -149,23 +124,3 @@ def nearest_balanced(counts: Array, total: float) -> Array:
 
 def _by_state(found: ReleaseFields, values: Array) -> dict[str, float]:
     return dict(zip(found.theta.states, (float(v) for v in values), strict=True))
-
-
-def _at_least_1(value: Any, name: str) -> int:
-    try:
-        number = whole_number(value)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise ParameterError(f"{name} is {value!r}, expected a whole number of at least 1")
-    return number
-
-
-def _seed(value: Any) -> int:
-    try:
-        number = whole_number(value)
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise ParameterError(f"seed is {value!r}, expected a whole number of at least 0, or None")
-    return number
