@@ -4,6 +4,8 @@ They are drawn after the release, from noisy counts and public numbers alone, so
 they were drawn: here, unlike for noise, a seed does no harm. Nothing that draws noise imports this file.
 """
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,16 +28,21 @@ def synthetic_series(found: ReleaseFields, length: Any, series: Any, seed: Any) 
         raise ParameterError(f"{several} series of {records} records are more than {_MOST_DRAWN:,} records: ask fewer")
     drawn = np.random.default_rng(None if seed is None else _seed(seed))
     chain = fitted_chain(found)
-    # the last sum is 1 but for rounding, and no number that is drawn may be above it
-    after = np.cumsum(chain.transition_matrix, axis=1)[:, :-1]
-    state = np.searchsorted(np.cumsum(chain.stationary_distribution)[:-1], drawn.random(several), side="right")
-    states = np.empty((records, several), dtype=np.intp)
-    for t in range(records):
-        states[t] = state
-        state = np.sum(drawn.random(several)[:, None] >= after[state], axis=1)
-    names = np.array(chain.states, dtype=object)
-    found_series: list[list[str]] = names[states.T].tolist()
+    # sums but the last one, which is 1 but for rounding: no number that is drawn may be above it
+    after: list[list[float]] = np.cumsum(chain.transition_matrix, axis=1)[:, :-1].tolist()
+    first: list[float] = np.cumsum(chain.stationary_distribution)[:-1].tolist()
+    found_series = [_drawn(drawn.random(records).tolist(), first, after, chain.states) for _ in range(several)]
     return found_series[0] if series is None else found_series
+
+
+def _drawn(numbers: Sequence[float], first: list[float], after: list[list[float]], states: Sequence[str]) -> list[str]:
+    """Return a series from numbers between 0 and 1."""
+    sums, found = first, list[str]()
+    for number in numbers:
+        state = bisect_right(sums, number)
+        found.append(states[state])
+        sums = after[state]
+    return found
 
 
 def _at_least_1(value: Any, name: str) -> int:

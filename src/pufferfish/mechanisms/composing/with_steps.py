@@ -29,6 +29,9 @@ __all__ = ["WithSteps"]
 _SHORT = 64
 """Steps of a chain up to which its first and last record are told from the others."""
 
+_ROUNDED = 1e-9
+"""What is left of a record's own loss, as a share of that of a step, is a rounding."""
+
 _TOLERANCE = 1e-6
 """How near the leakage of the noise must come to ε, as a share of it."""
 
@@ -124,7 +127,8 @@ def _told(witness: AnyWitness, step: float, total: float) -> AnyWitness:
         return witness
     inner = 0 < (witness.node if isinstance(witness.node, int) else 0) < witness.length - 1
     past, future = (witness.past, witness.future) if inner else (0.0, 0.0)
-    own = max(math.nextafter(witness.own, 0.0) - step, 0.0)
+    beside = witness.own - step
+    own = beside if beside > _ROUNDED * step else 0.0
     left = max(total - own - past - future, 0.0)
     if inner:
         past, future = past + left / 2, future + left / 2
