@@ -103,3 +103,12 @@ def test_propagation_on_electricity(epsilon: float, multiplier: float) -> None:
     found = pf.LeakagePropagation(chain, length).calibrate(HISTOGRAM, epsilon)
     assert found.noise_multiplier == pytest.approx(multiplier, rel=3e-3)
     assert found.lower_bound <= found.scale <= 1.05 * found.lower_bound
+
+
+@pytest.mark.parametrize(("data", "scale"), [("Fitbit", 63.5), ("activPAL", 126.1)])
+def test_transitions_of_activity(data: str, scale: float) -> None:
+    """BEYOND §2: all pairs of states for 2 to 3% more noise than the histogram."""
+    name, state, where, _ = FITTED[data]
+    chain, length = chain_of(name, state, subject="subject", time="timestamp", max_gap="10min", where=where)
+    found = pf.LeakagePropagation(chain, length).calibrate(pf.Transitions(), 1.0)
+    assert found.scale == pytest.approx(scale, abs=0.06)
