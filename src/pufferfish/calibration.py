@@ -13,9 +13,10 @@ from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.core.propagation.lower_bound import TiltedChain, scale_too_small
 from pufferfish.core.propagation.lower_bound_of_networks import TiltedNetwork
+from pufferfish.core.propagation.lower_bound_of_steps import TiltedSteps
 from pufferfish.errors import ParameterError, QueryError
 from pufferfish.given import truth
-from pufferfish.queries import BoundQuery, FunctionQuery, LinearQuery, Query
+from pufferfish.queries import BoundQuery, FunctionQuery, LinearQuery, Query, StepQuery
 from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
@@ -27,6 +28,9 @@ __all__ = ["Calibration"]
 
 _MOST_TILTED = 8e6
 """Outputs times states squared (200 states of a histogram) up to which a lower bound is looked for."""
+
+_MOST_TILTED_STEPS = 16**4
+"""The fourth power of the states up to which one is looked for of queries about steps."""
 
 
 class Bound(Protocol):
@@ -184,10 +188,10 @@ class Calibration(ReadOnly):
 
         Found by sign tilts (docs/proofs/propagation.md, "The lower bound"); ``scale / lower_bound`` says how much
         noise any other calibration of Laplace noise could save at most. 0 where no such scale was found, and where
-        secrets are given: it is for any two values of any record; for histograms of more than 200 states; and for
-        queries about steps. With unobserved records it holds for a chain whose observed records follow each other,
-        and for a row all of whose cells are observed. For networks signs are sought for the pair of states that decides
-        (the witness), and not where clusters have more than a million states.
+        secrets are given: it is for any two values of any record; for histograms of more than 200 states, and for
+        transitions between more than 16. With unobserved records it holds for a chain whose observed records follow
+        each other, and for a row all of whose cells are observed. For networks signs are sought for the pair of states
+        that decides (the witness), and not where clusters have more than a million states.
         """
         linear = self.linear
         theta = self.theta
@@ -195,20 +199,21 @@ class Calibration(ReadOnly):
             return self._lower_bound_of_network
         some = theta.some_members if isinstance(theta, Continuum) else theta.chains
         known = bool(some) and not theta.stands_for_more
-        if (
-            not known
-            or self.delta
-            or self.bound.secrets is not None
-            or not isinstance(linear, LinearQuery)
-            or linear.factors is not None
-            or linear.weights.size * linear.weights.shape[1] > _MOST_TILTED
-        ):
+        if not known or self.delta or self.bound.secrets is not None:
             return 0.0
         records = max(chain.records for chain in self.length)
-        chains = [
-            TiltedChain(chain.transition_matrix, chain.initial_distribution, linear.weights, records) for chain in some
-        ]
-        return scale_too_small(chains, self.epsilon, self.unit_scale) * float(self.linear.unit)
+        tilted: list[TiltedChain]
+        if isinstance(linear, StepQuery):
+            if linear.outputs.size**2 > _MOST_TILTED_STEPS:
+                return 0.0
+            tilted = [TiltedSteps(c.transition_matrix, c.initial_distribution, linear.outputs, records) for c in some]
+        elif not isinstance(linear, LinearQuery) or linear.factors is not None:
+            return 0.0
+        elif linear.weights.size * linear.weights.shape[1] > _MOST_TILTED:
+            return 0.0
+        else:
+            tilted = [TiltedChain(c.transition_matrix, c.initial_distribution, linear.weights, records) for c in some]
+        return scale_too_small(tilted, self.epsilon, self.unit_scale) * float(linear.unit)
 
     @property
     def _lower_bound_of_network(self) -> float:
