@@ -44,6 +44,7 @@ bench: .venv/ready  ## speed, as ratios to a plain reference in the same run
 	$(PY) benchmarks/compiling.py
 	$(PY) benchmarks/growth.py --quick
 	$(PY) benchmarks/spark.py
+	$(PY) benchmarks/transitions.py $(DATA)
 	$(PY) benchmarks/cliffs.py --quick
 
 reproduce: .venv/ready  ## the paper's tables and figures, into docs/ if the data sets are in DATA, else what needs none

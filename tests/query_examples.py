@@ -15,5 +15,7 @@ EXAMPLES: dict[type[Query], list[Query]] = {
     pf.Mean: [pf.Mean([0, 1.5])],
     pf.CDF: [pf.CDF(), pf.CDF(relative=False)],
     pf.Quantiles: [pf.Quantiles([0.1, 0.5])],
+    pf.Transitions: [pf.Transitions(), pf.Transitions(relative=True)],
+    pf.Switches: [pf.Switches(), pf.Switches(relative=True)],
     pf.Marginals: [pf.Marginals(), pf.Marginals(relative=False)],
 }

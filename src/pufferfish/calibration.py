@@ -13,9 +13,10 @@ from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.core.propagation.lower_bound import TiltedChain, scale_too_small
 from pufferfish.core.propagation.lower_bound_of_networks import TiltedNetwork
+from pufferfish.core.propagation.lower_bound_of_steps import TiltedSteps
 from pufferfish.errors import ParameterError, QueryError
 from pufferfish.given import truth
-from pufferfish.queries import BoundQuery, LinearQuery, Query
+from pufferfish.queries import BoundQuery, FunctionQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.lengths import ChainLength
@@ -28,6 +29,9 @@ __all__ = ["Calibration"]
 
 _MOST_TILTED = 8e6
 """Outputs times states squared (200 states of a histogram) up to which a lower bound is looked for."""
+
+_MOST_TILTED_STEPS = 16**4
+"""The fourth power of the states up to which one is looked for of queries about steps."""
 
 
 class Bound(Protocol):
@@ -79,7 +83,7 @@ class Calibration(ReadOnly):
         Laplace scale in units of the query (the scale of the integer noise).
     query : Query
         The query as given.
-    linear : LinearQuery or FunctionQuery
+    linear : LinearQuery, StepQuery or FunctionQuery
         The query on the model's states.
     witness : Witness
         The secret that decides the noise.
@@ -178,7 +182,8 @@ class Calibration(ReadOnly):
     def record_loss(self) -> NDArray[np.float64]:
         """Record-level loss of the release for every pair of states, in nats, rounded up; shape (k, k).
 
-        Where records count with factors, or only some are read, it is that of the record that counts most.
+        Where records count with factors, or only some are read, it is that of the record that counts most. Of a query
+        about steps it is what both steps of a record cost; a ledger charges such a query less, by its steps.
 
         Raises
         ------
@@ -186,7 +191,7 @@ class Calibration(ReadOnly):
             If the query is a function of the database.
         """
         measured = self.measured
-        if not isinstance(measured, LinearQuery):
+        if isinstance(measured, FunctionQuery):
             raise QueryError("a function of the database has no known record-level loss")
         distance = measured.unit_distance
         return np.where(distance > 0, np.nextafter(distance / self.unit_scale, np.inf), 0.0)
@@ -214,8 +219,9 @@ class Calibration(ReadOnly):
 
         Found by sign tilts (docs/proofs/propagation.md, "The lower bound"); ``scale / lower_bound`` says how much noise
         any other calibration of Laplace noise could save at most. 0 where no such scale was found, and where secrets
-        are given: it is for any two values of any record; and for histograms of more than 200 states. With a strategy
-        it is about noise of the same shape. With unobserved records it holds for a chain whose observed records follow
+        are given: it is for any two values of any record; for histograms of more than 200 states, and for transitions
+        between more than 16. With a strategy it is about noise of the same shape. With unobserved records it holds for
+        a chain whose observed records follow
         each other, and for a row all of whose cells are observed. For networks signs are sought for the pair of states
         that decides (the witness), and not where clusters have more than a million states.
         """
@@ -224,20 +230,21 @@ class Calibration(ReadOnly):
             return self._lower_bound_of_network
         some = theta.some_members if isinstance(theta, Continuum) else theta.chains
         known = bool(some) and not theta.stands_for_more
-        if (
-            not known
-            or self.delta
-            or self.bound.secrets is not None
-            or not isinstance(linear, LinearQuery)
-            or linear.factors is not None
-            or linear.weights.size * linear.weights.shape[1] > _MOST_TILTED
-        ):
+        if not known or self.delta or self.bound.secrets is not None:
             return 0.0
         records = max(chain.records for chain in self.length)
-        chains = [
-            TiltedChain(chain.transition_matrix, chain.initial_distribution, linear.weights, records) for chain in some
-        ]
-        return scale_too_small(chains, self.epsilon, self.unit_scale) / self.unit_scale * self.scale
+        tilted: list[TiltedChain]
+        if isinstance(linear, StepQuery):
+            if linear.outputs.size**2 > _MOST_TILTED_STEPS:
+                return 0.0
+            tilted = [TiltedSteps(c.transition_matrix, c.initial_distribution, linear.outputs, records) for c in some]
+        elif not isinstance(linear, LinearQuery) or linear.factors is not None:
+            return 0.0
+        elif linear.weights.size * linear.weights.shape[1] > _MOST_TILTED:
+            return 0.0
+        else:
+            tilted = [TiltedChain(c.transition_matrix, c.initial_distribution, linear.weights, records) for c in some]
+        return scale_too_small(tilted, self.epsilon, self.unit_scale) / self.unit_scale * self.scale
 
     @property
     def _lower_bound_of_network(self) -> float:

@@ -110,6 +110,7 @@ def things() -> dict[str, Any]:
         "Subset": pf.Subset(pf.Count("a"), ["u"]),
         "Weighted": pf.Weighted(pf.Count("a"), [1, 2]),
         "Window": pf.Window(pf.Count("a"), 0, 2),
+        "StepLoss": pf.StepLoss((0.1, 0.2), 0.5),
         "Function": pf.Function(lambda row: 1),
         "Profile": pf.Profile([(2, np.array([[0.0, 1.0], [1.0, 0.0]])), (1, 0.5)]),
         **mechanisms(),

@@ -122,3 +122,12 @@ def test_the_best_noise(name: str, state: str, reading: dict[str, str], one_scal
     best = bound.calibrate(HISTOGRAM, 1.0, noise="best")
     assert best.expected_l1_error <= most
     assert bound.leakage(best.record_loss) <= 1.0
+
+
+@pytest.mark.parametrize(("data", "scale"), [("Fitbit", 63.5), ("activPAL", 126.1)])
+def test_transitions_of_activity(data: str, scale: float) -> None:
+    """BEYOND §2: all pairs of states for 2 to 3% more noise than the histogram."""
+    name, state, where, _ = FITTED[data]
+    chain, length = chain_of(name, state, subject="subject", time="timestamp", max_gap="10min", where=where)
+    found = pf.LeakagePropagation(chain, length).calibrate(pf.Transitions(), 1.0)
+    assert found.scale == pytest.approx(scale, abs=0.06)

@@ -19,6 +19,8 @@ from pufferfish.queries import (
     Query,
     Subset,
     Sum,
+    Switches,
+    Transitions,
     refuse_pooling,
 )
 from pufferfish.theta.model_class import Theta
@@ -82,13 +84,18 @@ _WORDS: Mapping[str, _Word] = {
     "cdf": _Word(CDF),
     "cdf-counts": _Word(partial(CDF, relative=False)),
     "quantiles": _Word(Quantiles, _SHARES),
+    "transitions": _Word(Transitions),
+    "transition-rates": _Word(partial(Transitions, relative=True)),
+    "switches": _Word(Switches),
+    "switch-rate": _Word(partial(Switches, relative=True)),
 }
 _OF_COLUMNS = ("marginals", "marginal-counts")
 
 QUERY_HELP = (
     f"{', '.join(f'{name}:{word.parts.shown}' if word.parts else name for name, word in _WORDS.items())} (* is all "
     "other states; V1,V2,… are the values of all states in their order; a histogram is of shares; cdf and quantiles "
-    "are of ordered states, such as bins); for networks marginals (shares in every column) and marginal-counts, and "
+    "are of ordered states, such as bins; transitions: how often each state is followed by each; switches: changes of "
+    "state; rates are per record); for networks marginals (shares in every column) and marginal-counts, and "
     "the others on --columns that have the same states "
     "[default: histogram; marginals for networks]"
 )

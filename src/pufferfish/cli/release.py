@@ -30,6 +30,7 @@ from pufferfish.ledger import Ledger, lock_of
 from pufferfish.mechanisms import BOUNDS, MECHANISMS
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import read_model
+from pufferfish.queries import Transitions
 from pufferfish.release import RELEASE, Release, prepare
 from pufferfish.report.plot import PICTURE
 
@@ -178,7 +179,20 @@ def _warnings(*, fitted_here: bool) -> tuple[str, ...]:
     )
 
 
-def _print_release(found: Release, output: str) -> None:
+def _of_pairs(found: Release) -> Table:
+    """Return the table of transitions: a row for each state that steps come from, a column for each they go to."""
+    states = found.theta.states
+    table = Table(box=None, pad_edge=False)
+    table.add_column(f"{found.query.kind}: from, to")
+    for state in states:
+        table.add_column(Text(printable(state)), justify="right")
+    for x, state in enumerate(states):
+        row = found.values[x * len(states) : (x + 1) * len(states)]
+        table.add_row(Text(printable(state)), *(rounded(value, found.scale) for value in row))
+    return table
+
+
+def _of_outputs(found: Release) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column(found.query.kind)
     for heading in ("value", "± 95%"):
@@ -186,7 +200,14 @@ def _print_release(found: Release, output: str) -> None:
     each = zip(found.query.labels, found.values, found.accuracies(0.05), strict=True)
     for label, value, error in each:
         table.add_row(Text(printable(label)), rounded(value, found.scale), rounded(float(error), found.scale))
-    print_table(table)
+    return table
+
+
+def _print_release(found: Release, output: str) -> None:
+    pairs = found.query.kind in Transitions.kinds
+    print_table(_of_pairs(found) if pairs else _of_outputs(found))
+    if pairs:
+        click.echo(f"each value ± {rounded(found.accuracy(0.05), found.scale)} with 95% probability")
     for quantile in found.quantiles or ():
         known = f"{quantile.low} to {quantile.high}" if quantile.low != quantile.high else "no other"
         click.echo(printable(f"quantile {quantile.share:g}: {quantile.state} (95%: {known})"))

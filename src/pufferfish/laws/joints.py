@@ -7,7 +7,7 @@ from itertools import combinations
 from pufferfish.core.laws.law import Law, VectorLaw
 from pufferfish.laws.lines import OnLine, law_of_values, line_through
 from pufferfish.laws.pairs import About, LawPair
-from pufferfish.queries import BoundQuery, FunctionQuery
+from pufferfish.queries import FunctionQuery, LinearQuery
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.secrets import RecordIs, SecretPair
 
@@ -15,7 +15,7 @@ __all__ = ["joint_pairs"]
 
 
 def joint_pairs(
-    index: int, joint: JointDistribution, query: BoundQuery, secrets: Sequence[SecretPair] | None
+    index: int, joint: JointDistribution, query: LinearQuery | FunctionQuery, secrets: Sequence[SecretPair] | None
 ) -> Iterator[LawPair]:
     """Yield the pairs of laws of the secrets, or of any two values of any record; impossible secrets are left out."""
     order = {state: x for x, state in enumerate(joint.states)}

@@ -65,6 +65,8 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
         Which of the ledger's subjects were read: a bit for each, compressed, in base 64; None for all of them.
     release : str or None
         The number, drawn at random, by which a release with several files knows its entry again after a crash.
+    step : int
+        How far one step, from a record of a chain to the next, moves the answer if it alone is changed, in units.
     spent : float
         Leakage of all entries up to this one together: of the subject for whom it is most.
     """
@@ -78,6 +80,7 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     windows: list[tuple[int, int] | None] | None
     subjects: str | None = None
     release: str | None = None
+    step: int = 0
     spent: float
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration
+from pufferfish.core.numbers.rounding import float_up
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import AnyBase
@@ -27,7 +28,7 @@ from pufferfish.ledger.subjects import Subjects
 from pufferfish.ledger.ties import CHAIN_TIES, check_lengths, check_start, groups_of
 from pufferfish.ledger.windows import Windows, as_windows, windows_read
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
-from pufferfish.queries import Profile
+from pufferfish.queries import Profile, StepLoss, StepQuery
 from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["ChainCharging"]
@@ -64,7 +65,7 @@ class ChainCharging(Charging):
                 "read_sequences"
             )
         states, length = self._bound.theta.states, self._bound.length
-        windows = as_windows(window, length)
+        windows, step = as_windows(window, length), 0
         if isinstance(what, Calibration):
             if what.theta.variables is not None:
                 raise ReleaseRefused(
@@ -73,11 +74,16 @@ class ChainCharging(Charging):
                 )
             linear = composing(what, "calibration.record_loss")
             check_lengths(what.length, length, None, "the calibration")
-            windows = windows_read(linear, windows, length)
             groups = groups_of(states, base, what.theta.states, data, coarsening)
-            coarse, scale = whole(linear.unit_distance), Fraction(what.unit_scale)
-            places = range(len(states)) if groups is None else groups
-            distance = tuple(tuple(coarse[x][x_] for x_ in places) for x in places)
+            scale = Fraction(what.unit_scale)
+            if isinstance(linear, StepQuery):
+                _check_steps(data, base)
+                distance, step = whole(np.zeros((len(states),) * 2)), linear.unit_step
+            else:
+                windows = windows_read(linear, windows, length)
+                coarse = whole(linear.unit_distance)
+                places = range(len(states)) if groups is None else groups
+                distance = tuple(tuple(coarse[x][x_] for x_ in places) for x in places)
         else:
             if coarsening is not None:
                 raise ParameterError("coarsening goes with a calibration: a loss is given on the ledger's own states")
@@ -87,9 +93,9 @@ class ChainCharging(Charging):
             (distance,), scale = in_decimals([_loss(what, len(states))])
         if data is not None:
             self._check_data(data, base, windows, everything=not (groups or windows))
-        if not any(any(row) for row in distance):
+        if not step and not any(any(row) for row in distance):
             raise ParameterError("the loss is 0 between all states: a release that tells nothing is none")
-        return Charge({EVERY: distance}, scale, windows)
+        return Charge({EVERY: distance}, scale, windows, step=step)
 
     @property
     def places(self) -> int:
@@ -97,17 +103,30 @@ class ChainCharging(Charging):
         return len(self._bound.length)
 
     def together(self, charges: Sequence[Charge], among: bytes | None = None) -> tuple[InfluenceBound, Any]:
-        """Return one matrix for all records, or for each class of chains; with windows a profile for each chain."""
-        k = self._bound.theta.k
+        """Return one loss for all records, or for each class of chains; with windows a profile for each chain."""
         if any(charge.windows is not None for charge in charges):
-            return self._bound, self._profiles(charges)
+            profiles = self._profiles(charges)
+            if not any(charge.step for charge in charges):
+                return self._bound, profiles
+            steps = [self._largest_step(charges, chain) for chain in range(self.places)]
+            return self._bound, StepLoss(steps, profiles)
         if all(charge.reads is None for charge in charges):
-            return self._bound, sum_up(((charge.distances[EVERY], charge.scale) for charge in charges), k)
+            return self._bound, _with_steps([self._sum(charges)])
         classes, which = classes_of(charges, self.places, among)
         if not classes:
             return self._bound, 0.0
-        losses = [sum_up(((charge.distances[EVERY], charge.scale) for charge in each), k) for each in classes]
-        return self._bound_on(classes, which), losses if len(losses) > 1 else losses[0]
+        return self._bound_on(classes, which), _with_steps([self._sum(each) for each in classes])
+
+    def _sum(self, charges: Sequence[Charge]) -> tuple[NDArray[np.float64], float]:
+        """Return what the records of a chain lose by all of some charges, and what its steps lose."""
+        records = sum_up(((charge.distances[EVERY], charge.scale) for charge in charges), self._bound.theta.k)
+        return records, float_up(sum((charge.step / charge.scale for charge in charges), Fraction(0)))
+
+    def _largest_step(self, charges: Sequence[Charge], chain: int) -> float:
+        """Return the largest loss of any step of a chain."""
+        stretches = _stretches(charges, chain, self._bound.length[chain].steps)
+        sums = (sum((charges[i].step / charges[i].scale for i in active), Fraction(0)) for _, active in stretches)
+        return float_up(max(sums))
 
     def _bound_on(self, classes: Sequence[Any], which: NDArray[np.intp]) -> InfluenceBound:
         """Return the bound on one chain for each class, as long as the longest of its chains.
@@ -177,6 +196,23 @@ class ChainCharging(Charging):
         if base is not None:
             check_tied(data.base, base, CHAIN_TIES)
         check_lengths(data.length, length, windows, "the data")
+
+
+def _with_steps(sums: Sequence[tuple[NDArray[np.float64], float]]) -> Any:
+    """Return losses of records, of one class of chains or of each, and those of their steps where there are any."""
+    records, steps = [each for each, _ in sums], [step for _, step in sums]
+    if len(sums) == 1:
+        return StepLoss(steps[0], records[0]) if steps[0] else records[0]
+    return StepLoss(steps, records) if any(steps) else records
+
+
+def _check_steps(data: Sequences | None, base: Base | None) -> None:
+    """Refuse steps between records that are none of the base's: a filter may leave out what lies between."""
+    if data is not None and base is not None and data.base.where != base.where:
+        raise ReleaseRefused(
+            "the query counts steps, and the data were filtered where the ledger's base is not: records that follow "
+            "each other here need not do so in the base; read the whole table, or make a ledger for these rows"
+        )
 
 
 def _check_states(data: Sequences, states: tuple[str, ...]) -> None:

@@ -25,7 +25,7 @@ from pufferfish.ledger.book import AnyBase, Entry
 from pufferfish.ledger.subjects import Subjects, packed, unpacked
 from pufferfish.ledger.windows import Windows, as_windows
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
-from pufferfish.queries import LinearQuery
+from pufferfish.queries import FunctionQuery, LinearQuery, StepQuery
 
 __all__ = [
     "Charge",
@@ -62,12 +62,15 @@ class Charge:
     reads : bytes, optional
         For each chain, or row of a network's table, whether the release reads it, a byte each: 0 or 1. By default it
         may read every one.
+    step : int, default 0
+        How far one step, from a record of a chain to the next, moves the answer if it alone is changed, in units.
     """
 
     distances: dict[str | None, Distance]
     scale: Fraction
     windows: Windows | None = None
     reads: bytes | None = None
+    step: int = 0
 
 
 class Charging(ABC):
@@ -136,6 +139,7 @@ class Charging(ABC):
             "scale": str(charge.scale),
             "windows": None if charge.windows is None else list(charge.windows),
             "subjects": None if charge.reads is None else packed(charge.reads),
+            "step": charge.step,
         }
 
     def read(self, entry: Entry) -> Charge:
@@ -159,7 +163,11 @@ class Charging(ABC):
         for node in given:
             if node not in sizes:
                 raise ParameterError(f"entry {number} names {node!r}, which is no node of Θ")
-        distances = {node: _checked(distance, sizes[node], number) for node, distance in given.items()}
+        if entry.step < 0 or (entry.step and not of_chains):
+            raise ParameterError(f"entry {number} has the step {entry.step}, expected 0, or above it on chains")
+        distances = {
+            node: _checked(distance, sizes[node], number, some=not entry.step) for node, distance in given.items()
+        }
         if entry.epsilon is not None:  # calibrated: the distances of a query
             if not 0 < entry.epsilon < math.inf:
                 raise ParameterError(f"entry {number} has epsilon {entry.epsilon}, expected a positive finite number")
@@ -167,7 +175,7 @@ class Charging(ABC):
                 raise ParameterError(f"entry {number} has another distance from x to x' than from x' to x")
         windows = None if entry.windows is None else as_windows(list(entry.windows), self._bound.length)
         reads = None if entry.subjects is None else unpacked(entry.subjects, self.places, f"entry {number}")
-        return Charge(distances, _scale_of(entry), windows, reads)
+        return Charge(distances, _scale_of(entry), windows, reads, entry.step)
 
 
 def classes_of(
@@ -188,7 +196,7 @@ def classes_of(
     return [found for found in lists if found], numbers[which]
 
 
-def composing(what: Calibration, way_out: str) -> LinearQuery:
+def composing(what: Calibration, way_out: str) -> LinearQuery | StepQuery:
     """Return the query whose release with noise of ``unit_scale`` has a calibration's record losses, which add.
 
     It is what was asked, or with a strategy what is measured for it.
@@ -210,7 +218,7 @@ def composing(what: Calibration, way_out: str) -> LinearQuery:
             f"the calibration has scale {what.unit_scale}, epsilon {what.epsilon}: expected positive finite numbers"
         )
     measured = what.measured
-    if not isinstance(measured, LinearQuery):
+    if isinstance(measured, FunctionQuery):
         raise ParameterError("a function of the database has no known record-level loss, and cannot be charged")
     return measured
 
@@ -260,8 +268,8 @@ def check_tied(found: Any, base: Any, remedies: Mapping[str, str]) -> None:
         )
 
 
-def _checked(distance: Sequence[Sequence[int]], k: int, entry: int) -> Distance:
-    """Return a distance as an entry says it, if it is one between k states.
+def _checked(distance: Sequence[Sequence[int]], k: int, entry: int, *, some: bool) -> Distance:
+    """Return a distance as an entry says it, if it is one between k states, and above 0 where there must be ``some``.
 
     Raises
     ------
@@ -269,7 +277,7 @@ def _checked(distance: Sequence[Sequence[int]], k: int, entry: int) -> Distance:
         If it is none.
     """
     square = len(distance) == k and all(len(row) == k for row in distance)
-    if not square or min(map(min, distance)) < 0 or not max(map(max, distance)) > 0:
+    if not square or min(map(min, distance)) < 0 or (some and not max(map(max, distance)) > 0):
         raise ParameterError(f"entry {entry} has distances that are none")
     if any(distance[x][x] for x in range(k)):
         raise ParameterError(f"entry {entry} has a distance from a state to itself")

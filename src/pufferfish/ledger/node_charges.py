@@ -15,6 +15,7 @@ from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import AnyBase
 from pufferfish.ledger.charges import Charge, Charging, Distance, check_tied, composing, in_decimals, sum_up, whole
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
+from pufferfish.queries import LinearQuery
 from pufferfish.queries.record_loss import as_record_loss
 from pufferfish.theta.states import state_label
 
@@ -107,7 +108,9 @@ class NodeCharging(Charging):
                 "ledger for them"
             )
         network = what.theta.networks[0]
-        linear = replace(composing(what, "calibration.node_loss"), domains=network.domains)
+        query = composing(what, "calibration.node_loss")
+        assert isinstance(query, LinearQuery)  # steps are those of chains
+        linear = replace(query, domains=network.domains)
         found = _by_label(network.node_states)
         self._check_states(found, "the noise was calibrated for another network")
         if len(found) < len(self._states):

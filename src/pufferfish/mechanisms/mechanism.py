@@ -17,7 +17,7 @@ from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError
 from pufferfish.given import one_of, truth
 from pufferfish.mechanisms.steps import LARGEST_ANSWER, LEAST_EPSILON, accuracy_reached, steps_within
-from pufferfish.queries import BoundQuery, LinearQuery, Query
+from pufferfish.queries import BoundQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
@@ -329,6 +329,11 @@ class Mechanism(ABC):
         found = query.bind(self.theta.states, records, self.theta.variables)
         if self.networks and isinstance(found, LinearQuery):
             found = replace(found, domains=self.networks[0].domains)
+        if isinstance(found, StepQuery) and not self.theta.of_chains:
+            raise QueryError(
+                f"{query.kind} are about steps from one record of a chain to the next, and Θ is a class of "
+                f"{self.theta.kind}: ask for states, such as Histogram()"
+            )
         if isinstance(found, LinearQuery) and found.largest * records > LARGEST_ANSWER:
             raise QueryError(
                 f"the answer over {records} records can be as large as {found.largest * records:.3g} units, and at "

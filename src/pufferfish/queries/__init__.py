@@ -9,11 +9,21 @@ from pufferfish.core.numbers.read_only import FrozenDict
 from pufferfish.core.strategies.candidates import prefixes
 from pufferfish.errors import QueryError
 from pufferfish.queries.cumulative import CDF, Quantiles
-from pufferfish.queries.linear import BoundQuery, FunctionQuery, Line, LinearQuery, Query, QueryKind, Variables
+from pufferfish.queries.linear import (
+    BoundQuery,
+    FunctionQuery,
+    Line,
+    LinearQuery,
+    Query,
+    QueryKind,
+    StepQuery,
+    Variables,
+)
 from pufferfish.queries.of_records import Function, Weighted, Window
 from pufferfish.queries.of_states import Count, Frequency, Histogram, Mean, Sum
+from pufferfish.queries.of_steps import Switches, Transitions
 from pufferfish.queries.of_variables import Marginals, Subset, refuse_pooling
-from pufferfish.queries.record_loss import Profile
+from pufferfish.queries.record_loss import Profile, StepLoss
 
 __all__ = [
     "CDF",
@@ -32,8 +42,12 @@ __all__ = [
     "Quantiles",
     "Query",
     "QueryKind",
+    "StepLoss",
+    "StepQuery",
     "Subset",
     "Sum",
+    "Switches",
+    "Transitions",
     "Variables",
     "Weighted",
     "Window",
@@ -42,11 +56,22 @@ __all__ = [
     "weights_of",
 ]
 
-QUERIES: tuple[type[Query], ...] = (Histogram, Count, Frequency, Sum, Mean, CDF, Quantiles, Marginals)
-"""Queries that are linear in the states of the records."""
+QUERIES: tuple[type[Query], ...] = (
+    Histogram,
+    Count,
+    Frequency,
+    Sum,
+    Mean,
+    CDF,
+    Quantiles,
+    Marginals,
+    Transitions,
+    Switches,
+)
+"""Queries that are linear in the states of the records, or in their steps."""
 
 KINDS: Mapping[str, QueryKind] = FrozenDict({word: kind for query in QUERIES for word, kind in query.kinds.items()})
-"""Words for queries that are linear in the states of the records, with what is known of each."""
+"""Words for queries that are linear in the states of the records or in their steps, with what is known of each."""
 
 
 def measure_of(kind: str) -> str:

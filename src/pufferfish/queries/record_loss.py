@@ -6,8 +6,9 @@ rows are alike. Records of a block that follow each other and have the same loss
 as long as the chain, that of a network is one node. A record that a query does not read costs 0.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,13 @@ from numpy.typing import NDArray
 from pufferfish.core.numbers.given import real_array, whole_number
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ParameterError
-from pufferfish.queries.linear import LinearQuery
+from pufferfish.queries.linear import LinearQuery, StepQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.states import state_label
 
-__all__ = ["BlockLoss", "Profile", "RecordLoss", "as_record_loss", "decisive", "loss_of_query"]
+__all__ = ["BlockLoss", "Profile", "RecordLoss", "StepLoss", "as_record_loss", "decisive", "loss_of_query"]
 
 Vector = NDArray[np.float64]
 
@@ -59,6 +60,41 @@ class Profile(ReadOnly):
         object.__setattr__(self, "stretches", kept)
 
 
+@dataclass(frozen=True, slots=True)
+class StepLoss(ReadOnly):
+    """Losses of a release that reads steps, from a record of a chain to the next, and records beside them.
+
+    The density of the release is a function of the records and, apart from them, of the steps (X_t, X_{t+1}): it
+    changes by at most the record's loss when one record is changed and all steps are kept, and by at most ``step``, in
+    nats, when one step is changed and all else is kept. Counts of transitions with noise of scale b have a step loss
+    of 2/b and no record loss; the number of changes of state has 1/b.
+
+    Parameters
+    ----------
+    step : float, or sequence of float
+        Loss of one step, of every chain or of each.
+    records : float, array_like, Profile, or list of these, default 0
+        Losses of records, as ``leakage`` takes them.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> bound = pf.LeakagePropagation(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), length=5000)
+    >>> round(bound.leakage(pf.StepLoss(0.1)), 3), round(bound.leakage(0.2), 3)
+    (0.4, 0.643)
+    """
+
+    step: Any
+    records: Any = 0.0
+
+    def __post_init__(self) -> None:
+        several = isinstance(self.step, list | tuple)
+        steps = _numbers(self.step, "the loss of a step")
+        if steps.ndim != several:
+            raise ParameterError("the loss of a step is a number, or one number for each chain")
+        object.__setattr__(self, "step", tuple(steps.tolist()) if several else float(steps))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockLoss:
     """Losses of the records of one block: a chain, or one row of a network's table.
@@ -73,12 +109,15 @@ class BlockLoss:
         Loss of each record of a stretch; nodes of a network have states of their own.
     of_observed : bool
         Whether they are losses of observed records only, which may be anywhere in the chain: as many as it has count.
+    step : float, default 0
+        Loss of each step between observed records of a chain, when it is changed alone.
     """
 
     length: ChainLength
     steps: NDArray[np.int64]
     values: Vector | tuple[Vector, ...]
     of_observed: bool
+    step: float = 0.0
 
     @classmethod
     def same_for_all(cls, length: ChainLength, value: Vector) -> "BlockLoss":
@@ -115,7 +154,7 @@ class BlockLoss:
         """What tells these losses from others of the same records."""
         values = self.values if isinstance(self.values, tuple) else (self.values,)
         content = tuple((value.shape, value.tobytes()) for value in values)
-        return self.length, self.of_observed, self.steps.tobytes(), content
+        return self.length, self.of_observed, self.steps.tobytes(), content, self.step
 
     def divided(self, divisor: float) -> "BlockLoss":
         """Return the losses of the same release with ``divisor`` times the noise, rounded up."""
@@ -123,7 +162,8 @@ class BlockLoss:
             values = tuple(_divided(value, divisor) for value in self.values)
         else:
             values = _divided(self.values, divisor)
-        return BlockLoss(self.length, self.steps, values, self.of_observed)
+        step = math.nextafter(self.step / divisor, math.inf) if self.step else 0.0
+        return replace(self, values=values, step=step)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,13 +180,18 @@ class RecordLoss:
 
     @property
     def largest(self) -> float:
-        """Largest loss of any record over pairs of its states."""
-        return max(float(block.largest.max()) for block in self._different)
+        """Largest loss of any record over pairs of its states, or of any step."""
+        return max(max(float(block.largest.max()), block.step) for block in self._different)
+
+    @property
+    def step(self) -> float:
+        """Largest loss of a step."""
+        return max(block.step for block in self._different)
 
     @property
     def smallest(self) -> float:
-        """Smallest loss above 0 of any record, over pairs of its states; infinite where there is none."""
-        return min(block.smallest for block in self._different)
+        """Smallest loss above 0 of any record, over pairs of its states, or of a step; infinite where there is none."""
+        return min(min(block.smallest, block.step or np.inf) for block in self._different)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -173,17 +218,19 @@ class RecordLoss:
         return list({id(block): block for block in self.blocks}.values())
 
 
-def decisive(losses: RecordLoss) -> Iterator[BlockLoss]:
+def decisive(losses: RecordLoss, *, steps: bool = False) -> Iterator[BlockLoss]:
     """Yield the chains that can decide: of equal ones one, of those with one loss for all records the longest.
 
     A chain of no more steps and no more observed records is another one with some of its losses left out, and less
-    loss never leaks more.
+    loss never leaks more. Who does not say that it knows losses of ``steps`` is not given any.
     """
-    uniform: dict[bytes, list[BlockLoss]] = {}
+    if losses.step and not steps:
+        raise AssertionError("losses of steps are charged to records before an engine is asked")
+    uniform: dict[tuple[bytes, float], list[BlockLoss]] = {}
     seen: set[tuple[object, ...]] = set()
     for chain in {id(chain): chain for chain in losses.blocks}.values():
         if chain.of_observed:
-            uniform.setdefault(chain.stacked.tobytes(), []).append(chain)
+            uniform.setdefault((chain.stacked.tobytes(), chain.step), []).append(chain)
         elif chain.key not in seen:
             seen.add(chain.key)
             yield chain
@@ -195,8 +242,10 @@ def decisive(losses: RecordLoss) -> Iterator[BlockLoss]:
                 yield chain
 
 
-def loss_of_query(query: LinearQuery, theta: Theta, length: Sequence[ChainLength]) -> RecordLoss:
+def loss_of_query(query: LinearQuery | StepQuery, theta: Theta, length: Sequence[ChainLength]) -> RecordLoss:
     """Return the record losses of a query with noise of scale 1, on the records of Θ."""
+    if isinstance(query, StepQuery):
+        return as_record_loss(StepLoss(float(query.unit_step)), theta, length)
     if theta.networks:
         return _of_nodes(query.distances)
     if query.factors is None:
@@ -216,6 +265,8 @@ def as_record_loss(given: Any, theta: Theta, length: Sequence[ChainLength]) -> R
     ParameterError
         If a loss is negative or not finite, a shape does not fit, or a node is unknown.
     """
+    if isinstance(given, StepLoss):
+        return _of_steps(given, theta, length)
     if theta.networks:
         return _of_nodes(_per_node(given, theta.networks[0]))
     k = theta.k
@@ -228,6 +279,23 @@ def as_record_loss(given: Any, theta: Theta, length: Sequence[ChainLength]) -> R
     if isinstance(given, list) and len(length) == 1 and len(given) == 1:  # pyright: ignore[reportUnknownArgumentType]
         given = given[0]  # pyright: ignore[reportUnknownVariableType]
     return _per_chain(length, lambda chain: _one(given, chain, k, "record_loss"))
+
+
+def _of_steps(given: StepLoss, theta: Theta, length: Sequence[ChainLength]) -> RecordLoss:
+    """Return losses of records and of steps; a chain of one observed record has no step."""
+    if not theta.of_chains:
+        raise ParameterError(f"a loss of steps is of Markov chains, and Θ is a class of {theta.kind}")
+    records = as_record_loss(given.records, theta, length).blocks
+    stated: Any = given.step
+    steps: list[float] = list(stated) if isinstance(stated, tuple) else [stated] * len(records)  # pyright: ignore[reportUnknownArgumentType]
+    if len(steps) != len(records):
+        raise ParameterError(f"the loss of a step has {len(steps)} entries, expected {len(records)}: one per chain")
+    known: dict[tuple[int, float], BlockLoss] = {}
+    found: list[BlockLoss] = []
+    for block, step in zip(records, steps, strict=True):
+        key = id(block), step if block.length.records > 1 else 0.0
+        found.append(known.setdefault(key, replace(block, step=key[1])))
+    return RecordLoss(tuple(found))
 
 
 def _divided(value: Vector, divisor: float) -> Vector:

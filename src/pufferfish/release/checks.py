@@ -13,7 +13,7 @@ from pufferfish.durations import parse_duration
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.hints import did_you_mean
 from pufferfish.mechanisms.mechanism import Mechanism
-from pufferfish.queries import BoundQuery, LinearQuery, Query, refuse_pooling
+from pufferfish.queries import BoundQuery, LinearQuery, Query, StepQuery, refuse_pooling
 from pufferfish.release.values import Database, PrivateData
 from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.lengths import ChainLength
@@ -85,6 +85,8 @@ def check_query(data: PrivateData, query: Query, calibration: Calibration) -> Bo
     if isinstance(found, LinearQuery) and isinstance(known, LinearQuery):
         mine, its = (np.zeros(0, dtype=np.int64) if q.factors is None else q.factors for q in (found, known))
         same = same and np.array_equal(found.weights, known.weights) and np.array_equal(mine, its)
+    if isinstance(found, StepQuery) and isinstance(known, StepQuery):
+        same = same and found.key == known.key
     if not same:
         raise ReleaseRefused(f"the noise was calibrated for {known.description}, and this is {found.description}")
     if isinstance(data, Sequences) and bound.networks:
@@ -104,7 +106,8 @@ def check_query(data: PrivateData, query: Query, calibration: Calibration) -> Bo
             f"the noise was calibrated for a table of {bound.rows} rows, and this has {data.records}: calibrate with "
             "length=rows.length"
         )
-    if isinstance(data, Sequences) and isinstance(found, LinearQuery) and found.factors is None:
+    all_records = isinstance(found, StepQuery) or (isinstance(found, LinearQuery) and found.factors is None)
+    if isinstance(data, Sequences) and all_records:
         here = query.bind(calibration.theta.states, data.records)
         if here.unit != found.unit:
             raise ReleaseRefused(
@@ -125,9 +128,9 @@ def check_records(data: PrivateData, calibration: Calibration) -> None:
         _check_rows(data, calibration)
         return
     only_counts = theta.of_chains or (isinstance(theta, ModelClass) and theta.only_counts)
-    if not isinstance(linear, LinearQuery) or not only_counts:
+    if not isinstance(linear, LinearQuery | StepQuery) or not only_counts:
         raise ReleaseRefused(f"Θ is a class of {theta.kind}: give the database as a dict from records to states")
-    if linear.factors is not None:
+    if isinstance(linear, LinearQuery) and linear.factors is not None:
         read = np.flatnonzero(linear.factors)
         if np.any(linear.factors[read[0] : read[-1] + 1] != 1):
             raise ReleaseRefused(

@@ -13,7 +13,7 @@ from pufferfish.given import listed
 from pufferfish.ledger import Ledger
 from pufferfish.model_file import ThetaRecord
 from pufferfish.moments import now
-from pufferfish.queries.linear import BoundQuery
+from pufferfish.queries import BoundQuery, StepQuery
 from pufferfish.release.fields import (
     NOISE_LAW,
     AccuracyRecord,
@@ -26,7 +26,7 @@ from pufferfish.release.fields import (
 )
 from pufferfish.release.postprocessing import PostProcessing
 from pufferfish.release.record import Release
-from pufferfish.release.values import Database, PrivateData
+from pufferfish.release.values import Database, PrivateData, steps_of
 from pufferfish.release.words import not_promised_of, promise_of, secrets_of, versions, warnings_of
 from pufferfish.theta.states import state_label
 from pufferfish.witness import AnyWitness
@@ -72,7 +72,7 @@ def draft_of(
         mechanism=MechanismRecord(
             calibration.mechanism, calibration.title, leakage, _longest(calibration), witness, secrets_of(calibration)
         ),
-        data=_data_record(records, calibration),
+        data=_data_record(records, calibration, bound),
         theta=ThetaRecord.of(theta),
         software=versions(),
         ledger=None,
@@ -139,7 +139,7 @@ def _longest(calibration: Calibration) -> int:
     return len(networks[0].nodes) if networks else max(chain.steps for chain in calibration.length)
 
 
-def _data_record(records: PrivateData, calibration: Calibration) -> DataRecord:
+def _data_record(records: PrivateData, calibration: Calibration, bound: BoundQuery) -> DataRecord:
     if isinstance(records, Rows):
         nodes, cells = len(calibration.theta.networks[0].nodes), sum(records.observed.values())
         observed = {state_label(node): number for node, number in records.observed.items()}
@@ -148,4 +148,5 @@ def _data_record(records: PrivateData, calibration: Calibration) -> DataRecord:
     length = records.length if isinstance(records, Sequences) else calibration.length
     subjects = records.subjects if isinstance(records, Sequences) else 1
     longest = max(chain.steps for chain in length)
-    return DataRecord(base, subjects, len(length), sum(chain.records for chain in length), longest)
+    steps = steps_of(records, calibration) if isinstance(bound, StepQuery) else None
+    return DataRecord(base, subjects, len(length), sum(chain.records for chain in length), longest, steps=steps)

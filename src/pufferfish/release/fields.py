@@ -145,7 +145,8 @@ class DataRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
     For a table of independent rows, ``rows`` says how it was read, ``subjects`` and ``chains`` are their number,
     ``records`` the cells that were observed, ``longest_chain`` the nodes of the network, and ``observed`` how many
-    cells of each column were: shares are of all rows, missing cells among them.
+    cells of each column were: shares are of all rows, missing cells among them. ``steps`` is how often an observed
+    record follows another in one step, where the query counts steps.
     """
 
     base: Base | None
@@ -155,6 +156,7 @@ class DataRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     longest_chain: int
     rows: RowsBase | None = None
     observed: dict[str, int] | None = None
+    steps: int | None = None
 
 
 class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pufferfish.queries import measure_of
+from pufferfish.queries import Transitions, measure_of
 from pufferfish.release.fields import ReleaseFields
+from pufferfish.release.step_picture import draw_transitions
 from pufferfish.report.palette import BLUE, INK, PALE
 from pufferfish.report.plot import require_matplotlib, shortened
 
@@ -18,7 +19,9 @@ _MOST_LABELS = 26
 
 
 def draw_release(release: ReleaseFields) -> "Figure":
-    """Draw the released value of each output with a 95% error bar of its noise."""
+    """Draw the released value of each output with a 95% error bar of its noise; transitions as a heat map."""
+    if release.query.kind in Transitions.kinds:
+        return draw_transitions(release)
     require_matplotlib()
     from matplotlib.figure import Figure
 

@@ -6,8 +6,9 @@ Each rule is a condition and, in words, what is expected.
 import math
 from typing import Any
 
-from pufferfish.queries import CDF, KINDS, Quantiles
+from pufferfish.queries import CDF, KINDS, Quantiles, Switches, Transitions
 from pufferfish.queries.cumulative import named_quantiles
+from pufferfish.queries.of_steps import ARROW
 from pufferfish.release.fields import WEIGHTED, ReleaseFields
 from pufferfish.release.postprocessing import Ascending, Projected
 from pufferfish.theta.bayesian_network import BayesianNetwork
@@ -19,7 +20,11 @@ Rules = list[tuple[bool, str]]
 
 _SAME = 1e-9
 _CUMULATIVE = {*CDF.kinds, *Quantiles.kinds}
-_WORDS = {*KINDS, *(WEIGHTED + kind for kind in KINDS), "function"}
+
+_OF_STEPS = {*Transitions.kinds, *Switches.kinds}
+"""Kinds of queries about steps."""
+
+_WORDS = {*KINDS, *(WEIGHTED + kind for kind in KINDS if kind not in _OF_STEPS), "function"}
 """What the kind of a query can be in a record."""
 
 
@@ -46,7 +51,11 @@ def query_rules(found: ReleaseFields) -> Rules:
     moves = len(query.labels) if cumulative else KINDS[kind].moves
     lipschitz, by = query.lipschitz or 0.0, query.divided_by or 1
     own_unit = 1 / by
+    steps, most = found.data.steps, found.data.records - found.data.chains
     rules = [
+        ((steps is not None) == (kind in _OF_STEPS), "the number of steps is there where they are counted"),
+        (steps is None or 0 <= steps <= most, "there is at most one step less than records in every chain"),
+        (steps is None or found.data.rows is None, "steps are those of chains"),
         (query.lipschitz is not None, "the query has a Lipschitz constant"),
         ((query.divided_by is not None) == KINDS[kind].relative, "shares and means, and they alone, are divided"),
         (query.divided_by is None or query.divided_by >= 1, "what is divided by is at least 1 record"),
@@ -106,6 +115,10 @@ def _labels_fit(found: ReleaseFields, kind: str) -> bool:
     labels, states = list(found.query.labels), list(found.theta.states)
     if kind in ("sum", "mean"):
         return labels == [kind]
+    if kind in Switches.kinds:
+        return labels == [kind]
+    if kind in Transitions.kinds:
+        return labels == [f"{a}{ARROW}{b}" for a in states for b in states]
     if kind in ("count", "frequency"):
         return len(labels) == 1 and _joined(labels[0], states)
     nodes = nodes_of(found)
@@ -170,7 +183,11 @@ def postprocessing_rules(found: ReleaseFields) -> Rules:
         records, sure = _records_read(found)
         fits = near(done.high, records * unit) if sure else done.high <= records * unit * (1 + _SAME)
         return [(done.low == 0 and fits, "the range is from 0 to the number of records")]
-    rules = [(not kind.startswith(("histogram", "marginal")) and kind != "function", "histograms are projected")]
+    whole = kind.startswith(("histogram", "marginal")) or kind in Transitions.kinds
+    rules = [(not whole and kind != "function", "histograms are projected")]
+    if kind in Switches.kinds:
+        total = (found.data.steps or 0) * unit
+        return [*rules, (done.low == 0 and near(done.high, total), "the range is that of all possible answers")]
     records, sure = _records_read(found)
     width = (found.query.lipschitz or 0.0) * records
     size = max(abs(done.low), abs(done.high))
@@ -185,12 +202,14 @@ def postprocessing_rules(found: ReleaseFields) -> Rules:
 
 def _projected(found: ReleaseFields, done: Projected, kind: str, unit: float) -> Rules:
     labels = list(found.query.labels)
-    if kind in ("histogram", "histogram-counts"):
-        records, sure = _records_read(found)
+    if kind in ("histogram", "histogram-counts") or kind in Transitions.kinds:
+        steps = found.data.steps
+        records, sure = _records_read(found) if steps is None else (steps, True)
         whole = [list(block) for block in done.outputs] == [list(range(len(labels)))] and len(done.totals) == 1
         total = done.totals[0] if done.totals else -1.0
         fits = near(total, records * unit) if sure else total <= records * unit * (1 + _SAME)
-        return [(whole, "a histogram has one total"), (fits, "the total is the number of records, in the query's unit")]
+        what = "the total is the number of records, or steps, in the query's unit"
+        return [(whole, "a histogram has one total"), (fits, what)]
     blocks = blocks_of(labels, nodes_of(found)) if kind in ("marginals", "marginal-counts") else None
     if blocks is None:
         return [(False, "histograms and marginals alone are projected")]

@@ -10,6 +10,9 @@ from pufferfish.files import decode_record, read_record, record_kind, write_whol
 from pufferfish.files.reading import LARGEST, check_path
 from pufferfish.release.consistency import contradictions
 from pufferfish.release.fields import FORMAT, VERSION, ReleaseFields
+from pufferfish.release.steps import dwell_times_of, fitted_chain, histogram_of, switches_of
+from pufferfish.release.synthetic import synthetic_series
+from pufferfish.theta.markov_chain import MarkovChain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,6 +52,80 @@ class Release(ReleaseFields, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ledger : record or None
         Its place among other releases of the same records, where a ledger was kept.
     """
+
+    def histogram(self) -> dict[str, float]:
+        """Return the share of records in each state, from a release of transitions; it costs no privacy.
+
+        This and what follows use the noisy counts and public numbers alone: the nearest counts that are not negative,
+        add up to the number of steps, and enter each state as often as they leave it.
+
+        Raises
+        ------
+        QueryError
+            If the release is not of transitions.
+        """
+        return histogram_of(self)
+
+    def chain(self) -> MarkovChain:
+        """Return a fitted chain, from a release of transitions; it costs no privacy.
+
+        Half a step is added to each count, so that no transition is impossible because noise hid it. Noise for other
+        releases of the same records must not be calibrated to it alone: the chain says what the records are like, not
+        what an adversary may believe.
+
+        Raises
+        ------
+        QueryError
+            If the release is not of transitions.
+        """
+        return fitted_chain(self)
+
+    def dwell_times(self) -> dict[str, float]:
+        """Return how many records in a row each state lasts in the mean, from a release of transitions.
+
+        Raises
+        ------
+        QueryError
+            If the release is not of transitions.
+        """
+        return dwell_times_of(self)
+
+    def switches(self) -> float:
+        """Return how many steps change the state, from a release of transitions or of switches.
+
+        Raises
+        ------
+        QueryError
+            If the release is of something else.
+        """
+        return switches_of(self)
+
+    def synthetic(self, length: int, series: int | None = None, *, seed: int | None = None) -> list[Any]:
+        """Return a synthetic series of states, drawn from the fitted chain; it costs no privacy.
+
+        Parameters
+        ----------
+        length : int
+            Records of the series.
+        series : int, optional
+            How many series; by default one, which is returned by itself.
+        seed : int, optional
+            The same seed gives the same series. It has nothing to do with the noise of the release, which was drawn
+            before, and which nothing can seed.
+
+        Returns
+        -------
+        list of str, or list of these
+            The states.
+
+        Raises
+        ------
+        QueryError
+            If the release is not of transitions.
+        ParameterError
+            If a number is none.
+        """
+        return synthetic_series(self, length, series, seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain numbers, texts, lists and dicts."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,23 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.errors import DataError, ParameterError, shortened
 from pufferfish.given import is_list
 from pufferfish.hints import did_you_mean
-from pufferfish.queries import BoundQuery, FunctionQuery, LinearQuery
+from pufferfish.queries import BoundQuery, FunctionQuery, LinearQuery, StepQuery
 from pufferfish.release.postprocessing import Ascending, Clipped, PostProcessing, Projected
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.states import state_label
 
-__all__ = ["Database", "PrivateData", "database_of", "drawing", "exact_value", "in_model_order", "possible"]
+__all__ = [
+    "Database",
+    "PrivateData",
+    "database_of",
+    "drawing",
+    "exact_value",
+    "in_model_order",
+    "possible",
+    "steps_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +84,7 @@ def database_of(data: Mapping[Any, Any] | Sequence[Any], calibration: Calibratio
     return Database(found)
 
 
-def exact_value(data: PrivateData, bound: LinearQuery | FunctionQuery, theta: Theta) -> list[int]:
+def exact_value(data: PrivateData, bound: BoundQuery, theta: Theta) -> list[int]:
     """Return a query's exact outputs, in units.
 
     Raises
@@ -83,6 +93,8 @@ def exact_value(data: PrivateData, bound: LinearQuery | FunctionQuery, theta: Th
         If the data holds states the model lacks.
     """
     states = theta.states
+    if isinstance(bound, StepQuery):
+        return bound.counted(_steps(data, states))
     if isinstance(data, Database):
         if isinstance(bound, FunctionQuery):
             return list(bound.function(data.states))
@@ -121,6 +133,24 @@ def _total(data: PrivateData, calibration: Calibration, linear: LinearQuery) -> 
     """Return what all counts of a query's records add up to, each with its factor: a public number."""
     times = _observed(data, calibration, linear).tolist()
     return sum(times) if linear.factors is None else int(np.dot(linear.factors.astype(object), times))
+
+
+def _steps(data: PrivateData, states: tuple[str, ...]) -> list[list[int]]:
+    """Return how often each state of the model is followed by each."""
+    if isinstance(data, Rows):
+        raise ParameterError("steps are those of chains, and independent rows have none")
+    found = [[0] * len(states) for _ in states]
+    if isinstance(data, Database):
+        order = {state: x for x, state in enumerate(states)}
+        places = [order[data.states[record]] for record in range(len(data.states))]
+        for x, y in pairwise(places):
+            found[x][y] += 1
+        return found
+    in_model_order(data, states)  # refuses states outside the model
+    place = {name: x for x, name in enumerate(data.states)}
+    counts: list[list[int]] = data.transitions.tolist()
+    at = [place.get(state) for state in states]
+    return [[0 if i is None or j is None else counts[i][j] for j in at] for i in at]
 
 
 def _of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> list[int]:
@@ -162,6 +192,10 @@ def possible(calibration: Calibration, data: PrivateData) -> PostProcessing:
         If which values are possible is not known: of a function.
     """
     linear = calibration.linear
+    if isinstance(linear, StepQuery):
+        total = float(steps_of(data, calibration) * linear.unit)
+        whole = [list(range(len(linear.labels)))]
+        return Projected(whole, [total]) if calibration.query.is_histogram else Clipped(0.0, total)
     if not isinstance(linear, LinearQuery):
         raise ParameterError("which values a function can have is not known: leave postprocess out")
     times = _observed(data, calibration, linear)
@@ -181,6 +215,13 @@ def possible(calibration: Calibration, data: PrivateData) -> PostProcessing:
     low = float((least * positive - most * negative) * linear.unit)
     high = float((most * positive - least * negative) * linear.unit)
     return Clipped(low, high)
+
+
+def steps_of(data: PrivateData, calibration: Calibration) -> int:
+    """Return the public number of steps: of pairs of observed records that follow each other."""
+    if isinstance(data, Sequences):
+        return int(data.transitions.sum())
+    return calibration.records - len(calibration.length)
 
 
 def _observed(data: PrivateData, calibration: Calibration, linear: LinearQuery) -> NDArray[np.int64]:

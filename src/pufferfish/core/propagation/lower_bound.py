@@ -22,7 +22,7 @@ from pufferfish.core.numbers.inversion import bracket
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.numbers.rounding import UNIT
 
-__all__ = ["TiltedChain", "scale_too_small"]
+__all__ = ["EDGE", "HORIZON", "Powers", "Signs", "TiltedChain", "scale_too_small", "scaled", "spread", "visits"]
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -31,10 +31,10 @@ Signs = NDArray[np.float64]
 _ENUMERATED = 10
 """With at most this many outputs all sign vectors are tried."""
 
-_EDGE = 96
+EDGE = 96
 """First records of a long chain that are looked at one by one, beside the middle one."""
 
-_HORIZON = 128
+HORIZON = 128
 """Records on each side that the search for signs looks at."""
 
 _BATCH = 512
@@ -91,10 +91,10 @@ class TiltedChain:
         m = self._weights.shape[0]
         if self.all_signs:
             return np.array(list(itertools.product((1.0, -1.0), repeat=m)))
-        told = _visits(self._p, min(self._records, 4 * _HORIZON))
+        told = visits(self._p, min(self._records, 4 * HORIZON))
         if len(strong_components(self._p > 0)) == 1:
             pi = stationary_law(self._p)
-            told = told + _visits(self._p.T * pi[None, :] / pi[:, None], min(self._records, 4 * _HORIZON))
+            told = told + visits(self._p.T * pi[None, :] / pi[:, None], min(self._records, 4 * HORIZON))
         x, x_ = np.nonzero(~np.eye(self._p.shape[0], dtype=np.bool_))
         return np.unique(np.where((told[x] - told[x_]) @ self._weights.T >= 0, 1.0, -1.0), axis=0)
 
@@ -133,31 +133,31 @@ class TiltedChain:
         g = _tilted(tilts)
         law = self._starts[:1]
         future, past = np.ones_like(g), np.repeat(law, len(g), axis=0)
-        for _ in range(min(self._records // 2, _HORIZON)):
-            future, past, law = _scaled((g * future) @ self._p.T), _scaled((g * past) @ self._p), law @ self._p
-        return _spread(tilts, future, past, law)
+        for _ in range(min(self._records // 2, HORIZON)):
+            future, past, law = scaled((g * future) @ self._p.T), scaled((g * past) @ self._p), law @ self._p
+        return spread(tilts, future, past, law)
 
     def _losses(self, tilts: Matrix, law: Matrix) -> Vector:
         """Largest loss over the records looked at, of each tilt (n, k) under one initial law each (n, k)."""
         p, g, records = self._p, _tilted(tilts), self._records
-        near = records if records <= 2 * _EDGE else _EDGE
-        onwards = _Powers(g[:, None, :] * p)
+        near = records if records <= 2 * EDGE else EDGE
+        onwards = Powers(g[:, None, :] * p)
         past = law
         steps: list[tuple[Matrix, Matrix]] = []
         for _ in range(near):
             steps.append((past, law))
-            past, law = _scaled((g * past) @ p), law @ p
+            past, law = scaled((g * past) @ p), law @ p
         future = onwards.from_right(np.ones_like(g), records - near)
         best = np.full(len(g), -np.inf)
         for past, law in reversed(steps):
-            best = np.maximum(best, _spread(tilts, future, past, law))
-            future = _scaled((g * future) @ p.T)
+            best = np.maximum(best, spread(tilts, future, past, law))
+            future = scaled((g * future) @ p.T)
         if near < records:
             middle = records // 2
             future = onwards.from_right(np.ones_like(g), records - 1 - middle)
-            past = _Powers(g[:, :, None] * p).from_left(steps[0][0], middle)
-            law = _Powers(p[None]).from_left(steps[0][1], middle)
-            best = np.maximum(best, _spread(tilts, future, past, law))
+            past = Powers(g[:, :, None] * p).from_left(steps[0][0], middle)
+            law = Powers(p[None]).from_left(steps[0][1], middle)
+            best = np.maximum(best, spread(tilts, future, past, law))
         return best
 
 
@@ -166,12 +166,12 @@ def _tilted(tilts: Matrix) -> Matrix:
     return np.exp(tilts - tilts.max(axis=1, keepdims=True))
 
 
-def _scaled(vectors: Matrix) -> Matrix:
+def scaled(vectors: Matrix) -> Matrix:
     """Scale each row to a largest entry of 1; what has underflowed stays 0, and is looked at no more."""
     return vectors / np.maximum(vectors.max(axis=1, keepdims=True), _LEAST)
 
 
-def _spread(tilts: Matrix, future: Matrix, past: Matrix, law: Matrix) -> Vector:
+def spread(tilts: Matrix, future: Matrix, past: Matrix, law: Matrix) -> Vector:
     """Largest difference between two states of what a record, its future and its past tell, per row."""
     known = (future > _LEAST) & (past > _LEAST) & (law > _LEAST)
     safe = [np.log(np.where(known, part, 1.0)) for part in (future, past, law)]
@@ -181,13 +181,13 @@ def _spread(tilts: Matrix, future: Matrix, past: Matrix, law: Matrix) -> Vector:
     return np.where(highest >= lowest, highest - lowest, 0.0)
 
 
-def _visits(kernel: Matrix, steps: int) -> Matrix:
+def visits(kernel: Matrix, steps: int) -> Matrix:
     """Return expected visits to each state within some steps, from each state, less what all share; (k, k)."""
-    law, visits = np.eye(kernel.shape[0]), np.eye(kernel.shape[0])
+    law, found = np.eye(kernel.shape[0]), np.eye(kernel.shape[0])
     for _ in range(steps):
         law = law @ kernel
-        visits += law - law.mean(axis=0)
-    return visits
+        found += law - law.mean(axis=0)
+    return found
 
 
 def _starts(p: Matrix, initial: Vector | Literal["stationary", "any"]) -> tuple[Matrix, float]:
@@ -208,7 +208,7 @@ def _starts(p: Matrix, initial: Vector | Literal["stationary", "any"]) -> tuple[
     return np.array(laws), 0.0
 
 
-class _Powers:
+class Powers:
     """Powers of a stack of non-negative matrices applied to vectors, each scaled to a largest entry of 1."""
 
     def __init__(self, matrices: NDArray[np.float64]) -> None:
@@ -217,13 +217,13 @@ class _Powers:
     def from_right(self, vectors: Matrix, power: int) -> Matrix:
         """Return M^power v for each matrix and vector, scaled."""
         for matrix in self._factors(power):
-            vectors = _scaled(np.matmul(matrix, vectors[:, :, None])[:, :, 0])
+            vectors = scaled(np.matmul(matrix, vectors[:, :, None])[:, :, 0])
         return vectors
 
     def from_left(self, vectors: Matrix, power: int) -> Matrix:
         """Return v M^power, scaled."""
         for matrix in self._factors(power):
-            vectors = _scaled(np.matmul(vectors[:, None, :], matrix)[:, 0, :])
+            vectors = scaled(np.matmul(vectors[:, None, :], matrix)[:, 0, :])
         return vectors
 
     def _factors(self, power: int) -> list[NDArray[np.float64]]:

@@ -61,6 +61,11 @@ class _Certified(Engine):
         self._gap = GAP if isinstance(theta, BinaryChainInterval) and theta.low < theta.high else _GAP_OF_ONE
         self._least: Kept[Found] = Kept(_KEPT)
 
+    @property
+    def follows_steps(self) -> bool:
+        """It holds for each chain of the class as propagation, or quilts, do for that chain."""
+        return True
+
     @abstractmethod
     def bound(self, chain: BlockLoss, epsilon: float) -> Bound:
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""

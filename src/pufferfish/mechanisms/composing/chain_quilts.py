@@ -171,6 +171,11 @@ class ChainQuilts(Engine):
         """Return the losses that count under every member: those between states that its records can have."""
         return [possible_losses(losses, member_places(member, losses.length.steps)) for member in self._members]
 
+    @property
+    def follows_steps(self) -> bool:
+        """The steps that change with n records in a row are n + 1."""
+        return True
+
     def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         """Bound the leakage of losses, and say where it is attained."""
         return self._worst(losses, LeakThrough())

@@ -27,6 +27,11 @@ Found = tuple[float, AnyWitness | None]
 class Engine(ABC):
     """An upper bound, over every member of Θ, on what record losses leak; and its inverse."""
 
+    @property
+    def follows_steps(self) -> bool:
+        """Whether it follows chains from record to record, as docs/proofs/transitions.md asks for a loss of steps."""
+        return False
+
     def leakage(self, losses: RecordLoss, enough: float | None = None) -> Found:
         """Bound the leakage of losses, and say where it is attained; what was proved lately is known.
 
@@ -76,6 +81,11 @@ class LeastOf(Engine):
 
     def __init__(self, first: Engine, second: Fallback) -> None:
         self._first, self._second = first, second
+
+    @property
+    def follows_steps(self) -> bool:
+        """Whether both do."""
+        return self._first.follows_steps and self._second.follows_steps
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         """Bound the leakage of losses, and say where it is attained."""

@@ -86,6 +86,11 @@ class IndependentRecords(Proportional):
     def __init__(self, theta: Theta) -> None:
         self._members = members_of(theta)
 
+    @property
+    def follows_steps(self) -> bool:
+        """A record is part of two steps."""
+        return True
+
     def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         """Return the largest loss of a record, and in which chain."""
         return worst(

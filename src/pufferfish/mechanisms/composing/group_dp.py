@@ -74,6 +74,11 @@ class GroupDP(InfluenceBound):
 class ChainGroups(Proportional):
     """All observed records of a chain add up."""
 
+    @property
+    def follows_steps(self) -> bool:
+        """A chain of n records has n − 1 steps."""
+        return True
+
     def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         """Bound the leakage of losses by the largest sum of a chain."""
         return worst(total_of(chain) for chain in decisive(losses))

@@ -25,8 +25,9 @@ from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.mechanisms.composing.best_noise import best_noise, best_noise_at_accuracy
 from pufferfish.mechanisms.composing.engine import NO_NOISE, Engine, Found, no_noise
+from pufferfish.mechanisms.composing.with_steps import WithSteps
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
-from pufferfish.queries import LinearQuery, Query
+from pufferfish.queries import FunctionQuery, LinearQuery, Query
 from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_query
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.model_class import Theta
@@ -69,6 +70,11 @@ class InfluenceBound(Mechanism):
     def _engine(self) -> Engine:
         """What proves: for the kind of Θ at hand, from losses to leakage and back."""
         return self._engine_of(self.theta)
+
+    @cached_property
+    def _asked(self) -> Engine:
+        """The engine, for losses of steps too."""
+        return WithSteps(self._engine)
 
     @abstractmethod
     def _engine_of(self, theta: Theta) -> Engine:
@@ -155,7 +161,7 @@ class InfluenceBound(Mechanism):
 
     def _prove(self, losses: RecordLoss, enough: float | None = None) -> Found:
         with self._lock:
-            return self._engine.leakage(losses, enough)
+            return self._asked.leakage(losses, enough)
 
     def verify(self, calibration: Calibration) -> Found:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
@@ -168,11 +174,11 @@ class InfluenceBound(Mechanism):
     def _losses_of(self, query: Query, strategy: Strategy | None = None) -> RecordLoss:
         """Return the record-level losses of a query, or of what is measured for it, with noise of scale 1."""
         linear = self.bind(query)
-        if not isinstance(linear, LinearQuery):
+        if isinstance(linear, FunctionQuery):
             raise QueryError("a function of the database has no known record-level loss")
         if strategy is None:
             return loss_of_query(linear, self.theta, self.length)
-        if not np.array_equal(strategy.weights, linear.weights):
+        if not (isinstance(linear, LinearQuery) and np.array_equal(strategy.weights, linear.weights)):
             raise QueryError("the strategy is for another query: calibrate for this one")
         return loss_of_query(strategy.measured(linear), self.theta, self.length)
 
@@ -188,13 +194,13 @@ class InfluenceBound(Mechanism):
     def calibrate_strategy(self, query: Query, strategy: Strategy | None, epsilon: float) -> Calibration:
         """Return the least noise of a given shape, proved: of what is measured, and how sharply each count."""
         linear = self.bind(query)
-        if not isinstance(linear, LinearQuery):
+        if isinstance(linear, FunctionQuery):
             raise NotApplicableError("it bounds what single records move, which is not known of a function", self.title)
         losses = self._losses_of(query, strategy)
         if not losses.largest:
             raise QueryError("no record that the query reads can change its answer, which is public: ask another")
         with self._lock:
-            noises = iter(self._engine.divisors(losses, epsilon))
+            noises = iter(self._asked.divisors(losses, epsilon))
             scale, witness = next(noises)
             if not scale < math.inf:  # others would be larger still
                 raise NotApplicableError(f"no finite noise is enough at epsilon={epsilon:g}", self.title)

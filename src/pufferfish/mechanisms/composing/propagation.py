@@ -137,5 +137,5 @@ class LeakagePropagation(InfluenceBound):
             return found
         with self._lock:
             losses: Any = self._losses_of(calibration.query, calibration.strategy)
-            divisor, witness = next(iter(self._engine.divisors(losses, epsilon)))
+            divisor, witness = next(iter(self._asked.divisors(losses, epsilon)))
         return (epsilon, witness) if 0 < divisor <= calibration.unit_scale else found

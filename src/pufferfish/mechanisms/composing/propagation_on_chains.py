@@ -89,6 +89,11 @@ class ChainLeakage(Engine):
         self._theta = theta
         self._members = [_member(chain) for chain in _chains(theta)]
 
+    @property
+    def follows_steps(self) -> bool:
+        """Not where records are followed in tuples: those hold steps themselves."""
+        return not any(isinstance(member.chain, HigherOrderChain) for member in self._members)
+
     def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         """Bound the leakage of losses, and say where it is attained."""
         most: Found = 0.0, None

@@ -34,6 +34,11 @@ class ForgettingLeakage(Engine):
     def __init__(self, theta: ForgettingClass) -> None:
         self._pairs = theta.forgets
 
+    @property
+    def follows_steps(self) -> bool:
+        """N records that are replaced with their steps are part of n steps to either side."""
+        return True
+
     def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         """Bound the leakage of losses, and say where it is attained."""
         return worst(self._of_chain(chain) for chain in decisive(losses))

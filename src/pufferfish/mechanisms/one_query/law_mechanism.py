@@ -17,7 +17,7 @@ from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.laws import About, LawPair, pairs_of_laws
 from pufferfish.laws.interval import IntervalLaws
 from pufferfish.mechanisms.mechanism import Mechanism
-from pufferfish.queries import BoundQuery, LinearQuery, Query
+from pufferfish.queries import BoundQuery, LinearQuery, Query, StepQuery
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.given_laws import GivenLaws
@@ -116,6 +116,15 @@ class LawMechanism(Mechanism):
     @abstractmethod
     def _leaks(self, query: Query, unit_scale: float) -> Decisive:
         """Return what noise leaks at most."""
+
+    def bind(self, query: Query) -> BoundQuery:
+        """Return a query on the states and records of Θ, refused where its laws are not computed."""
+        found = super().bind(query)
+        if isinstance(found, StepQuery):
+            raise NotApplicableError(
+                "laws of numbers of steps are not computed: use LeakagePropagation, MQMExact or GroupDP", self.title
+            )
+        return found
 
     def _key(self, query: Query) -> tuple[object, ...] | None:
         """Return what kept laws are known by; None where they depend on a function of the user's."""

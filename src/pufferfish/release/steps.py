@@ -1,0 +1,126 @@
+"""What follows from a release of transitions: it uses nothing but noisy counts and public numbers, so it is free.
+
+Noise leaves counts that are negative, do not add up to the public number of steps, and say that a state is entered more
+often than it is left. So the nearest table is taken, in Euclidean distance, whose counts are not negative, have that
+total, and enter each state as often as they leave it: what the counts of a long series do but for its ends, and the
+counts that a stationary chain expects do exactly. A histogram, a chain and synthetic series of one table agree.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.errors import QueryError
+from pufferfish.queries import Switches, Transitions
+from pufferfish.release.fields import ReleaseFields
+from pufferfish.theta.markov_chain import MarkovChain
+
+__all__ = ["dwell_times_of", "fitted_chain", "histogram_of", "nearest_balanced", "switches_of"]
+
+Array = NDArray[np.float64]
+
+_SMOOTHED = 0.5
+"""Steps that are added to every count of a fitted chain: no transition is impossible because noise hid it."""
+
+_MOST_ROUNDS = 200
+_BALANCED = 1e-9
+"""How far, as a share of the total, a state may be entered more often than it is left."""
+
+
+def histogram_of(found: ReleaseFields) -> dict[str, float]:
+    """Return the share of records in each state."""
+    table = _table(found)
+    return _by_state(found, table.sum(axis=1) / table.sum())
+
+
+def fitted_chain(found: ReleaseFields) -> MarkovChain:
+    """Return the stationary chain that the counts, half a step added to each, are those of."""
+    table = _table(found) + _SMOOTHED
+    return MarkovChain(table / table.sum(axis=1, keepdims=True), states=found.theta.states)
+
+
+def dwell_times_of(found: ReleaseFields) -> dict[str, float]:
+    """Return how many records in a row each state lasts in the mean, under the fitted chain."""
+    return _by_state(found, 1 / (1 - np.diag(fitted_chain(found).transition_matrix)))
+
+
+def switches_of(found: ReleaseFields) -> float:
+    """Return how many steps change the state."""
+    if found.query.kind in Switches.kinds:
+        return min(max(found.noisy_values[0] / found.noise.unit, 0.0), float(found.data.steps or 0))
+    table = _table(found)
+    return float(table.sum() - np.trace(table))
+
+
+def _table(found: ReleaseFields) -> Array:
+    """Return the nearest possible counts, rows = from."""
+    if found.query.kind not in Transitions.kinds:
+        raise QueryError(
+            f"this follows from a release of transitions, and this one is of {found.query.kind}: "
+            "release(data, Transitions(), calibration)"
+        )
+    total, k = found.data.steps or 0, len(found.theta.states)
+    if not total:
+        raise QueryError("the data have no two records that follow each other: there are no transitions to count")
+    noisy = np.array(found.noisy_values).reshape(k, k) / found.noise.unit
+    return nearest_balanced(noisy, float(total))
+
+
+def nearest_balanced(counts: Array, total: float) -> Array:
+    """Return the nearest table, in Euclidean distance, that is non-negative, balanced, and has a total.
+
+    Parameters
+    ----------
+    counts : (k, k) ndarray
+        Any numbers.
+    total : float
+        The sum wanted, above 0.
+
+    Returns
+    -------
+    (k, k) ndarray
+        max(counts − t − u_x + u_y, 0) for the t and u at which rows sum to what columns sum to, and all of it to the
+        total: Newton's method on the dual problem, which is concave and piecewise quadratic.
+
+    Examples
+    --------
+    >>> nearest_balanced(np.array([[6.0, 3.0], [1.0, -2.0]]), 8.0).round(6)
+    array([[5., 2.],
+           [2., 0.]])
+    """
+    k = len(counts)
+    # one constraint for the total, one for each state but the first: the last one follows from the others
+    constraints = np.zeros((k, k * k))
+    constraints[0] = 1.0
+    for x in range(1, k):
+        row = np.zeros((k, k))
+        row[x] += 1.0
+        row[:, x] -= 1.0
+        constraints[x] = row.ravel()
+    goal = np.zeros(k)
+    goal[0] = 1.0
+    given, multipliers = counts.ravel() / total, np.zeros(k)
+
+    def at(values: Array) -> tuple[Array, float]:
+        table = np.maximum(given - values @ constraints, 0.0)
+        return table, 0.5 * float(table @ table) + float(values @ goal)
+
+    table, height = at(multipliers)
+    for _ in range(_MOST_ROUNDS):
+        slope = goal - constraints @ table
+        if float(np.max(np.abs(slope))) <= _BALANCED:
+            break
+        active = constraints[:, table > 0]
+        step = np.linalg.solve(active @ active.T + 1e-9 * np.eye(k), slope)
+        size = 1.0
+        while True:
+            tried, lower = at(multipliers - size * step)
+            if lower <= height - 1e-4 * size * float(step @ slope) or size < 1e-8:
+                break
+            size /= 2
+        multipliers, table, height = multipliers - size * step, tried, lower
+    summed = float(table.sum())
+    return (table * (total / summed) if summed > 0 else np.full(k * k, total / (k * k))).reshape(k, k)
+
+
+def _by_state(found: ReleaseFields, values: Array) -> dict[str, float]:
+    return dict(zip(found.theta.states, (float(v) for v in values), strict=True))

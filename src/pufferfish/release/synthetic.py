@@ -1,0 +1,65 @@
+"""Synthetic series from a release of transitions.
+
+They are drawn after the release, from noisy counts and public numbers alone, so they cost no privacy whoever knows how
+they were drawn: here, unlike for noise, a seed does no harm. Nothing that draws noise imports this file.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pufferfish.core.numbers.given import whole_number
+from pufferfish.errors import ParameterError
+from pufferfish.release.fields import ReleaseFields
+from pufferfish.release.steps import fitted_chain
+
+__all__ = ["synthetic_series"]
+
+_MOST_DRAWN = 10**8
+"""Records of all synthetic series together."""
+
+
+def synthetic_series(found: ReleaseFields, length: Any, series: Any, seed: Any) -> list[Any]:
+    """Return one series of the fitted chain, or a list of several."""
+    records, several = _at_least_1(length, "length"), 1 if series is None else _at_least_1(series, "series")
+    if records * several > _MOST_DRAWN:
+        raise ParameterError(f"{several} series of {records} records are more than {_MOST_DRAWN:,} records: ask fewer")
+    drawn = np.random.default_rng(None if seed is None else _seed(seed))
+    chain = fitted_chain(found)
+    # sums but the last one, which is 1 but for rounding: no number that is drawn may be above it
+    after: list[list[float]] = np.cumsum(chain.transition_matrix, axis=1)[:, :-1].tolist()
+    first: list[float] = np.cumsum(chain.stationary_distribution)[:-1].tolist()
+    found_series = [_drawn(drawn.random(records).tolist(), first, after, chain.states) for _ in range(several)]
+    return found_series[0] if series is None else found_series
+
+
+def _drawn(numbers: Sequence[float], first: list[float], after: list[list[float]], states: Sequence[str]) -> list[str]:
+    """Return a series from numbers between 0 and 1."""
+    sums, found = first, list[str]()
+    for number in numbers:
+        state = bisect_right(sums, number)
+        found.append(states[state])
+        sums = after[state]
+    return found
+
+
+def _at_least_1(value: Any, name: str) -> int:
+    try:
+        number = whole_number(value)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise ParameterError(f"{name} is {value!r}, expected a whole number of at least 1")
+    return number
+
+
+def _seed(value: Any) -> int:
+    try:
+        number = whole_number(value)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise ParameterError(f"seed is {value!r}, expected a whole number of at least 0, or None")
+    return number

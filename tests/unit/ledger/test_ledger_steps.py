@@ -1,0 +1,84 @@
+"""Releases of steps in a ledger: charged by their steps, which is less than by two for each record."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import pufferfish as pf
+from pufferfish.errors import RecordError, ReleaseRefused
+
+CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["a", "b"])
+BOUND = pf.LeakagePropagation(CHAIN, length=[400, 300])
+STEPS = BOUND.calibrate(pf.Transitions(), 1.0)
+COUNTS = BOUND.calibrate(pf.Histogram(), 1.0)
+
+
+def test_losses_of_steps_add_like_those_of_records(tmp_path: Path) -> None:
+    ledger = pf.Ledger(BOUND, budget=10.0)
+    ledger.spend(STEPS)
+    assert ledger.spent == pytest.approx(1.0, rel=1e-5)
+    ledger.spend(COUNTS)
+    ledger.spend(STEPS)
+    both = pf.StepLoss(4 / STEPS.unit_scale, COUNTS.record_loss)
+    assert ledger.spent == pytest.approx(BOUND.leakage(both), rel=1e-9)
+    assert ledger.spent < BOUND.leakage(2 * STEPS.record_loss + COUNTS.record_loss)  # two steps for each record
+    ledger.save(tmp_path / "ledger.json")
+    again = pf.Ledger.open(tmp_path / "ledger.json")
+    assert [entry.step for entry in again.entries] == [2, 0, 2]
+    assert again.spent == ledger.spent
+    found = again.calibrate(pf.Switches(), up_to=5.0)
+    again.spend(found)
+    assert again.spent == pytest.approx(5.0, rel=1e-4)
+    assert again.entries[-1].step == 1
+
+
+def test_an_entry_that_hides_its_steps_is_noticed(tmp_path: Path) -> None:
+    from pufferfish.ledger.book import sealed
+
+    ledger = pf.Ledger(BOUND, budget=10.0)
+    ledger.spend(STEPS)
+    ledger.save(tmp_path / "ledger.json")
+    for step in (0, -2, 1):
+        book = json.loads((tmp_path / "ledger.json").read_text())
+        book["entries"][0]["step"] = step
+        (tmp_path / "changed.json").write_bytes(sealed(json.dumps(book).encode()))
+        with pytest.raises(RecordError):
+            pf.Ledger.open(tmp_path / "changed.json")
+
+
+def test_steps_of_windows_count_where_they_are() -> None:
+    """Two halves of a chain cost what the larger one does, more or less; the same half twice costs both."""
+    bound = pf.LeakagePropagation(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["a", "b"]), length=400)
+    part = pf.LeakagePropagation(CHAIN, length=200).calibrate(pf.Transitions(), 1.0)
+    apart, same = pf.Ledger(bound, 10.0), pf.Ledger(bound, 10.0)
+    for ledger, windows in ((apart, [(0, 200), (200, 400)]), (same, [(0, 200), (0, 200)])):
+        for window in windows:
+            ledger.spend(part, window=window)
+    assert apart.spent == pytest.approx(1.0, rel=1e-4)
+    assert same.spent == pytest.approx(bound.leakage(pf.StepLoss(4 / part.unit_scale)), rel=1e-6)
+
+
+def test_coarser_states_have_the_same_steps() -> None:
+    fine = pf.MarkovChain(np.full((3, 3), 1 / 3) * 0.4 + 0.6 * np.eye(3), states=["a", "b1", "b2"])
+    bound = pf.LeakagePropagation(fine, length=400)
+    ledger = pf.Ledger(bound, 10.0)
+    coarse = pf.LeakagePropagation(CHAIN, length=400).calibrate(pf.Transitions(), 1.0)
+    ledger.spend(coarse, coarsening={"a": "a", "b1": "b", "b2": "b"})
+    assert ledger.spent == pytest.approx(bound.leakage(pf.StepLoss(2 / coarse.unit_scale)), rel=1e-9)
+
+
+def test_rows_that_a_filter_leaves_out_would_make_other_steps() -> None:
+    table = pl.DataFrame({"t": range(40), "state": ["a", "b"] * 20, "good": [True, False, True, True] * 10})
+    whole = pf.read_sequences(table, "state", time="t", max_gap="2")
+    some = pf.read_sequences(table, "state", time="t", max_gap="2", where="good")
+    bound = pf.LeakagePropagation(CHAIN, length=whole.length)
+    ledger = pf.Ledger(bound, 5.0, base=whole.base)
+    noise = pf.LeakagePropagation(CHAIN, length=some.length).calibrate(pf.Transitions(), 0.1)
+    with pytest.raises(ReleaseRefused, match="follow each other here need not"):
+        pf.release(some, pf.Transitions(), noise, ledger=ledger)
+    assert not ledger.entries
+    pf.release(whole, pf.Transitions(), bound.calibrate(pf.Transitions(), 0.1), ledger=ledger)
+    assert len(ledger.entries) == 1

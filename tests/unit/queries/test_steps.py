@@ -1,0 +1,111 @@
+"""Queries about steps, and losses of steps."""
+
+import math
+
+import numpy as np
+import pytest
+
+import pufferfish as pf
+from pufferfish.queries.record_loss import as_record_loss, decisive
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.model_class import as_theta
+
+P = [[0.9, 0.1], [0.4, 0.6]]
+CHAIN = pf.MarkovChain(P, states=["a", "b"])
+NETWORK = pf.BayesianNetwork({"u": pf.CPT(["a", "b"], [0.5, 0.5]), "v": pf.CPT(["a", "b"], P, ["u"])})
+CLIQUES = pf.Cliques([[0.3, 0.4, 0.3]], states=["a", "b"])
+
+
+def test_one_step_moves_two_counts_or_one_number() -> None:
+    for query, outputs, step, unit in (
+        (pf.Transitions(), 9, 2, 1.0),
+        (pf.Transitions(relative=True), 9, 2, 0.1),
+        (pf.Switches(), 1, 1, 1.0),
+        (pf.Switches(relative=True), 1, 1, 0.1),
+    ):
+        bound = query.bind(["a", "b", "c"], records=10)
+        assert (len(bound.labels), bound.unit_step, bound.unit_lipschitz) == (outputs, step, 2 * step)
+        assert float(bound.unit) == unit
+        assert (bound.divided_by == 10) == query.relative
+        assert bound.unit_distance.tolist() == (2 * step * (1 - np.eye(3))).tolist()
+    assert pf.Switches().bind(["a"], records=10).unit_step == 0
+    assert pf.Switches().bind(["a", "b"], 3).counted([[1, 2], [4, 8]]) == [6]
+    assert pf.Transitions().bind(["a", "b"], 3).counted([[1, 2], [4, 8]]) == [1, 2, 4, 8]
+
+
+def test_what_has_no_steps_is_refused() -> None:
+    joint = pf.JointDistribution([("a", "a"), ("b", "b")], [0.5, 0.5])
+    for query in (pf.Transitions(), pf.Switches()):
+        for theta, length in ((NETWORK, 5), (CLIQUES, None), (joint, None)):
+            with pytest.raises(pf.QueryError, match="from one record of a chain to the next"):
+                pf.GroupDP(theta, length).calibrate(query, 1.0)
+        for restricted in (pf.Window(query, 0, 2), pf.Weighted(query, [1, 1, 1]), pf.Subset(query, [0, 1])):
+            with pytest.raises(pf.QueryError, match="expected a query such as"):
+                pf.GroupDP(CHAIN, 3).calibrate(restricted, 1.0)
+        for mechanism in (pf.Wasserstein, pf.ExactLaplace):
+            with pytest.raises(pf.NotApplicableError, match="numbers of steps"):
+                mechanism(CHAIN, 20).calibrate(query, 1.0)
+        with pytest.raises(pf.QueryError, match="no record that the query reads can change its answer"):
+            pf.LeakagePropagation(CHAIN, [1, 1]).calibrate(query, 1.0)
+    with pytest.raises(pf.QueryError, match="relative"):
+        pf.Transitions(relative="no")  # type: ignore[arg-type]
+
+
+def test_a_loss_of_steps_is_checked() -> None:
+    bound = pf.LeakagePropagation(CHAIN, [5, 3])
+    for step in (-0.1, math.nan, math.inf, [[0.1]], "x"):
+        with pytest.raises(pf.ParameterError, match="the loss of a step"):
+            pf.StepLoss(step)
+    with pytest.raises(pf.ParameterError, match="one per chain"):
+        bound.leakage(pf.StepLoss([0.1]))
+    with pytest.raises(pf.ParameterError, match="of Markov chains"):
+        pf.GroupDP(NETWORK, 5).leakage(pf.StepLoss(0.1))
+    assert bound.leakage(pf.StepLoss([0.1, 0.1])) == bound.leakage(pf.StepLoss(0.1))
+    assert bound.leakage(pf.StepLoss(0.0, 0.3)) == bound.leakage(0.3)
+    assert bound.leakage(pf.StepLoss([0.0, 0.1])) < bound.leakage(pf.StepLoss(0.1))
+    assert pf.LeakagePropagation(CHAIN, 1).leakage(pf.StepLoss(5.0, 0.3)) == pytest.approx(0.3)
+
+
+def test_an_engine_is_never_given_steps_that_it_would_pass_over() -> None:
+    losses = as_record_loss(pf.StepLoss(0.1), as_theta(CHAIN), (ChainLength(5, 5),))
+    with pytest.raises(AssertionError, match="losses of steps"):
+        list(decisive(losses))
+    assert losses.divided(4).step == pytest.approx(0.025)
+    assert losses.divided(4).step >= 0.025
+
+
+def test_what_steps_cost_by_each_bound() -> None:
+    """n steps of a group; one step more than records near a quilt; two for a bound that knows records alone."""
+    step, long = 0.01, 1000
+    loss = pf.StepLoss(step)
+    assert pf.GroupDP(CHAIN, 20).leakage(loss) == pytest.approx(19 * step)
+    coin = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]])
+    assert pf.EntryDP(coin, long).leakage(loss) == pytest.approx(2 * step)
+    weak = pf.MarkovChain([[0.52, 0.48], [0.47, 0.53]])
+    assert pf.GK16(weak, long).leakage(loss) == pytest.approx(pf.GK16(weak, long).leakage(2 * step))
+    for bound in (pf.LeakagePropagation, pf.MQMExact, pf.MQMApprox):
+        with_steps, alone = bound(CHAIN, long).leakage(loss), bound(CHAIN, long).leakage(step)
+        assert with_steps == pytest.approx(alone + step, rel=1e-9)
+        assert with_steps < bound(CHAIN, long).leakage(2 * step)
+    tensor = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.4, 0.6], [0.2, 0.8]]])
+    memory = pf.LeakagePropagation(pf.HigherOrderChain(tensor), long)
+    assert memory.leakage(loss) == pytest.approx(memory.leakage(2 * step), rel=1e-9)
+
+
+def test_noise_for_steps_is_the_least_that_is_proved() -> None:
+    """And the witness adds up, with nothing for the record itself, which a release of steps does not read."""
+    thetas = [CHAIN, pf.MarkovChain(P, "any"), pf.PeriodicChain([P, P[::-1]]), pf.IntervalChain(P, P)]
+    thetas += [pf.ForgettingClass(steps=3, overlap=0.6, states=["a", "b"]), pf.MarkovChain(np.eye(2)[::-1])]
+    for theta in thetas:
+        for query in (pf.Transitions(), pf.Switches()):
+            found = pf.LeakagePropagation(theta, 50).calibrate(query, 1.0)
+            leakage, witness = found.bound.verify(found)
+            assert 1 - 1e-5 < leakage <= 1.0
+            if isinstance(witness, pf.PropagationWitness | pf.ForgettingWitness):
+                assert witness.own == 0
+                assert witness.past + witness.future == pytest.approx(leakage)
+    by_accuracy = pf.LeakagePropagation(CHAIN, 50).calibrate(pf.Transitions(), accuracy=20)
+    assert by_accuracy.accuracy() <= 20
+    assert 0 < by_accuracy.lower_bound <= by_accuracy.scale
+    many = pf.MarkovChain(np.full((17, 17), 1 / 17))
+    assert pf.LeakagePropagation(many, 50).calibrate(pf.Transitions(), 1.0).lower_bound == 0
