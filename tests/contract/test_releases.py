@@ -28,6 +28,8 @@ EXAMPLES: dict[type[Query], list[Query]] = {
     pf.Sum: [pf.Sum([0, 1.5])],
     pf.Mean: [pf.Mean([0, 1.5])],
     pf.Marginals: [pf.Marginals(), pf.Marginals(relative=False)],
+    pf.Transitions: [pf.Transitions(), pf.Transitions(relative=True)],
+    pf.Switches: [pf.Switches(), pf.Switches(relative=True)],
 }
 
 
@@ -37,7 +39,8 @@ def test_every_query_has_an_example_of_each_of_its_kinds() -> None:
     for queries in EXAMPLES.values():
         for query in queries:
             known = KINDS[query.kind]
-            bound = query.bind(STATES, 12, {"u": tuple(STATES)})
+            steps = isinstance(query, pf.Transitions | pf.Switches)  # of chains alone, whose records have no names
+            bound = query.bind(STATES, 12, None if steps else {"u": tuple(STATES)})
             assert known.relative == (bound.divided_by is not None)
             assert known.moves in (None, bound.unit_lipschitz)
 
