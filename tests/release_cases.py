@@ -86,6 +86,10 @@ def cases() -> Iterator[tuple[str, Callable[[], pf.Release]]]:
                     continue
                 data = (two, gaps, one)[(i + j) % 3]
                 yield f"{kind}, {mechanism.name}, {query}", _of(data, theta, mechanism, query, valid=bool((i + j) % 2))
+        steps = [pf.Transitions(), pf.Switches(), pf.Transitions(relative=True), pf.Switches(relative=True)]
+        for j, (mechanism, query) in enumerate((m, q) for m in (pf.LeakagePropagation, pf.GroupDP) for q in steps):
+            data = (two, gaps, one)[j % 3]
+            yield f"{kind}, {mechanism.name}, {query}", _of(data, theta, mechanism, query, valid=bool(j % 2))
     three = _series(STATES, max_gap=5, where="t < 60")
     for query in [*_queries(STATES), pf.Count(STATES[:2])]:
         for mechanism in (pf.LeakagePropagation, pf.MQMExact):

@@ -84,8 +84,8 @@ def nearest_balanced(counts: Array, total: float) -> Array:
     Examples
     --------
     >>> nearest_balanced(np.array([[6.0, 3.0], [1.0, -2.0]]), 8.0).round(6)
-    array([[5., 2.],
-           [2., 0.]])
+    array([[5.333333, 1.333333],
+           [1.333333, 0.      ]])
     """
     k = len(counts)
     # one constraint for the total, one for each state but the first: the last one follows from the others

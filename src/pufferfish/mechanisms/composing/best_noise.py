@@ -90,8 +90,8 @@ def _best_shape(bound: "InfluenceBound", query: Query, epsilon: float, power: fl
     linear = bound.bind(query)
     if not isinstance(linear, LinearQuery) or linear.domains is not None:
         raise NotApplicableError(
-            'noise="best" is for queries of chains and of groups with the same states, and this is one of the columns '
-            'of a Bayesian network: use noise="equal"',
+            'noise="best" is for counts of states, of chains and of groups with the same states, and not for steps or '
+            'for the columns of a Bayesian network: use noise="equal"',
             bound.title,
         )
     k = linear.weights.shape[1]
