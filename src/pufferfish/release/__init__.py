@@ -20,7 +20,7 @@ from pufferfish.ledger.ties import check_start
 from pufferfish.ledger.windows import as_windows
 from pufferfish.moments import now
 from pufferfish.noise import discrete_laplace_noise
-from pufferfish.queries import Query
+from pufferfish.queries import LinearQuery, Query
 from pufferfish.release.checks import (
     check_arguments,
     check_query,
@@ -33,6 +33,7 @@ from pufferfish.release.draft import draft_of, not_promised, place_in, sentences
 from pufferfish.release.each_record import EACH, EachRelease
 from pufferfish.release.each_subject import prepare_each, release_each
 from pufferfish.release.fields import NOISE_LAW, LedgerRecord, NoiseRecord
+from pufferfish.release.grouped import grouped_of
 from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import RELEASE, Release
 from pufferfish.release.values import Database, database_of, exact_value, possible
@@ -145,17 +146,24 @@ def prepare(
     bound, theta = check_query(records, query, calibration), calibration.theta
     check_records(records, calibration)
     check_reading(records, calibration)
-    valid = None if postprocess is None else possible(calibration, records)
+    grouped = grouped_of(records, query, bound, calibration)
     proof = prove(calibration)
-    exact = exact_value(records, bound, theta)
     unit, step = bound.unit, bound.unit_lipschitz
     check_units(calibration)
+    if grouped is None or not isinstance(bound, LinearQuery):
+        valid = None if postprocess is None else possible(calibration, records)
+        exact = exact_value(records, bound, theta)
+        noise = NoiseRecord(NOISE_LAW, calibration.scale, float(unit), calibration.noise_multiplier)
+        draft = draft_of(records, bound, calibration, noise, valid, proof, told)
+    else:
+        valid = None if postprocess is None else grouped.possible(records, query, bound)
+        exact = grouped.exact.ravel().tolist()
+        draft = draft_of(records, bound, calibration, grouped.noise(calibration), valid, proof, told)
+        draft = grouped.recorded(draft, bound)
     draw = discrete_laplace_noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step)
-    noise = NoiseRecord(NOISE_LAW, calibration.scale, float(unit), calibration.noise_multiplier)
-    draft = draft_of(records, bound, calibration, noise, valid, proof, told)
 
     def filled(numbers: Iterable[int], booked: LedgerRecord | None) -> Release:
-        noisy = [float(number * unit) for number in numbers]
+        noisy = [float(number * unit) for number in numbers] if grouped is None else grouped.values(numbers)
         return msgspec.structs.replace(
             draft,
             created=now(),
@@ -167,7 +175,7 @@ def prepare(
 
     # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
     try:
-        filled([0] * len(bound.labels), None if ledger is None else place_in(ledger, 1, ledger.budget)).check_readable()
+        filled([0] * len(exact), None if ledger is None else place_in(ledger, 1, ledger.budget)).check_readable()
     except RecordError as error:
         raise ReleaseRefused(
             f"the record of this release would contradict itself ({error}): please report it"

@@ -20,7 +20,7 @@ from pufferfish.release.fields import (
     NoiseRecord,
     QueryRecord,
 )
-from pufferfish.release.postprocessing import Clipped, Projected
+from pufferfish.release.postprocessing import PostProcessing
 from pufferfish.release.record import Release
 from pufferfish.release.values import Database, PrivateData
 from pufferfish.release.words import not_promised_of, promise_of, secrets_of, versions, warnings_of
@@ -35,7 +35,7 @@ def draft_of(
     bound: BoundQuery,
     calibration: Calibration,
     noise: NoiseRecord,
-    valid: Projected | Clipped | None,
+    valid: PostProcessing | None,
     proof: tuple[float, AnyWitness],
     warnings: Sequence[str],
 ) -> Release:

@@ -11,6 +11,7 @@ from pufferfish.data.sequences import Base
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.given import truth
 from pufferfish.model_file import ThetaRecord
+from pufferfish.release.groups import GroupsRecord
 from pufferfish.release.postprocessing import PostProcessing
 from pufferfish.witness import AnyWitness
 
@@ -133,19 +134,21 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     theta: ThetaRecord
     software: dict[str, str]
     ledger: LedgerRecord | None = None
+    groups: GroupsRecord | None = None
 
     @property
     def value(self) -> NDArray[np.float64]:
-        """The released value; shape (m,), one entry per output of the query."""
-        return np.array(self.values)
+        """The released value; shape (m,), one entry per output of the query, or (groups, m)."""
+        values = np.array(self.values)
+        return values if self.groups is None else values.reshape(len(self.groups.cells), -1)
 
     @property
     def scale(self) -> float:
-        """Laplace scale of the noise on each output."""
+        """Laplace scale of the noise on each output; before they are divided, where groups are."""
         return self.noise.scale
 
     def accuracy(self, alpha: float = 0.05, *, joint: bool = False) -> float:
-        """Error of the noisy value that is exceeded with probability at most alpha.
+        """Error of the noisy value that is exceeded with probability at most alpha; with groups, in all of them.
 
         Parameters
         ----------
@@ -159,4 +162,5 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         ParameterError
             If alpha is out of range.
         """
-        return self.noise.accuracy(alpha, len(self.values) if truth(joint, "joint") else 1)
+        whole = self.noise.accuracy(alpha, len(self.values) if truth(joint, "joint") else 1)
+        return whole if self.groups is None else whole * self.groups.most_error
