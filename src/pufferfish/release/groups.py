@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pufferfish.release.fields import NoiseRecord, ReleaseFields
 
-__all__ = ["GroupsRecord", "columns_of", "errors_of", "frame_of", "of_each_group", "of_the_whole"]
+__all__ = ["GroupsRecord", "columns_of", "errors_of", "frame_of", "is_table", "of_each_group", "of_the_whole"]
 
 
 _NUMBER = re.compile(r"^(share of the|number of the|mean over) \d+ (records|rows)\b")
@@ -106,3 +106,17 @@ def errors_of(noise: "NoiseRecord", by: Iterable[int]) -> list[float]:
     """Return for each group the error that one of its values exceeds with probability at most 5%."""
     whole = discrete_laplace.accuracy(noise.scale / noise.unit, 0.05) * noise.unit
     return [whole / n for n in by]
+
+
+_HEADING = re.compile(rb"(?:output|.+,output,records),value(?:,noisy_value)?,error_95\r?\n")
+
+
+def is_table(content: bytes) -> bool:
+    """Whether a CSV file is the table of a release; one of a release for each subject has other columns.
+
+    Examples
+    --------
+    >>> is_table(b"sex,output,records,value,error_95\\n"), is_table(b"subject,records,output,value,error_95\\n")
+    (True, False)
+    """
+    return _HEADING.match(content) is not None

@@ -6,6 +6,7 @@ import numpy as np
 
 from pufferfish.queries import measure_of
 from pufferfish.release.fields import ReleaseFields
+from pufferfish.release.groups_picture import draw_groups
 from pufferfish.report.palette import BLUE, INK, PALE
 from pufferfish.report.plot import require_matplotlib, shortened
 
@@ -20,6 +21,8 @@ _MOST_LABELS = 26
 def draw_release(release: ReleaseFields) -> "Figure":
     """Draw the released value of each output with a 95% error bar of its noise."""
     require_matplotlib()
+    if release.groups is not None:
+        return draw_groups(release, release.groups)
     from matplotlib.figure import Figure
 
     labels, values = [shortened(label) for label in release.query.labels], release.value

@@ -8,7 +8,7 @@ from typing import Any
 
 from pufferfish.queries import KINDS
 from pufferfish.release.fields import ReleaseFields
-from pufferfish.release.postprocessing import Projected
+from pufferfish.release.postprocessing import ClippedByGroup, Projected
 from pufferfish.theta.bayesian_network import BayesianNetwork
 
 __all__ = ["Rules", "near", "postprocessing_rules", "query_rules"]
@@ -142,6 +142,8 @@ def postprocessing_rules(found: ReleaseFields) -> Rules:
     kind, unit = found.query.kind, found.noise.unit
     if isinstance(done, Projected):
         return _projected(found, done, kind, unit)
+    if isinstance(done, ClippedByGroup):
+        return [(False, "ranges of groups are of a release by groups")]
     rules = [(not kind.startswith(("histogram", "marginal")) and kind != "function", "histograms are projected")]
     records, sure = _records_read(found)
     width = (found.query.lipschitz or 0.0) * records
