@@ -1,7 +1,6 @@
 """Groups of rows on an engine: the columns that say in which cell a row is, and what was counted by them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import isfinite
 from typing import Any
 
 import narwhals as nw
@@ -11,7 +10,7 @@ from pufferfish.data.calendar import PARTS
 from pufferfish.data.chains import CELL
 from pufferfish.data.columns import Column, collected, is_absent, kind_of, state_column
 from pufferfish.data.groupings import Grouping
-from pufferfish.data.groups import MAX_CELLS, Groups
+from pufferfish.data.groups import MAX_CELLS, Groups, in_order
 from pufferfish.data.labels import count_rows
 from pufferfish.data.places import Places
 from pufferfish.data.where import Where
@@ -87,31 +86,6 @@ def refuse_many_cells(by: Sequence[Grouping], counted: nw.DataFrame[Any]) -> Non
         )
 
 
-def _in_order(by: Sequence[Grouping], raw: Sequence[tuple[Any, ...]]) -> dict[tuple[Any, ...], int]:
-    """Return the place of every cell: one grouping after another, numbers and parts of time by size, else by text.
-
-    The order depends on nothing but public labels. Cells whose labels are equal are one.
-    """
-    ranks: list[dict[Any, Any]] = []
-    for i, each in enumerate(by):
-        values = {cell[i] for cell in raw}
-        labels = {value: each.label(value) for value in values}
-        numbers = {value: _number(labels[value]) for value in values}
-        plain = all(number is not None for number in numbers.values())
-        ranks.append({value: (numbers[value] if plain else 0, labels[value]) for value in values})
-    keys = {cell: tuple(rank[value] for rank, value in zip(ranks, cell, strict=True)) for cell in raw}
-    places = {key: place for place, key in enumerate(sorted(set(keys.values())))}
-    return {cell: places[key] for cell, key in keys.items()}
-
-
-def _number(label: str) -> float | None:
-    try:
-        number = float(label)
-    except ValueError:
-        return None
-    return number if isfinite(number) else None
-
-
 def groups_of(by: Sequence[Grouping], found: Found, states: Mapping[Any, Sequence[str]], *, rows: bool) -> Groups:
     """Make groups of what was counted.
 
@@ -130,13 +104,14 @@ def groups_of(by: Sequence[Grouping], found: Found, states: Mapping[Any, Sequenc
     for counts in found.values():
         for cell, own in counts.items():
             cells[cell] = max(cells[cell], sum(n for state, n in own.items() if rows or state is not None))
-    places = _in_order(by, [cell for cell, n in cells.items() if n])
-    size = len(set(places.values()))
+    named = {cell: tuple(each.label(x) for each, x in zip(by, cell, strict=True)) for cell, n in cells.items() if n}
+    labels = in_order(set(named.values()))
+    at = {label: place for place, label in enumerate(labels)}
+    places = {cell: at[label] for cell, label in named.items()}
+    size = len(labels)
     records = [0] * size
-    labels: list[tuple[str, ...]] = [()] * size
     for cell, place in places.items():
         records[place] += cells[cell]
-        labels[place] = tuple(each.label(value) for each, value in zip(by, cell, strict=True))
     tables = {name: np.zeros((size, len(own)), dtype=np.int64) for name, own in states.items()}
     for name, counts in found.items():
         index = {state: x for x, state in enumerate(states[name])}
@@ -144,7 +119,7 @@ def groups_of(by: Sequence[Grouping], found: Found, states: Mapping[Any, Sequenc
             for state, n in own.items():
                 if state is not None:
                     tables[name][places[cell], index[state]] += n
-    return Groups(by=tuple(each.text for each in by), cells=tuple(labels), records=tuple(records), counts=tables)
+    return Groups(by=tuple(each.text for each in by), cells=labels, records=tuple(records), counts=tables)
 
 
 def without_group(cells: Iterable[tuple[Any, ...]]) -> int | None:

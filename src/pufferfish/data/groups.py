@@ -4,8 +4,9 @@ Every record is in one cell, which follows from what is public about it. So when
 counts of one cell change, as those of the whole table would: all cells together cost what one table costs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from pufferfish.core.numbers.given import whole_array
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
 from pufferfish.errors import ParameterError
 
-__all__ = ["MAX_CELLS", "MAX_GROUPINGS", "Groups", "check_by", "sentence_of"]
+__all__ = ["MAX_CELLS", "MAX_GROUPINGS", "Groups", "check_by", "in_order", "sentence_of"]
 
 MAX_CELLS = 100_000
 MAX_GROUPINGS = 8
@@ -85,3 +86,31 @@ def sentence_of(by: tuple[str, ...], records: str) -> str:
         f"Records are grouped by {', '.join(by)}. In which group each {records} is, and so which groups there are and "
         f"how many {records}s each has, is public, and assumed independent of the states.{known}"
     )
+
+
+def in_order(cells: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Return cells in their one order, grouping by grouping: by size where all labels are numbers, else as text.
+
+    Examples
+    --------
+    >>> in_order([("10", "m"), ("9", "m"), ("9", "f")])
+    (('9', 'f'), ('9', 'm'), ('10', 'm'))
+    """
+    given = list(cells)
+    sizes: list[dict[str, float]] = []
+    for labels in zip(*given, strict=True):
+        found = {label: _size(label) for label in set(labels)}
+        sizes.append({} if None in found.values() else {label: size or 0.0 for label, size in found.items()})
+
+    def key(cell: tuple[str, ...]) -> list[tuple[float, str]]:
+        return [(size.get(label, 0.0), label) for size, label in zip(sizes, cell, strict=True)]
+
+    return tuple(sorted(given, key=key))
+
+
+def _size(label: str) -> float | None:
+    try:
+        number = float(label)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None

@@ -144,9 +144,9 @@ def prepare(
     if ledger is not None and isinstance(records, Database):
         raise ParameterError("a ledger is tied to a table: read it with read_sequences, or read_rows for networks")
     bound, theta = check_query(records, query, calibration), calibration.theta
+    grouped = grouped_of(records, query, bound, calibration)
     check_records(records, calibration)
     check_reading(records, calibration)
-    grouped = grouped_of(records, query, bound, calibration)
     proof = prove(calibration)
     unit, step = bound.unit, bound.unit_lipschitz
     check_units(calibration)

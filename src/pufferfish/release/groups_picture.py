@@ -43,8 +43,8 @@ def draw_groups(release: ReleaseFields, groups: GroupsRecord) -> "Figure":
     table = np.full((len(rows), len(columns)), np.nan)
     for cell, value in zip(groups.cells, values[:, 0].tolist(), strict=True):
         table[rows.index(tuple(cell[:-1])), columns.index(tuple(cell[-1:]))] = value
-    names = [[shortened(", ".join(label)) for label in labels] for labels in (rows, columns)]
-    return _heat_map(release, groups, table, *names, (", ".join(groups.by[:-1]), groups.by[-1]))
+    down, across = ([shortened(", ".join(label)) for label in labels] for labels in (rows, columns))
+    return _heat_map(release, groups, table, down, across, (", ".join(groups.by[:-1]), groups.by[-1]))
 
 
 def _panels(release: ReleaseFields, groups: GroupsRecord, outputs: list[str], values: Array) -> "Figure":

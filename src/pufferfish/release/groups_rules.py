@@ -8,6 +8,7 @@ import math
 
 import msgspec
 
+from pufferfish.data.groups import in_order
 from pufferfish.queries import KINDS
 from pufferfish.release.fields import AccuracyRecord, ReleaseFields
 from pufferfish.release.groups import GroupsRecord, errors_of, of_the_whole
@@ -62,6 +63,7 @@ def _of_groups(found: ReleaseFields, groups: GroupsRecord) -> Rules:
         (0 < n == len(groups.records) == len(groups.error_95), "every group has a number of records, and an error"),
         (all(len(cell) == len(groups.by) for cell in groups.cells), "every group has a label under each grouping"),
         (len({tuple(cell) for cell in groups.cells}) == n, "groups differ"),
+        (_in_order(groups), "groups are in their order"),
         (all(count >= 1 for count in groups.records), "every group has records"),
         (sum(groups.records) == all_records, "the records of all groups are those of the table"),
         (kind is not None, "the query is one of numbers of records"),
@@ -138,6 +140,11 @@ def _possible(found: ReleaseFields, groups: GroupsRecord, by: list[int]) -> Rule
     same = len(given) == len(expected) and all(near(a, times * b) for a, b in zip(given, expected, strict=True))
     rules.append((same and 1 <= times <= most, "totals and ranges are those of so many records"))
     return rules
+
+
+def _in_order(groups: GroupsRecord) -> bool:
+    cells = [tuple(cell) for cell in groups.cells]
+    return len({len(cell) for cell in cells}) == 1 and list(in_order(cells)) == cells
 
 
 def _as_said(computed: float, said: float) -> bool:
