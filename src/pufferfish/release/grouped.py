@@ -59,9 +59,9 @@ class Grouped:
 
     def values(self, numbers: Iterable[int]) -> list[float]:
         """Return whole numbers as values: in the query's unit, and divided."""
-        m = self.exact.shape[1]
+        m = int(self.exact.shape[1])
         by: tuple[int, ...] = self.by or (1,) * len(self.groups.cells)
-        units = [self.unit * Fraction(1, n) for n in by]
+        units: list[Fraction] = [self.unit * Fraction(1, n) for n in by]
         return [float(int(number) * units[i // m]) for i, number in enumerate(numbers)]
 
     def noise(self, calibration: Calibration) -> NoiseRecord:
