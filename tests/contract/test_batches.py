@@ -21,7 +21,8 @@ def read(table, **options):
     except PufferfishError as error:
         return str(error)
     lists = [None if a is None else a.tolist() for a in (data.counts, data.transitions, data.transitions_by_phase)]
-    return repr((data.states, lists, data.histories, data.length, data.subjects, data.usual_step, data.base))
+    cells = None if data.groups is None else (data.groups.cells, data.groups.counts["act"].tolist())
+    return repr((data.states, lists, data.histories, data.length, data.subjects, data.usual_step, data.base, cells))
 
 
 def in_one_and_in_many(table, monkeypatch, rows, **options):
@@ -48,12 +49,13 @@ def test_small_batches_are_read_as_the_plain_reader_does(engine, tmp_path, monke
     assert counted > 20
 
 
-def test_memory_and_clocks_go_on_from_batch_to_batch(monkeypatch):
+def test_memory_clocks_and_groups_go_on_from_batch_to_batch(monkeypatch):
     for seed in range(4):
         rows = [row | {"t": START + timedelta(hours=row["t"])} for row in random_rows(seed + 40)]
         options = {"time": "t", "max_gap": "1h", "subject": "who" if seed % 2 else None}
         frame = in_polars(rows, None) if seed % 2 else in_polars(rows, None).unique("t").sort("t")
-        for more in ({"order": 3}, {"order": 2, "missing": "split"}, {"clock": "hour"}):
+        grouped = {"by": ["hour", "who"], "missing": "split"}
+        for more in ({"order": 3}, {"order": 2, "missing": "split"}, {"clock": "hour"}, grouped):
             whole, parts = in_one_and_in_many(frame, monkeypatch, 5, **options, **more)
             assert parts == whole, (seed, more)
             assert "ChainLength" in whole

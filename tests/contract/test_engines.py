@@ -38,6 +38,10 @@ def random_rows(seed, *, missing=True):
     return rows
 
 
+ACT = CPT(["rest", "run", "swim", "walk"], [0.25] * 4)
+OK = CPT(["false", "true"], [0.5, 0.5])
+
+
 class NothingToRead(Exception):
     """What the plain reader raises where read_sequences refuses."""
 
@@ -312,6 +316,58 @@ def test_timestamps_are_read_as_minutes_are(engine, tmp_path):
             by_position.usual_step
             == f"{read_sequences(minutes, 'act', subject='who', time='t', where=where).usual_step}min"
         )
+
+
+@every_engine
+def test_groups_are_counted_as_they_are_one_by_one(engine, tmp_path):
+    rows = [row | {"t": START + timedelta(minutes=997 * row["t"])} for row in random_rows(3 + PLACES[engine] % 3)]
+    table = engine(rows, tmp_path)
+    parts = {
+        "hour(t)": lambda row: str(row["t"].hour),
+        "weekday(t)": lambda row: str(row["t"].weekday()),
+        "date(t)": lambda row: str(row["t"].date()),
+        "month(t)": lambda row: str(row["t"].month),
+        "who": lambda row: row["who"],
+        "level": lambda row: str(row["level"]),
+    }
+    where = "level != none and hour(t) in [0, 3, 4, 5, 9, 10, 20, 22] and date(t) >= '2016-02-29' and weekday(t) != 2"
+
+    def kept(row):
+        day = row["t"].day > 28 or row["t"].month > 2
+        return (
+            row["level"] is not None
+            and row["t"].hour in (0, 3, 4, 5, 9, 10, 20, 22)
+            and day
+            and row["t"].weekday() != 2
+        )
+
+    for by in (["hour(t)", "who"], ["date(t)"], ["month(t)", "level", "weekday(t)"]):
+        expected = Counter()
+        for row in rows:
+            if kept(row) and row["act"] is not None:
+                expected[tuple(parts[name](row) for name in by), row["act"]] += 1
+        data = read_sequences(table, "act", subject="who", time="t", max_gap="2d", where=where, by=by)
+        groups, own = data.groups, data.groups.counts["act"]
+        numbers = by != ["date(t)"]  # dates are in order as text
+        order = [tuple((float(x) if x.isdigit() else 0, x) if numbers else x for x in cell) for cell in groups.cells]
+        assert order == sorted(order)
+        assert groups.records == tuple(own.sum(axis=1).tolist())
+        assert own.sum(axis=0).tolist() == data.counts.sum(axis=0).tolist()  # in all they are the table's
+        found = {
+            (cell, s): n
+            for cell, line in zip(groups.cells, own.tolist(), strict=True)
+            for s, n in zip(data.states, line, strict=True)
+        }
+        assert {key: n for key, n in found.items() if n} == expected
+    with pytest.raises(DataError, match=r"column 'level' has no value in \d+ rows? \(first: .*by names it"):
+        read_sequences(table, "act", subject="who", time="t", by="level")
+    expected = Counter((row["who"], str(row["t"].hour), row["act"]) for row in rows)
+    counted = read_rows(table, BayesianNetwork({"act": ACT, "ok": OK}), missing="unobserved", by=["who", "hour(t)"])
+    own = counted.groups.counts["act"].tolist()
+    for cell, n, line in zip(counted.groups.cells, counted.groups.records, own, strict=True):
+        assert [expected[*cell, state] for state in counted.states["act"]] == line
+        assert n == sum(line) + expected[*cell, None]
+    assert sum(counted.groups.records) == len(rows)
 
 
 @every_engine

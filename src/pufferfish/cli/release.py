@@ -17,13 +17,15 @@ from pufferfish.cli.options import (
     mechanism_named,
     node_names,
     secret_settings,
+    split_list,
     table_options,
 )
 from pufferfish.cli.printing import number, print_table, print_warnings, progress, rounded
 from pufferfish.cli.queries import QUERY_HELP, parse_query
 from pufferfish.cli.release_each import check_each_model, check_each_options, places_of, release_each_subject
+from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_groups
 from pufferfish.cli.tables import fingerprint, opened, read_under, warnings_of_reading
-from pufferfish.cli.targets import check_targets, release_files
+from pufferfish.cli.targets import TABLE, check_targets, release_files
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.ledger import Ledger, lock_of
@@ -40,6 +42,7 @@ __all__ = ["release_command"]
 @click.command("release")
 @click.argument("tables", metavar="TABLE...", type=str, nargs=-1, required=True)
 @table_options()
+@click.option("--by", metavar="A,B,…", help=BY_HELP)
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
 @click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
 @click.option("--epsilon", type=NUMBER, help="Privacy parameter ε of this release, above 0.")
@@ -57,6 +60,7 @@ __all__ = ["release_command"]
 @click.option("--valid", is_flag=True, help="Post-process to a possible value (a histogram that sums to its total).")
 @click.option("--output", required=True, metavar="FILE", help="Where the release is written, as JSON.")
 @click.option("--plot", "plot_path", metavar="FILE", help="Where a picture is drawn (.png, .svg, .pdf).")
+@click.option("--csv", "csv_path", metavar="FILE", help="Where the values are written as a table too (.csv).")
 @click.option("--overwrite", is_flag=True, help="Replace the record of an earlier release.")
 @click.option("--ledger", "ledger_path", metavar="FILE", help="Ledger that this release is charged to.")
 @click.option(
@@ -79,6 +83,8 @@ def release_command(
     valid: bool,
     output: str,
     plot_path: str | None,
+    csv_path: str | None,
+    by: str | None,
     overwrite: bool,
     ledger_path: str | None,
     each_subject: bool,
@@ -95,7 +101,10 @@ def release_command(
       pufferfish release patients.csv --model asia.bif --columns lung,bronc --epsilon 1 --output release.json
       pufferfish release steps.csv --state activity --subject id --model model.json --epsilon 1 --each-subject \\
         --output values.parquet
+      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min --by hour,sex \\
+        --model model.json --epsilon 1 --output release.json --csv release.csv --plot release.png
     """
+    reading["by"] = None if by is None else split_list(by)
     if sum(given is not None for given in (epsilon, accuracy, up_to)) != 1:
         raise ParameterError(
             "give one of --epsilon, --accuracy (the error that is allowed), and with --ledger --up-to (what may be "
@@ -117,11 +126,11 @@ def release_command(
         as_epsilon(epsilon)
     inputs = (*tables, model_path, *([ledger_path, lock_of(ledger_path)] if ledger_path else []))
     places = None
+    targets = [("--output", output, RELEASE), ("--csv", csv_path, TABLE), ("--plot", plot_path, PICTURE)]
     if each_subject:
-        check_each_options(reading["subject"], plot_path, up_to)
+        check_each_options(reading, plot_path, csv_path, up_to)
         places = places_of(output, inputs=inputs, overwrite=overwrite)
     else:
-        targets = [("--output", output, RELEASE), ("--plot", plot_path, PICTURE)]
         check_targets(targets, inputs=inputs, overwrite=overwrite)
     model = read_model(model_path)
     mechanism = mechanism_named(mechanism_name)
@@ -130,6 +139,8 @@ def release_command(
     asked = parse_query(query_text, model.theta, named)
     if each_subject:
         check_each_model(model.theta, asked, accuracy)
+    if by is not None:
+        check_group_accuracy(asked, accuracy)
     ledger = None if ledger_path is None else Ledger.open(ledger_path)
     if ledger is not None and ledger.bound.theta.kind != model.theta.kind:
         raise ParameterError(
@@ -153,20 +164,22 @@ def release_command(
     if places is not None:
         release_each_subject(data, query, calibration, places, postprocess, warnings, ledger)
         return
-    with release_files(output, plot_path, overwrite=overwrite) as files:
-        files.reserve(model.theta)
+    with release_files(targets, overwrite=overwrite) as files:
+        files.reserve(
+            model.theta, 1 if data.groups is None else len(data.groups.cells) * len(calibration.linear.labels)
+        )
         with progress("releasing"):
             finish = prepare(data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
         with ExitStack() as stack:
             late = until_done("noise is being drawn" if ledger is None else "budget is being spent, and noise drawn")
             found = finish(lambda: stack.enter_context(late))
             files.write(found)
-            _print_release(found, output)
+            _print_release(found, output, csv_path)
             if accuracy is not None:
                 sure = f"{100 * (1 - (0.05 if alpha is None else alpha)):g}%"
                 click.echo(f"asked: each value within {accuracy:g} of the exact one with {sure} probability")
             print_warnings(text for text in found.warnings if text not in told)
-            written = [output] + ([plot_path] if plot_path else [])
+            written = [path for _, path, _ in targets if path is not None]
             click.echo(printable(f"written: {', '.join(written)}"))
 
 
@@ -203,7 +216,24 @@ def _of_outputs(found: Release) -> Table:
     return table
 
 
-def _print_release(found: Release, output: str) -> None:
+def _print_release(found: Release, output: str, csv_path: str | None) -> None:
+    if found.groups is None:
+        _print_values(found)
+    else:
+        print_groups(found, found.groups, csv_path)
+    if found.ledger is not None:
+        booked = found.ledger
+        click.echo(f"ledger: number {booked.entry}, spent {number(booked.spent)} of {number(booked.budget)} in all")
+    if found.mechanism.name not in {bound.name for bound in BOUNDS}:
+        click.echo(found.not_promised[-1])
+    if found.postprocessing:
+        done = found.postprocessing if found.groups is None else "the nearest possible values of each group"
+        click.echo(f"post-processed: {done}")
+    click.echo(found.promise)
+    click.echo(printable(f"assumed (in full in {output}): {_assumed(found)}"))
+
+
+def _print_values(found: Release) -> None:
     pairs = found.query.kind in Transitions.kinds
     print_table(_of_pairs(found) if pairs else _of_outputs(found))
     if pairs:
@@ -215,15 +245,6 @@ def _print_release(found: Release, output: str) -> None:
         f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of {_noise(found)}; all are within "
         f"{rounded(found.accuracy(0.05, joint=True), found.scale)} with 95% probability"
     )
-    if found.ledger is not None:
-        booked = found.ledger
-        click.echo(f"ledger: number {booked.entry}, spent {number(booked.spent)} of {number(booked.budget)} in all")
-    if found.mechanism.name not in {bound.name for bound in BOUNDS}:
-        click.echo(found.not_promised[-1])
-    if found.postprocessing:
-        click.echo(f"post-processed: {found.postprocessing}")
-    click.echo(found.promise)
-    click.echo(printable(f"assumed (in full in {output}): {_assumed(found)}"))
 
 
 def _noise(found: Release) -> str:
@@ -239,17 +260,19 @@ def _noise(found: Release) -> str:
 
 def _assumed(found: Release) -> str:
     """Say briefly what the promise rests on: what the record has in full sentences."""
-    parts, where = ["Θ holds the law of the records"], None
+    parts, where, by = ["Θ holds the law of the records"], None, None
     if found.data.rows is not None:
         rows = found.data.rows
         parts += ["rows are independent of each other", "their number is public"]
         parts += ["which cells are missing is public"] if rows.missing == "unobserved" else []
-        where = rows.where
+        where, by = rows.where, rows.by
     if found.data.base is not None:
         base = found.data.base
         parts += [f"subjects ({base.subject}) are independent" if base.subject else "the table is one chain"]
         if base.gaps == "independent":
             parts += ["stretches on the two sides of a gap are independent (gaps='independent')"]
         parts += ["how many records there are, when, and which states are missing is public"]
-        where = base.where
-    return "; ".join([*parts, f"which rows are kept ({where}) is public"] if where else parts)
+        where, by = base.where, base.by
+    parts += [f"which rows are kept ({where}) is public"] if where else []
+    parts += [f"in which group ({', '.join(by)}) each record is, and how many each has, is public"] if by else []
+    return "; ".join(parts)

@@ -20,10 +20,17 @@ from pufferfish.theta.model_class import Theta
 __all__ = ["check_each_model", "check_each_options", "places_of", "release_each_subject"]
 
 
-def check_each_options(subject: str | None, plot: str | None, up_to: float | None) -> None:
+def check_each_options(reading: dict[str, Any], plot: str | None, csv: str | None, up_to: float | None) -> None:
     """Refuse options that do not go with ``--each-subject``."""
-    if subject is None:
+    if reading["subject"] is None:
         raise ParameterError("--each-subject needs --subject: the column that says whose records they are")
+    if reading["by"] is not None:
+        raise ParameterError(
+            "--by does not go with --each-subject: release the groups of all subjects together, or --by the column of "
+            "subjects without --each-subject"
+        )
+    if csv is not None:
+        raise ParameterError("--csv is for one release, and --each-subject writes a table as --output: leave it out")
     if plot is not None:
         raise ParameterError("--plot draws one value, and --each-subject releases one for each subject: leave it out")
     if up_to is not None:

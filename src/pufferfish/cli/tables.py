@@ -62,6 +62,7 @@ def _rows(table: "str | SparkFiles", model: Model, reading: dict[str, Any]) -> R
             subject=reading["subject"],
             where=reading["where"],
             missing=reading["missing"] or "refuse",
+            by=reading.get("by"),
         )
 
 

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import combinations
 from pathlib import Path
 from typing import NoReturn
@@ -14,13 +14,20 @@ from pufferfish.files import Kind, Output, check_writable, same_file
 from pufferfish.files.reading import shown
 from pufferfish.model_file import ThetaRecord
 from pufferfish.release import RELEASE, Release
+from pufferfish.release.groups import is_table
 from pufferfish.report.plot import PICTURE, PICTURE_KINDS, picture_of, require_matplotlib
 from pufferfish.theta.model_class import Theta
 
-__all__ = ["ReleaseFiles", "check_picture", "check_targets", "release_files"]
+__all__ = ["TABLE", "ReleaseFiles", "check_picture", "check_targets", "release_files"]
 
 _ROOM = 2**18
 """Bytes kept free for a picture, and for what a release holds beside Θ."""
+
+_ROOM_OF_VALUE = 200
+"""Bytes kept free for each value."""
+
+TABLE = Kind("table of the values of a release", is_table, "name another file")
+"""A table is made of the release's record, so it is replaced as pictures are; it is known by its first line."""
 
 Target = tuple[str, str | None, Kind]
 """An option, the file it names, and what will be written there."""
@@ -30,7 +37,7 @@ def check_targets(targets: Sequence[Target], *, inputs: Sequence[str | Path], ov
     """Refuse what could not or must not be written, before any noise is drawn.
 
     Never what is to be read, nor one file for two options. What is there already is replaced only if it is of the kind
-    that will be written; a picture may be drawn anew, a record only with ``overwrite``.
+    that will be written; a picture or table may be made anew, a record only with ``overwrite``.
     """
     given = [(option, path, kind) for option, path, kind in targets if path is not None]
     for option, path, kind in given:
@@ -38,12 +45,14 @@ def check_targets(targets: Sequence[Target], *, inputs: Sequence[str | Path], ov
             raise ParameterError(f"{option} {shown(path)} is the file to be read: it would be lost; name another")
         if kind is PICTURE:
             check_picture(path, option)
+        if kind is TABLE and Path(path).suffix.lower() != ".csv":
+            raise ParameterError(f"{option} is {shown(path)!r}, expected a name that ends in .csv")
     for (option, path, _), (other, second, _) in combinations(given, 2):
         if same_file(path, second):
             raise ParameterError(f"{other} and {option} name the same file")
     for option, path, kind in given:
         with _named(option, path):
-            check_writable(path, kind, overwrite=overwrite or kind is PICTURE)
+            check_writable(path, kind, overwrite=overwrite or kind in (PICTURE, TABLE))
 
 
 def check_picture(path: str, option: str = "--plot") -> None:
@@ -56,41 +65,47 @@ def check_picture(path: str, option: str = "--plot") -> None:
 class ReleaseFiles:
     """Where a release and its picture go, made ready before its budget is spent; see :func:`release_files`."""
 
-    def __init__(self, record: Output, picture: Output | None, names: list[str]) -> None:
-        self._record, self._picture, self._names = record, picture, names
+    def __init__(self, outputs: dict[str, Output], names: dict[str, str]) -> None:
+        self._record, self._outputs, self._names = outputs["--output"], outputs, names
 
-    def reserve(self, theta: Theta) -> None:
-        """Take room on the disk for a release under Θ.
+    def reserve(self, theta: Theta, values: int) -> None:
+        """Take room on the disk for a release of so many values under Θ.
 
         Raises
         ------
         RecordError
             If there is too little.
         """
-        self._record.reserve(4 * ThetaRecord.of(theta).size + _ROOM)
-        if self._picture is not None:
-            self._picture.reserve(_ROOM)
+        self._record.reserve(4 * ThetaRecord.of(theta).size + _ROOM + _ROOM_OF_VALUE * values)
+        for option, output in self._outputs.items():
+            if option != "--output":
+                output.reserve(_ROOM + _ROOM_OF_VALUE * values)
 
     def write(self, found: Release) -> None:
-        """Write the release, and its picture; print the release where it cannot be written, for it is spent."""
+        """Write release, table and picture; print the release where it cannot be written, for it is spent."""
         content = found.to_json()
         try:
             self._record.write(content.encode())
         except BaseException as error:
             self._print(found, content, error)
-        if self._picture is not None:
-            try:
-                self._picture.write(picture_of(found.plot(), self._names[1]))
-            except (RecordError, MemoryError) as error:
-                why = error if isinstance(error, RecordError) else "there is too little memory for the picture"
-                _fail(f"{why}; the release is written: {self._names[0]}")
+        making = {
+            "--csv": lambda: found.to_frame().write_csv().encode(),
+            "--plot": lambda: picture_of(found.plot(), self._names["--plot"]),
+        }
+        for option, make in making.items():
+            if option in self._outputs:
+                try:
+                    self._outputs[option].write(make())
+                except (RecordError, MemoryError) as error:
+                    why = error if isinstance(error, RecordError) else f"there is too little memory for {option}"
+                    _fail(f"{why}; the release is written: {self._names['--output']}")
 
     def _print(self, found: Release, content: str, error: BaseException) -> NoReturn:
         """Print the release in place of its file: it is all there is of what was spent."""
         spent = "the release is made"
         if found.ledger is not None:
             spent += f", and the ledger's budget for it is spent (entry {found.ledger.entry})"
-        why = error if isinstance(error, RecordError) else f"interrupted before {self._names[0]} was written"
+        why = error if isinstance(error, RecordError) else f"interrupted before {self._names['--output']} was written"
         click.echo(
             f"error: {printable(str(why))}; {spent}: keep its record, which follows on standard output", err=True
         )
@@ -106,20 +121,21 @@ def _fail(text: str) -> NoReturn:
 
 
 @contextmanager
-def release_files(output: str, plot: str | None, *, overwrite: bool) -> Generator[ReleaseFiles]:
-    """Keep the places of a release and its picture ready as long as the block runs.
+def release_files(targets: Sequence[Target], *, overwrite: bool) -> Generator[ReleaseFiles]:
+    """Keep the places of a release, its table and its picture ready as long as the block runs.
 
     Raises
     ------
     RecordError
         If one of them cannot be written.
     """
-    with Output(output, RELEASE, overwrite=overwrite) as record:
-        if plot is None:
-            yield ReleaseFiles(record, None, [output])
-            return
-        with Output(plot, PICTURE, overwrite=True) as picture:
-            yield ReleaseFiles(record, picture, [output, plot])
+    with ExitStack() as stack:
+        outputs: dict[str, Output] = {}
+        names = {option: path for option, path, _ in targets if path is not None}
+        for option, path, kind in targets:
+            if path is not None:
+                outputs[option] = stack.enter_context(Output(path, kind, overwrite=overwrite or kind is not RELEASE))
+        yield ReleaseFiles(outputs, names)
 
 
 @contextmanager

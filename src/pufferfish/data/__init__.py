@@ -17,6 +17,8 @@ leaves it is an aggregate, :class:`Sequences` or :class:`Rows`. The rows stay in
 ``columns``           columns of any engine as numbers, microseconds or labels
 ``chain_rows``        subject, time, state and filter of each row of chains, checked
 ``chains``            segments, gaps, transitions: the window expressions and the fold of their groups
+``groups``            :class:`Groups`, counts of public groups; ``groupings`` reads the option, ``cells`` counts
+``calendar``          parts of local times, which ``local_columns`` makes of a table's columns
 ``labels``            names of states
 ``places``            which row a message is about
 ``where``             the small language of row filters

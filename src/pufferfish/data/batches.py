@@ -13,7 +13,7 @@ from typing import Any, cast
 import narwhals as nw
 import polars as pl
 
-from pufferfish.data.chains import CARRIED, STATE, SUBJECT, Frame, Layout, added_up, counted
+from pufferfish.data.chains import CARRIED, CELL, STATE, SUBJECT, Frame, Layout, added_up, counted
 
 __all__ = ["Sums", "batches_of"]
 
@@ -35,7 +35,8 @@ def batches_of(frame: Frame, layout: Layout, *, filtered: bool) -> Generator[tup
     """
     native: pl.LazyFrame = frame.to_native()
     schema = native.collect_schema()
-    words = [pl.col(name).cast(_category()) for name in (SUBJECT, STATE) if schema.get(name) == pl.String]
+    labels = (SUBJECT, STATE, *(f"{CELL}{i}" for i in range(layout.groupings)))
+    words = [pl.col(name).cast(_category()) for name in labels if schema.get(name) == pl.String]
     totals = [pl.lit(None, pl.Int64).alias(name) for name in layout.totals]
     carried: pl.DataFrame | None = None
     for rows in _collected(native):

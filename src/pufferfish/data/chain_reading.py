@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pufferfish.data.cells import groups_of, without_group
 from pufferfish.data.chain_rows import BAD, ChainRows
 from pufferfish.data.chains import TIME, Layout
 from pufferfish.data.counting import count_rows_of_chains
@@ -43,6 +44,7 @@ def layout_of(table: Source, options: Options) -> Layout:
         independent=options.gaps == "independent",
         clock=options.clock is not None,
         memory=options.order,
+        groupings=len(options.by),
     )
 
 
@@ -56,6 +58,10 @@ def _read(table: Source, options: Options) -> Sequences:
     fold.add(counted.chains, counted.transitions)
     if options.bins is not None and BAD in {int(state) for state in fold.states}:
         raise rows.not_a_number()
+    if counted.cells is not None:
+        fold.add_cells(counted.cells)
+        if (grouping := without_group(fold.cells)) is not None:
+            raise rows.no_group(grouping)
     return _sequences(fold, table, options, counted.step, counted.usual)
 
 
@@ -116,6 +122,7 @@ def _sequences(fold: Fold, table: Source, options: Options, step: Duration | Non
         where=None if options.where is None else options.where.text,
         missing=options.missing,
         gaps=options.gaps,
+        by=tuple(each.text for each in options.by) or None,
     )
     return Sequences(
         states=states,
@@ -129,4 +136,7 @@ def _sequences(fold: Fold, table: Source, options: Options, step: Duration | Non
         clock=None if options.clock is None else options.clock.name,
         transitions_by_phase=by_phase,
         histories=histories,
+        groups=groups_of(options.by, {options.state: fold.cells}, {options.state: states}, rows=False)
+        if options.by
+        else None,
     )

@@ -10,11 +10,13 @@ from typing import Any
 
 import narwhals as nw
 
-from pufferfish.data.chains import KEEP, PHASE, STATE, SUBJECT, TIME, Layout, keep_rows
+from pufferfish.data.cells import expressions_of, missing_group, timed_columns
+from pufferfish.data.chains import CELL, KEEP, PHASE, STATE, SUBJECT, TIME, Layout, keep_rows
 from pufferfish.data.columns import (
     ISO,
     NUMBER,
     ZONED,
+    Column,
     TextProfile,
     clean_text,
     collected,
@@ -35,7 +37,8 @@ from pufferfish.data.columns import (
 )
 from pufferfish.data.files import ROW, Source
 from pufferfish.data.labels import count_rows
-from pufferfish.data.local_time import offsets_of, shifted, zone_named
+from pufferfish.data.local_columns import local_columns
+from pufferfish.data.local_time import local_time
 from pufferfish.data.options import Options
 from pufferfish.data.places import Places
 from pufferfish.errors import DataError, ParameterError
@@ -103,7 +106,7 @@ class ChainRows:
 
     def _selected(self) -> Frame:
         """Subject, time, state, row number and filter, under names of our own."""
-        options, frame = self.options, self.table.frame
+        options, frame, where = self.options, self.table.frame, self.options.where
         chosen = {_VALUE: nw.col(options.state), **self._state()}
         if options.subject is not None:
             chosen[SUBJECT] = subject_column(options.subject, self.schema[options.subject])
@@ -111,9 +114,13 @@ class ChainRows:
             chosen[TIME] = nw.col(options.time)
         if self.table.ordered:
             chosen[ROW] = nw.col(ROW).cast(nw.Int64)
-        if options.where is not None:
-            frame, columns = self.table.filter_columns(options.where.columns)
-            chosen[KEEP] = options.where.keep(columns)
+        columns = dict[str, Column]()
+        if where is not None:
+            frame, columns = self.table.filter_columns(where.columns)
+        frame, local = local_columns(self.table, frame, timed_columns(where, options.by))
+        if where is not None:
+            chosen[KEEP] = where.keep(columns, local)
+        chosen |= expressions_of(options.by, self.schema, local)
         frame = frame.select(expression.alias(name) for name, expression in chosen.items())
         if options.bins is None:
             return frame
@@ -237,10 +244,7 @@ class ChainRows:
     def _local(self, frame: Frame, name: str, dtype: Any) -> Frame:
         """Add the phase at which the local clock is, for a column of instants."""
         zone = self.table.zones().get(name) or getattr(dtype, "time_zone", None)
-        wall = nw.col(TIME)
-        if zone is not None:
-            ends = collected(frame.select(nw.col(TIME).min().alias("first"), nw.col(TIME).max().alias("last"))).row(0)
-            wall = shifted(wall, offsets_of(zone_named(zone, name), int(ends[0]), int(ends[1])))
+        wall = nw.col(TIME) if zone is None else local_time(frame, TIME, zone, name)
         return frame.with_columns(self._phase(wall))
 
     def _phase(self, wall: nw.Expr) -> nw.Expr:
@@ -320,6 +324,12 @@ class ChainRows:
         if self.layout.split:
             frame = frame.filter(~nw.col(STATE).is_null())
         return int(collected(frame.select(nw.col(STATE).n_unique().alias("n"))).item())
+
+    def no_group(self, grouping: int) -> DataError:
+        """Error for kept rows that are in no group of a grouping."""
+        kept = self.frame.filter(nw.col(KEEP)) if self.filtered else self.frame
+        kept = kept.filter(~nw.col(STATE).is_null()) if self.layout.split else kept
+        return missing_group(self.options.by[grouping], kept.filter(nw.col(f"{CELL}{grouping}").is_null()), self.places)
 
     def not_a_number(self) -> DataError:
         """Error that shows the first text that is no number and was to be binned."""

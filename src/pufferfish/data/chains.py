@@ -25,6 +25,7 @@ from pufferfish.data.columns import count_where
 
 __all__ = [
     "CARRIED",
+    "CELL",
     "KEEP",
     "PHASE",
     "STATE",
@@ -43,6 +44,8 @@ _SECOND, _STEPS, _COUNT, _EARLIER = "__pf_second", "__pf_steps", "__pf_count", "
 _LASTED, _RUN, _SEGMENT = "__pf_lasted", "__pf_run", "__pf_segment"
 PHASE, _BEGAN = "__pf_phase", "__pf_began"
 CARRIED = "__pf_carried"
+CELL = "__pf_cell_"
+"""Begins the names of the columns that say in which group of each grouping a row is."""
 
 Frame = nw.LazyFrame[Any]
 
@@ -71,6 +74,8 @@ class Layout:
         How many records before each one are looked at.
     batched : bool
         Whether rows come in batches, each with the last rows before it, marked ``CARRIED`` (:mod:`.batches`).
+    groupings : int
+        How many columns say in which group a row is.
     """
 
     subject: bool
@@ -82,6 +87,7 @@ class Layout:
     clock: bool = False
     memory: int = 1
     batched: bool = False
+    groupings: int = 0
 
     def in_order(self, frame: Frame) -> Frame:
         """Add to rows their position, the time before (``earlier``) and the difference, null for a subject's first."""
@@ -267,6 +273,15 @@ class Layout:
         keys = [STATE, _LASTED, _EARLIER]
         seen = runs.filter(nw.col(_SECOND) > 0)
         return seen.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
+
+    @property
+    def cell_keys(self) -> list[str]:
+        """By what rows are counted for groups: the columns that say in which group they are, and state."""
+        return [*(f"{CELL}{i}" for i in range(self.groupings)), STATE]
+
+    def in_cells(self, linked: Frame) -> Frame:
+        """Return what groups are counted by, of all rows that were kept."""
+        return self._new(linked).select(self.cell_keys)
 
     def steps_of(self, linked: Frame) -> Frame:
         """Return the time since the row before, of rows that are linked."""

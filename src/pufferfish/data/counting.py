@@ -11,6 +11,7 @@ import narwhals as nw
 
 from pufferfish.data.batches import Sums, batches_of
 from pufferfish.data.bins import MAX_STATES
+from pufferfish.data.cells import MAX_PAIRS, refuse_many_cells
 from pufferfish.data.chain_rows import ChainRows
 from pufferfish.data.chains import STATE, Layout, counted
 from pufferfish.data.disorder import Disorder
@@ -34,12 +35,15 @@ class Counted:
         Time that a step takes, where gaps are divided by it.
     usual : Duration or None
         Most frequent time between linked rows, where nothing else says how long a step is.
+    cells : narwhals DataFrame or None
+        Rows counted by the keys of groups, where there are any.
     """
 
     chains: nw.DataFrame[Any]
     transitions: nw.DataFrame[Any]
     step: Duration | None
     usual: Duration | None
+    cells: nw.DataFrame[Any] | None = None
 
 
 def count_rows_of_chains(rows: ChainRows, options: Options) -> Counted:
@@ -66,8 +70,12 @@ def _at_once(rows: ChainRows, options: Options) -> Counted:
         step, usual = _steps(found, rows, options)
         marked = layout.marked(linked, None if step is None else step.value)
         groups = _brought(layout.groups(marked), options.state)  # in one query: on a cluster each one costs a pass
+        cells = None
+        if options.by:
+            cells = counted(layout.in_cells(linked), layout.cell_keys).head(MAX_PAIRS + 1).collect()
+            refuse_many_cells(options.by, cells)
     chains, transitions = layout.chains_of(groups), layout.transitions_of(groups)
-    return Counted(chains, transitions, step, usual)
+    return Counted(chains, transitions, step, usual, cells)
 
 
 def _steps(found: float | None, rows: ChainRows, options: Options) -> tuple[Duration | None, Duration | None]:
@@ -131,7 +139,8 @@ def _in_batches(rows: ChainRows, options: Options) -> Counted:
         tally.count(value)
     if tally.distinct:
         _refuse_many_states(options.state, tally.distinct)
-    return Counted(tally.chains.total(), tally.transitions.total(), step, usual)
+    cells = tally.cells.total() if options.by else None
+    return Counted(tally.chains.total(), tally.transitions.total(), step, usual, cells)
 
 
 class _Tally:
@@ -144,6 +153,7 @@ class _Tally:
     def __init__(self, rows: ChainRows, options: Options) -> None:
         self.rows = rows
         self.layout = replace(rows.layout, batched=True)
+        self.by = options.by
         self.asks_step = options.step is None and self.layout.timed
 
     def count(self, step: float | None) -> None:
@@ -157,7 +167,7 @@ class _Tally:
         layout, rows = self.layout, self.rows
         self.divided_by, self.distinct = step, 0
         self.chains, self.transitions = Sums(layout.chain_keys, steps=True), Sums(layout.transition_keys)
-        self.lasted = Sums(layout.lasted_keys)
+        self.lasted, self.cells = Sums(layout.lasted_keys), Sums(layout.cell_keys)
         disorder, states = Disorder(rows, layout), set[Any]()
         for ordered, linked in batches_of(rows.chained, layout, filtered=rows.filtered):
             disorder.look(ordered)
@@ -169,6 +179,9 @@ class _Tally:
                 marked = layout.marked(linked, self.divided_by).collect().lazy()  # once for both counts
                 self.transitions.add(layout.moves(marked))
                 states.update(self.chains.add(marked).get_column(STATE).unique().to_list())
+                if self.by:
+                    self.cells.add(layout.in_cells(linked))
+                    refuse_many_cells(self.by, self.cells.total())
         disorder.refuse()
         if len(states) > MAX_STATES + 1:
             self.distinct = rows.distinct_states()

@@ -48,6 +48,7 @@ class Fold:
     by_phase: dict[int, dict[tuple[Any, Any], int]] = field(default_factory=dict[int, dict[tuple[Any, Any], int]])
     histories: dict[tuple[Any, ...], int] = field(default_factory=dict[tuple[Any, ...], int])
     missing: dict[str, int] = field(default_factory=dict[str, int])
+    cells: dict[tuple[Any, ...], dict[Any, int]] = field(default_factory=dict[tuple[Any, ...], dict[Any, int]])
     unsized_gap: bool = False
 
     def add(self, chains: nw.DataFrame[Any], transitions: nw.DataFrame[Any]) -> None:
@@ -74,6 +75,12 @@ class Fold:
                 history = (*reversed(more), before, state)
                 self.histories[history] = self.histories.get(history, 0) + n
 
+    def add_cells(self, counted: nw.DataFrame[Any]) -> None:
+        """Add what was counted by the keys of groups; records without a state count under None."""
+        for *cell, state, number in counted.iter_rows():
+            own, held = self.cells.setdefault(tuple(cell), {}), None if is_absent(state) else state
+            own[held] = own.get(held, 0) + int(number)
+
     def _steps(self, gap: Any) -> int:
         if self.step is None:
             self.unsized_gap = True
@@ -85,11 +92,13 @@ class Fold:
         self.transitions = _renamed(self.transitions, labels)
         self.histories = _renamed(self.histories, labels)
         self.by_phase = {phase: _renamed(found, labels) for phase, found in self.by_phase.items()}
-        for chain, counts in self.counts.items():
-            merged: dict[Any, int] = {}
-            for state, n in counts.items():
-                merged[labels[state]] = merged.get(labels[state], 0) + n
-            self.counts[chain] = merged
+        named = {**labels, None: None}
+        for counted in (self.counts, self.cells):
+            for key, counts in list(counted.items()):
+                merged: dict[Any, int] = {}
+                for state, n in counts.items():
+                    merged[named[state]] = merged.get(named[state], 0) + n
+                counted[key] = merged
 
     @property
     def states(self) -> set[Any]:

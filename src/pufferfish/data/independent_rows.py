@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pufferfish.core.numbers.given import whole_array
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
+from pufferfish.data.groups import Groups, check_by, sentence_of
 from pufferfish.errors import ParameterError
 
 __all__ = ["Rows", "RowsBase"]
@@ -36,6 +37,8 @@ class RowsBase(ReadOnly):
         Row filter.
     missing : {"refuse", "unobserved"}
         What a missing cell is.
+    by : tuple of str or None
+        Public groupings of the rows, which are counted by group too.
 
     Raises
     ------
@@ -53,6 +56,7 @@ class RowsBase(ReadOnly):
     subject: str | None = None
     where: str | None = None
     missing: str = "refuse"
+    by: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", FrozenDict(self.columns))
@@ -62,6 +66,8 @@ class RowsBase(ReadOnly):
             from pufferfish.data.where import check_filter  # here: it loads what reads tables
 
             check_filter(self.where)
+        if self.by is not None:
+            object.__setattr__(self, "by", check_by(self.by))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -80,7 +86,7 @@ class RowsBase(ReadOnly):
                 f"Only rows where {self.where} are used; which rows those are is public, and assumed independent of "
                 "the states."
             )
-        return tuple(sentences)
+        return (*sentences, sentence_of(self.by, "row")) if self.by else tuple(sentences)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -99,6 +105,8 @@ class Rows(ReadOnly):
         Number of rows n (public).
     base : RowsBase
         How the table was read.
+    groups : Groups, optional
+        The counts by public groups, where the table was read with ``by``.
 
     Examples
     --------
@@ -112,6 +120,7 @@ class Rows(ReadOnly):
     counts: dict[Any, NDArray[np.int64]]
     records: int
     base: RowsBase
+    groups: Groups | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(self.nodes))
@@ -136,6 +145,16 @@ class Rows(ReadOnly):
             if array.sum() > self.records or (self.base.missing == "refuse" and array.sum() < self.records):
                 raise ParameterError(f"counts[{node!r}] sums to {array.sum()}, but there are {self.records} rows")
             counts[node] = read_only(array)
+        if (None if self.groups is None else self.groups.by) != self.base.by:
+            raise ParameterError("groups and base.by are about different groupings")
+        if self.groups is not None:
+            if sum(self.groups.records) != self.records:
+                raise ParameterError(f"groups.records do not add up to the {self.records} rows")
+            by_group = self.groups.counts
+            if set(by_group) != set(counts) or not all(
+                np.array_equal(own.sum(axis=0), counts[node]) for node, own in by_group.items()
+            ):
+                raise ParameterError("groups.counts do not add up to counts")
         object.__setattr__(self, "counts", FrozenDict(counts))
         object.__setattr__(self, "states", FrozenDict({node: tuple(self.states[node]) for node in self.nodes}))
 

@@ -6,13 +6,15 @@ Python's :mod:`zoneinfo`, for the years that a table spans, and an engine only c
 
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import narwhals as nw
 
+from pufferfish.data.columns import collected
 from pufferfish.errors import DataError
 
-__all__ = ["offsets_of", "shifted", "zone_named"]
+__all__ = ["local_time", "offsets_of", "shifted", "zone_named"]
 
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{2}):?(\d{2})")
 _EPOCH, _DAY = datetime(1970, 1, 1, tzinfo=UTC), timedelta(days=1)
@@ -71,6 +73,20 @@ def shifted(instant: nw.Expr, offsets: list[tuple[int, int]]) -> nw.Expr:
     for at, then in offsets[1:]:
         offset = nw.when(instant >= at).then(nw.lit(then)).otherwise(offset)
     return instant + offset
+
+
+def local_time(frame: nw.LazyFrame[Any], instant: str, zone: str, column: str) -> nw.Expr:
+    """Return what the clocks of a zone show at the instants in a column of a frame; ``column`` is its name in messages.
+
+    Raises
+    ------
+    DataError
+        If the zone is not known.
+    """
+    at = nw.col(instant)
+    ends = collected(frame.select(at.min().alias("first"), at.max().alias("last"))).row(0)
+    first, last = (int(end or 0) for end in ends)
+    return shifted(at, offsets_of(zone_named(zone, column), first, last))
 
 
 def _within(first: int, last: int) -> tuple[int, int]:

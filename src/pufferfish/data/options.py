@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pufferfish.core.numbers.given import whole_number
 from pufferfish.data.bins import bin_labels, parse_bins
+from pufferfish.data.groupings import Grouping, parse_by
 from pufferfish.data.where import Where, parse_where
 from pufferfish.durations import Duration, parse_duration
 from pufferfish.errors import ModelError, ParameterError
@@ -37,19 +38,21 @@ class Options:
     gaps: Gaps
     clock: Clock | None = None
     order: int = 1
+    by: tuple[Grouping, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that are read."""
         filters = self.where.columns if self.where else ()
         roles = (self.subject, self.time, self.state)
-        return tuple(dict.fromkeys([name for name in roles if name is not None] + list(filters)))
+        named = [name for name in roles if name is not None]
+        return tuple(dict.fromkeys([*named, *filters, *(each.column for each in self.by)]))
 
     @property
     def public(self) -> tuple[str, ...]:
         """Columns that are read and hold nothing private, so that all their values together may say what they are."""
         times = () if self.time is None else (self.time,)
-        return (*times, *(self.where.columns if self.where else ()))
+        return (*times, *(self.where.columns if self.where else ()), *(each.column for each in self.by))
 
 
 def check_options(
@@ -66,6 +69,7 @@ def check_options(
     step: Any,
     clock: Any = None,
     order: Any = 1,
+    by: Any = None,
 ) -> Options:
     """Check options as they were given.
 
@@ -113,6 +117,7 @@ def check_options(
         gaps=gaps,
         clock=known,
         order=_order(order, known),
+        by=parse_by(by, time=time, private=[state], called="state column"),
     )
 
 

@@ -29,6 +29,7 @@ def read_sequences(
     step: str | timedelta | float | None = None,
     clock: str | None = None,
     order: int = 1,
+    by: str | Sequence[str] | None = None,
 ) -> Sequences:
     """Read a table as sequences of states, without holding its rows.
 
@@ -74,6 +75,11 @@ def read_sequences(
         Records that follow each other are then one step apart: ``max_gap`` is less than two steps.
     order : int, default 1
         With 2 or more, count also what follows that many records in a row, as :func:`fit_order` needs it.
+    by : str or sequence of str, optional
+        Count also by public groups, for a release of each group: columns such as ``"sex"``, and parts of times,
+        ``"hour(time)"``, ``"weekday(time)"`` (0 is Monday), ``"date(time)"``, ``"month(time)"``, by the local time of
+        the column. In which group a record is, and how many records each group has, is taken as public. Chains are not
+        cut by groups.
 
     Returns
     -------
@@ -111,4 +117,5 @@ def read_sequences(
         step=step,
         clock=clock,
         order=order,
+        by=by,
     )

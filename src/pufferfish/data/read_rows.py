@@ -3,7 +3,7 @@
 What reads tables is loaded when the first one is read: whoever only calibrates noise does not wait for it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from pufferfish.calls import called_as
@@ -23,6 +23,7 @@ def read_rows(
     subject: str | None = None,
     where: str | None = None,
     missing: Literal["refuse", "unobserved"] = "refuse",
+    by: str | Sequence[str] | None = None,
 ) -> Rows:
     """Read a table with one row per independent subject and one column per node of a Bayesian network.
 
@@ -42,6 +43,9 @@ def read_rows(
         left out.
     missing : {"refuse", "unobserved"}
         Missing cells are refused (default); or they are not counted, which declares public which cells are missing.
+    by : str or sequence of str, optional
+        Count also by public groups of rows, for a release of each group: columns that are no nodes, such as ``"sex"``,
+        and parts of times, such as ``"month(admitted)"``; see :func:`read_sequences`.
 
     Returns
     -------
@@ -73,4 +77,4 @@ def read_rows(
     """
     from pufferfish.data.row_reading import count_cells
 
-    return count_cells(source, network, columns, subject, where, missing)
+    return count_cells(source, network, columns, subject, where, missing, by)

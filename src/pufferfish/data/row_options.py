@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from pufferfish.data.groupings import Grouping, parse_by
 from pufferfish.data.options import check_choice, listed
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
@@ -29,6 +30,12 @@ class RowOptions:
     subject: str | None
     where: Where | None
     missing: Literal["refuse", "unobserved"]
+    by: tuple[Grouping, ...] = ()
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """Columns that are read and hold nothing private, so that all their values together may say what they are."""
+        return (*(self.where.columns if self.where else ()), *(each.column for each in self.by))
 
     def cells(self, present: Sequence[str]) -> dict[str, str]:
         """Columns of the nodes that are read, of those that a table has."""
@@ -47,12 +54,11 @@ class RowOptions:
                 f"no column is a node of the network. {remedy} Columns: {listed(present)}. "
                 f"Nodes: {listed(list(self.nodes))}."
             )
-        filters = self.where.columns if self.where else ()
         subject = () if self.subject is None else (self.subject,)
-        return tuple(dict.fromkeys([*cells.values(), *subject, *filters]))
+        return tuple(dict.fromkeys([*cells.values(), *subject, *self.public]))
 
 
-def check_row_options(network: Any, columns: Any, subject: Any, where: Any, missing: Any) -> RowOptions:
+def check_row_options(network: Any, columns: Any, subject: Any, where: Any, missing: Any, by: Any = None) -> RowOptions:
     """Check options as they were given.
 
     Raises
@@ -75,7 +81,8 @@ def check_row_options(network: Any, columns: Any, subject: Any, where: Any, miss
         raise ParameterError(f"subject is {subject!r}, a node's column: expected one that says whose row it is")
     check_choice("missing", missing, ("refuse", "unobserved"))
     kept = None if where is None else parse_where(where, private, "node column")
-    return RowOptions(model, nodes, chosen, subject, kept, missing)
+    groupings = parse_by(by, time=None, private=private, called="node column")
+    return RowOptions(model, nodes, chosen, subject, kept, missing, groupings)
 
 
 def _one_network(network: Any) -> BayesianNetwork:

@@ -13,11 +13,22 @@ import narwhals as nw
 import numpy as np
 
 from pufferfish.data.bins import MAX_STATES
-from pufferfish.data.chains import KEEP, SUBJECT
-from pufferfish.data.columns import count_where, is_absent, state_column, subject_column
+from pufferfish.data.cells import (
+    MAX_PAIRS,
+    expressions_of,
+    groups_of,
+    missing_group,
+    refuse_many_cells,
+    timed_columns,
+    without_group,
+)
+from pufferfish.data.chains import CELL, KEEP, SUBJECT
+from pufferfish.data.columns import Column, count_where, is_absent, state_column, subject_column
 from pufferfish.data.files import ROW, Source, engine_errors, open_source
+from pufferfish.data.groupings import Grouping
 from pufferfish.data.independent_rows import Rows, RowsBase
 from pufferfish.data.labels import count_rows, label_states, refuse_strangers
+from pufferfish.data.local_columns import local_columns
 from pufferfish.data.options import listed
 from pufferfish.data.places import Places
 from pufferfish.data.row_options import RowOptions, check_row_options
@@ -30,10 +41,10 @@ _CELL, _STATE, _COUNT = "__pf_cell", "__pf_state", "__pf_count"
 Frame = nw.LazyFrame[Any]
 
 
-def count_cells(source: Any, network: Any, columns: Any, subject: Any, where: Any, missing: Any) -> Rows:
+def count_cells(source: Any, network: Any, columns: Any, subject: Any, where: Any, missing: Any, by: Any) -> Rows:
     """Do the work of :func:`~pufferfish.read_rows`."""
-    options = check_row_options(network, columns, subject, where, missing)
-    table = open_source(source, options.needed, options.where.columns if options.where else ())
+    options = check_row_options(network, columns, subject, where, missing, by)
+    table = open_source(source, options.needed, options.public)
     with engine_errors(table.name, table.path):
         return _read(table, options)
 
@@ -45,22 +56,31 @@ def _read(table: Source, options: RowOptions) -> Rows:
     if options.subject is not None:
         _check_subjects(frame, options.subject, places)
     states = {label: options.network.node_states[options.nodes[label]] for label in cells}
-    groups = _count(frame, cells, MAX_STATES + max(map(len, states.values())))
+    by_group = _count(frame, cells, MAX_STATES + max(map(len, states.values())), options.by)
+    grouping = without_group({cell for found in by_group.values() for cell in found})
+    if grouping is not None:
+        rows = frame.filter(nw.col(f"{CELL}{grouping}").is_null())
+        raise missing_group(options.by[grouping], rows, places)
+    groups = {label: _together(found) for label, found in by_group.items()}
     sizes = {sum(held.values()) for held in groups.values()}
-    if len(sizes) > 1:
+    totals = [{group: sum(own.values()) for group, own in found.items()} for found in by_group.values()]
+    if any(other != totals[0] for other in totals[1:]):
         raise DataError(f"{table.name} changed while it was read: columns have {min(sizes)} to {max(sizes)} rows")
     if sizes == {0}:
         raise table.nothing(None if options.where is None else options.where.text)
     absent = {label: held.get(None, 0) for label, held in groups.items()}
     if options.missing == "refuse" and any(absent.values()):
         raise _missing(frame, cells, absent, places)
-    counts = {
-        label: _in_order(groups[label], states[label], _named(label, cells), untyped=table.untyped) for label in cells
+    names = {
+        label: _checked_labels(groups[label], states[label], _named(label, cells), untyped=table.untyped)
+        for label in cells
     }
+    counts = {label: _in_order(groups[label], states[label], names[label]) for label in cells}
+    nodes = {label: options.nodes[label] for label in cells}
     return Rows(
-        nodes=tuple(options.nodes[label] for label in cells),
-        states={options.nodes[label]: states[label] for label in cells},
-        counts={options.nodes[label]: np.array(counts[label], dtype=np.int64) for label in cells},
+        nodes=tuple(nodes.values()),
+        states={node: states[label] for label, node in nodes.items()},
+        counts={node: np.array(counts[label], dtype=np.int64) for label, node in nodes.items()},
         records=sizes.pop(),
         base=RowsBase(
             source=table.name,
@@ -68,6 +88,15 @@ def _read(table: Source, options: RowOptions) -> Rows:
             subject=options.subject,
             where=None if options.where is None else options.where.text,
             missing=options.missing,
+            by=tuple(each.text for each in options.by) or None,
+        ),
+        groups=None
+        if not options.by
+        else groups_of(
+            options.by,
+            {nodes[label]: {g: _renamed(own, names[label]) for g, own in by_group[label].items()} for label in cells},
+            {node: states[label] for label, node in nodes.items()},
+            rows=True,
         ),
     )
 
@@ -80,11 +109,15 @@ def _kept(table: Source, options: RowOptions, cells: Mapping[str, str]) -> Frame
         chosen[SUBJECT] = subject_column(options.subject, schema[options.subject])
     if table.ordered:
         chosen[ROW] = nw.col(ROW).cast(nw.Int64)
-    if options.where is None:
-        return table.frame.select(expression.alias(name) for name, expression in chosen.items())
-    frame, columns = table.filter_columns(options.where.columns)
-    chosen[KEEP] = options.where.keep(columns)
-    return frame.select(expression.alias(name) for name, expression in chosen.items()).filter(nw.col(KEEP))
+    frame, where, columns = table.frame, options.where, dict[str, Column]()
+    if where is not None:
+        frame, columns = table.filter_columns(where.columns)
+    frame, local = local_columns(table, frame, timed_columns(where, options.by))
+    chosen |= expressions_of(options.by, schema, local)
+    if where is not None:
+        chosen[KEEP] = where.keep(columns, local)
+    frame = frame.select(expression.alias(name) for name, expression in chosen.items())
+    return frame if where is None else frame.filter(nw.col(KEEP))
 
 
 def _check_subjects(frame: Frame, name: str, places: Places) -> None:
@@ -108,8 +141,12 @@ def _check_subjects(frame: Frame, name: str, places: Places) -> None:
         )
 
 
-def _count(frame: Frame, cells: Mapping[str, str], most: int) -> dict[str, dict[Any, int]]:
-    """Count the rows in every state of every node, missing ones as None; columns of one type are counted together.
+Held = dict[tuple[Any, ...], dict[Any, int]]
+"""For every group the rows in each state, missing ones under None; one group without a name where there are none."""
+
+
+def _count(frame: Frame, cells: Mapping[str, str], most: int, by: Sequence[Grouping]) -> dict[str, Held]:
+    """Count the rows in every state of every node; columns of one type are counted together.
 
     A column of more than ``most`` states is refused before all of them are held here.
     """
@@ -118,17 +155,25 @@ def _count(frame: Frame, cells: Mapping[str, str], most: int) -> dict[str, dict[
     keys = {f"{_CELL}{i}": label for i, label in enumerate(cells)}
     for key in keys:
         by_type.setdefault(types[key], []).append(key)
-    counts: dict[str, dict[Any, int]] = {label: {} for label in cells}
+    counts: dict[str, Held] = {label: {} for label in cells}
+    groups = [f"{CELL}{i}" for i in range(len(by))]
     for together in by_type.values():
-        groups = (
-            _stacked(frame, together).group_by(_CELL, _STATE).agg(nw.len().alias(_COUNT)).select(_CELL, _STATE, _COUNT)
+        counted_by = [_CELL, *groups, _STATE]
+        found = (
+            _stacked(frame, together, groups)
+            .group_by(counted_by)
+            .agg(nw.len().alias(_COUNT))
+            .select(*counted_by, _COUNT)
         )
-        enough = (most + 2) * len(together) + 1  # of so many, too many are of one column; fewer are all there are
-        for key, state, n in groups.head(enough).collect().iter_rows():
-            states, held = counts[keys[key]], None if is_absent(state) else state
+        enough = (most + 2) * len(together)  # of more, too many are of one column; fewer are all there are
+        part = found.head((MAX_PAIRS if groups else enough) + 1).collect()
+        if groups:
+            refuse_many_cells(by, part)
+        for key, *group, state, n in part.iter_rows():
+            states, held = counts[keys[key]].setdefault(tuple(group), {}), None if is_absent(state) else state
             states[held] = states.get(held, 0) + int(n)
-    for label, states in counts.items():
-        if len(states) > most + 1:
+    for label, found in counts.items():
+        if len(_together(found)) > most + 1:
             raise DataError(
                 f"{_named(label, cells)} has more than {most:,} different values, expected the states of the node: "
                 "give the node's own column in columns="
@@ -136,13 +181,22 @@ def _count(frame: Frame, cells: Mapping[str, str], most: int) -> dict[str, dict[
     return counts
 
 
-def _stacked(frame: Frame, keys: list[str]) -> Frame:
-    """Put columns of one type under each other, with their names."""
+def _together(found: Held) -> dict[Any, int]:
+    """Add up all groups."""
+    totals: dict[Any, int] = {}
+    for own in found.values():
+        for state, n in own.items():
+            totals[state] = totals.get(state, 0) + n
+    return totals
+
+
+def _stacked(frame: Frame, keys: list[str], groups: list[str]) -> Frame:
+    """Put columns of one type under each other, with their names, beside the columns of groups."""
     kind = frame.implementation
     if kind.is_polars() or kind.is_pandas_like() or kind.is_pyspark():
-        return frame.select(keys).unpivot(keys, variable_name=_CELL, value_name=_STATE)
+        return frame.select(*keys, *groups).unpivot(keys, index=groups or None, variable_name=_CELL, value_name=_STATE)
     # databases leave missing values out of an UNPIVOT
-    return nw.concat([frame.select(nw.lit(key).alias(_CELL), nw.col(key).alias(_STATE)) for key in keys])
+    return nw.concat([frame.select(nw.lit(key).alias(_CELL), *groups, nw.col(key).alias(_STATE)) for key in keys])
 
 
 def _missing(frame: Frame, cells: Mapping[str, str], absent: Mapping[str, int], places: Places) -> DataError:
@@ -161,16 +215,30 @@ def _named(label: str, cells: Mapping[str, str]) -> str:
     return f"column {cells[label]!r}" + ("" if cells[label] == label else f" (node {label!r})")
 
 
-def _in_order(held: Mapping[Any, int], states: Sequence[str], named: str, *, untyped: bool) -> list[int]:
-    """Return the counts of a node's states, in its order."""
+def _checked_labels(held: Mapping[Any, int], states: Sequence[str], named: str, *, untyped: bool) -> dict[Any, str]:
+    """Return the states that cells mean; refuse those that the node lacks."""
     observed = {state: n for state, n in held.items() if state is not None}
     if not observed:
         raise DataError(
             f"{named} has no observed state: all {count_rows(sum(held.values()))} are missing; leave the node out of "
             "columns="
         )
-    totals: dict[str, int] = {}
-    for state, name in label_states(observed, states, untyped=untyped, where=named, owner="the node").items():
-        totals[name] = totals.get(name, 0) + observed[state]
+    labels = label_states(observed, states, untyped=untyped, where=named, owner="the node")
+    totals = {state: n for state, n in _renamed(observed, labels).items() if state is not None}
     refuse_strangers(named, totals, states, "the node")
+    return labels
+
+
+def _renamed(held: Mapping[Any, int], labels: Mapping[Any, str]) -> dict[str | None, int]:
+    """Count by labels, missing cells under None."""
+    totals: dict[str | None, int] = {}
+    for state, n in held.items():
+        name = None if state is None else labels[state]
+        totals[name] = totals.get(name, 0) + n
+    return totals
+
+
+def _in_order(held: Mapping[Any, int], states: Sequence[str], labels: Mapping[Any, str]) -> list[int]:
+    """Return the counts of a node's states, in its order."""
+    totals = _renamed(held, labels)
     return [totals.get(state, 0) for state in states]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pufferfish.core.numbers.given import whole_array
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.data.bins import parse_bins
+from pufferfish.data.groups import Groups, check_by, sentence_of
 from pufferfish.durations import parse_duration
 from pufferfish.errors import ParameterError
 from pufferfish.theta.clocks import clock_named
@@ -50,6 +51,8 @@ class Base(ReadOnly):
         What a missing state is.
     gaps : {"unobserved", "independent"}
         What a gap is.
+    by : tuple of str or None
+        Public groupings of the records, which are counted by group too.
 
     Raises
     ------
@@ -73,6 +76,7 @@ class Base(ReadOnly):
     where: str | None = None
     missing: str = "unobserved"
     gaps: str = "unobserved"
+    by: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for name, allowed in (("missing", ("unobserved", "split", "refuse")), ("gaps", ("unobserved", "independent"))):
@@ -89,6 +93,8 @@ class Base(ReadOnly):
             check_filter(self.where)
         if self.bins is not None:
             object.__setattr__(self, "bins", parse_bins(self.bins))
+        if self.by is not None:
+            object.__setattr__(self, "by", check_by(self.by))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -137,7 +143,8 @@ class Base(ReadOnly):
                 f"Values of {self.state!r} below {self.bins[0]:g} count in the first bin, values above "
                 f"{self.bins[-1]:g} in the last."
             )
-        return [unit, steps, between, missing, lengths, where, bins]
+        groups = sentence_of(self.by, "record") if self.by else ""
+        return [unit, steps, between, missing, lengths, where, groups, bins]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -168,6 +175,8 @@ class Sequences(ReadOnly):
         The transitions that begin in each phase of the clock; made read-only.
     histories : (k,) * (m + 1) ndarray of int64, optional
         How often so many observed records followed each other in single steps, the latest last; made read-only.
+    groups : Groups, optional
+        The counts by public groups, over all chains, where the table was read with ``by``.
 
     Examples
     --------
@@ -187,6 +196,7 @@ class Sequences(ReadOnly):
     clock: str | None = None
     transitions_by_phase: NDArray[np.int64] | None = None
     histories: NDArray[np.int64] | None = None
+    groups: Groups | None = None
 
     def __post_init__(self) -> None:
         for name in ("states", "length"):
@@ -227,6 +237,14 @@ class Sequences(ReadOnly):
         for i, length in enumerate(self.length):
             if length.records != int(self.counts[i].sum()):
                 raise ParameterError(f"length[{i}].records is {length.records}, not the row sum of counts")
+        if (None if self.groups is None else self.groups.by) != self.base.by:
+            raise ParameterError("groups and base.by are about different groupings")
+        if self.groups is not None:
+            by_group = self.groups.counts.get(self.base.state)
+            if by_group is None or not np.array_equal(by_group.sum(axis=0), self.counts.sum(axis=0)):
+                raise ParameterError("groups.counts do not add up to counts")
+            if tuple(by_group.sum(axis=1).tolist()) != self.groups.records:
+                raise ParameterError("groups.records are not the row sums of groups.counts")
 
     def __repr__(self) -> str:
         numbers = {"state": len(self.states), "chain": len(self.length), "subject": self.subjects}

@@ -1,6 +1,6 @@
-"""The small language of row filters: ``awake and steps > 0``, ``group in ["a", "b"]``, ``col("day no") < 7``.
+"""The small language of row filters: ``awake and steps > 0``, ``group in ["a", "b"]``, ``hour(time) == 8``.
 
-Python's own grammar, read with :mod:`ast` and never evaluated: column names, literals, comparisons,
+Python's own grammar, read with :mod:`ast` and never evaluated: column names, parts of time, literals, comparisons,
 ``in``, ``and``, ``or``, ``not``. A filter may not refer to a column of states: which rows take part is public,
 so it must not depend on the private states.
 
@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 import narwhals as nw
 
+from pufferfish.data.calendar import MICROS_OF_DAY, PARTS
 from pufferfish.data.columns import Column, parse_instant
 from pufferfish.errors import DataError, ParameterError
 
@@ -53,21 +54,26 @@ class Where:
         What was given.
     columns : tuple of str
         Columns it reads.
+    timed : tuple of str
+        Columns of which it reads parts of time.
     """
 
     text: str
     columns: tuple[str, ...]
+    timed: tuple[str, ...]
     _tree: ast.expr
 
-    def keep(self, columns: Mapping[str, Column]) -> nw.Expr:
+    def keep(self, columns: Mapping[str, Column], local: Mapping[str, Column] | None = None) -> nw.Expr:
         """Compile to an expression, never null, that is true where a row is kept.
 
         Parameters
         ----------
         columns : mapping of str to Column
             The columns it reads.
+        local : mapping of str to Column
+            The local times of those in ``timed``, if there are any.
         """
-        return _Compiler(self.text, columns).truth(self._tree).true
+        return _Compiler(self.text, columns, local).truth(self._tree).true
 
 
 _LONGEST = 2000
@@ -131,7 +137,8 @@ def parse_where(text: Any, private: Collection[str], called: str) -> Where:
             )
     if not columns:
         raise DataError(f"where {text!r} names no column, expected a condition such as 'awake and steps > 0'")
-    return Where(text, columns, tree)
+    timed = [_part_of_time(node) for node in ast.walk(tree)]
+    return Where(text, columns, tuple(dict.fromkeys(found[1] for found in timed if found is not None)), tree)
 
 
 def _columns(node: ast.expr, text: str) -> Iterator[str]:
@@ -139,6 +146,8 @@ def _columns(node: ast.expr, text: str) -> Iterator[str]:
     name = _column_name(node)
     if name is not None:
         yield name
+    elif (part := _part_of_time(node)) is not None:
+        yield part[1]
     elif isinstance(node, ast.BoolOp):
         for value in node.values:
             yield from _columns(value, text)
@@ -164,6 +173,14 @@ def _column_name(node: ast.expr) -> str | None:
                 return name
             case _:
                 return None
+    return None
+
+
+def _part_of_time(node: ast.AST) -> tuple[str, str] | None:
+    """Return the part of time and the column of ``hour(time)``; None for anything else."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in PARTS:
+        name = _column_name(node.args[0]) if len(node.args) == 1 and not node.keywords else None
+        return None if name is None else (node.func.id, name)
     return None
 
 
@@ -194,17 +211,18 @@ def _refuse(text: str, node: ast.AST) -> NoReturn:
     except (ValueError, RecursionError):
         part = type(node).__name__
     raise DataError(
-        f'where {text!r}: {part!r} is not understood; use column names, col("any name"), numbers, "text", true, '
-        "false, none, comparisons, in [...], and, or, not"
+        f'where {text!r}: {part!r} is not understood; use column names, col("any name"), hour(column), weekday, date, '
+        'month, numbers, "text", true, false, none, comparisons, in [...], and, or, not'
     )
 
 
 class _Compiler:
     """Turns a tree into expressions, given the types of the columns."""
 
-    def __init__(self, text: str, columns: Mapping[str, Column]) -> None:
+    def __init__(self, text: str, columns: Mapping[str, Column], local: Mapping[str, Column] | None) -> None:
         self._text = text
         self._columns = columns
+        self._local = local or {}
 
     def truth(self, node: ast.expr) -> _Truth:
         if isinstance(node, ast.BoolOp):
@@ -236,11 +254,20 @@ class _Compiler:
             self._refuse(f"column {name!r} holds neither numbers, text, times nor true or false")
         return column
 
+    def _part(self, part: str, name: str) -> Column:
+        """Return a part of the local times in a column: a number, or for dates their midnight."""
+        local, shown = self._local[name], f"{part}({name})"
+        if part == "date":
+            return Column(shown, "instant", PARTS[part](local.value) * MICROS_OF_DAY, local.missing)
+        return Column(shown, "number", PARTS[part](local.value), local.missing)
+
     def _operand(self, node: ast.expr) -> Any:
         """Return a ``Column``, or the value of a literal."""
         name = _column_name(node)
         if name is not None:
             return self._column(name)
+        if (part := _part_of_time(node)) is not None:
+            return self._part(*part)
         value = _literal(node)
         if value is not _NOT_LITERAL:
             return value

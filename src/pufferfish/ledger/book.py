@@ -6,6 +6,7 @@ import re
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -129,7 +130,8 @@ def size_of(bound: InfluenceBound) -> dict[str, Any]:
 
 
 def fields_of_base(base: AnyBase | None) -> dict[str, Any]:
-    """Return the fields of a book that hold a base."""
+    """Return the fields of a book that hold a base; groups of its records are a matter of each release."""
+    base = None if base is None else replace(base, by=None)
     rows = isinstance(base, RowsBase)
     return {"base": None if rows else base, "rows_base": base if rows else None}
 

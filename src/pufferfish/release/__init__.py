@@ -20,7 +20,7 @@ from pufferfish.ledger.ties import check_start
 from pufferfish.ledger.windows import as_windows
 from pufferfish.moments import now
 from pufferfish.noise import discrete_laplace_noise
-from pufferfish.queries import Query
+from pufferfish.queries import LinearQuery, Query
 from pufferfish.release.checks import (
     check_arguments,
     check_query,
@@ -33,6 +33,7 @@ from pufferfish.release.draft import draft_of, noise_of, not_promised, place_in,
 from pufferfish.release.each_record import EACH, EachRelease
 from pufferfish.release.each_subject import prepare_each, release_each
 from pufferfish.release.fields import LedgerRecord
+from pufferfish.release.grouped import grouped_of
 from pufferfish.release.measurement import MEASUREMENT, MeasurementRelease, release_measurement
 from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import RELEASE, Release
@@ -147,16 +148,24 @@ def prepare(
     if ledger is not None and isinstance(records, Database):
         raise ParameterError("a ledger is tied to a table: read it with read_sequences, or read_rows for networks")
     bound = check_query(records, query, calibration)
+    grouped = grouped_of(records, query, bound, calibration)
     check_records(records, calibration)
     check_reading(records, calibration)
-    valid = None if postprocess is None else possible(calibration, records)
     proof = prove(calibration)
-    draw, unit = drawing(records, bound, calibration, discrete_laplace_noise), bound.unit
+    unit = bound.unit
     check_units(calibration)
-    draft = draft_of(records, bound, calibration, noise_of(calibration), valid, proof, told)
+    if grouped is None or not isinstance(bound, LinearQuery):
+        valid, outputs = None if postprocess is None else possible(calibration, records), len(bound.labels)
+        draw = drawing(records, bound, calibration, discrete_laplace_noise)
+        draft = draft_of(records, bound, calibration, noise_of(calibration), valid, proof, told)
+    else:
+        valid, exact = None if postprocess is None else grouped.possible(records, query, bound), grouped.exact.ravel()
+        draw = discrete_laplace_noise(exact.tolist(), calibration.unit_scale, lipschitz=bound.unit_lipschitz)
+        draft = draft_of(records, bound, calibration, grouped.noise(calibration), valid, proof, told)
+        draft, outputs = grouped.recorded(draft, bound), exact.size
 
     def filled(numbers: Iterable[int], booked: LedgerRecord | None) -> Release:
-        noisy = [float(number * unit) for number in numbers]
+        noisy = [float(number * unit) for number in numbers] if grouped is None else grouped.values(numbers)
         found = msgspec.structs.replace(
             draft,
             created=now(),
@@ -171,7 +180,7 @@ def prepare(
 
     # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
     try:
-        filled([0] * len(bound.labels), None if ledger is None else place_in(ledger, 1, ledger.budget)).check_readable()
+        filled([0] * outputs, None if ledger is None else place_in(ledger, 1, ledger.budget)).check_readable()
     except RecordError as error:
         raise ReleaseRefused(
             f"the record of this release would contradict itself ({error}): please report it"

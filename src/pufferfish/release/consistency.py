@@ -28,6 +28,7 @@ mechanism.witness                   mechanism.name, theta, noise; its fields eac
 data                                theta where it names its records; base or rows; each other
 theta                               a class of models; theta.states and theta.kind as above
 ledger                              spent is at most budget; not_promised
+groups                              data, query.kind, noise; values are those of each group (groups_rules.py)
 ==================================  ===================================================================================
 
 Words (description, warnings, created, software) cannot be checked beyond that.
@@ -41,6 +42,7 @@ from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein
 from pufferfish.moments import is_moment
 from pufferfish.noise import fits
 from pufferfish.release.fields import ReleaseFields
+from pufferfish.release.groups_rules import groups_rules, stand_in
 from pufferfish.release.query_rules import Rules, near, nodes_of, on_grid, postprocessing_rules, query_rules
 from pufferfish.release.strategy_rules import strategy_rules
 from pufferfish.release.witness_rules import BOUND_NAMES, TITLES, witness_rules
@@ -74,6 +76,15 @@ def contradictions(found: ReleaseFields) -> Iterator[str]:
     PufferfishError, ValueError
         Where a part of it is none by itself.
     """
+    groups = found.groups
+    if groups is not None:
+        own = groups_rules(found, groups)
+        yield from (rule for holds, rule in own if not holds)
+        if not all(holds for holds, _ in own):
+            return
+        found = stand_in(found, groups)
+    elif any(read is not None and read.by is not None for read in (found.data.base, found.data.rows)):
+        yield "a table that was read by groups is released by groups"
     rules = [*_numbers(found), *_places(found)]
     yield from (rule for holds, rule in rules if not holds)
     if all(holds for holds, _ in rules):

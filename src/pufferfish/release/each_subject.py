@@ -229,6 +229,11 @@ def prepare_each(
             "one release for each subject needs to know whose records they are: read the table with subject, the "
             "column that names the subjects (a network's table has one row for each subject)"
         )
+    if data.groups is not None:
+        raise ParameterError(
+            "the table was read with by, and one release for each subject has no groups: read it without by, or group "
+            "by the column of subjects in release"
+        )
     if not isinstance(calibration, Calibration):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ParameterError("the calibration is missing: release_each(data, query, calibration, output)")
     bound, theta = check_query(data, query, calibration), calibration.theta

@@ -16,6 +16,7 @@ from pufferfish.given import truth
 from pufferfish.model_file import ThetaRecord
 from pufferfish.queries import CDF, KINDS, Quantiles, weights_of
 from pufferfish.queries.strategy import Strategy
+from pufferfish.release.groups import GroupsRecord
 from pufferfish.release.postprocessing import PostProcessing
 from pufferfish.release.quantiles import QuantileRecord, quantiles_of
 from pufferfish.witness import AnyWitness
@@ -205,15 +206,17 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     theta: ThetaRecord
     software: dict[str, str]
     ledger: LedgerRecord | None = None
+    groups: GroupsRecord | None = None
 
     @property
     def value(self) -> NDArray[np.float64]:
-        """The released value; shape (m,), one entry per output of the query."""
-        return np.array(self.values)
+        """The released value; shape (m,), one entry per output of the query, or (groups, m)."""
+        values = np.array(self.values)
+        return values if self.groups is None else values.reshape(len(self.groups.cells), -1)
 
     @property
     def scale(self) -> float:
-        """Laplace scale of the noise on each output; the largest of those of measurements."""
+        """Laplace scale of the noise on each output, before groups are divided; the largest, of measurements."""
         return self.noise.scale
 
     @property
@@ -239,7 +242,7 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         return distance / self.noise.one_scale * (1 + _FEW_ULPS)
 
     def accuracy(self, alpha: float = 0.05, *, joint: bool = False) -> float:
-        """Error of the noisy value that is exceeded with probability at most alpha.
+        """Error of the noisy value that is exceeded with probability at most alpha; with groups, in all of them.
 
         Parameters
         ----------
@@ -256,7 +259,8 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         together, noise, strategy = truth(joint, "joint"), self.noise, self.strategy
         if strategy is not None:
             return strategy.error(noise.one_scale, alpha, joint=together) * noise.unit
-        return noise.accuracy(alpha, len(self.values) if together else 1)
+        whole = noise.accuracy(alpha, len(self.values) if together else 1)
+        return whole if self.groups is None else whole * self.groups.most_error
 
     def quantiles_at(self, shares: Sequence[float]) -> list[QuantileRecord]:
         """Return quantiles of a cumulative distribution, with intervals that hold together with 95% probability.
@@ -283,9 +287,9 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     def accuracies(self, alpha: float = 0.05, *, joint: bool = False) -> NDArray[np.float64]:
         """Error of each output that it, or with ``joint`` any of them its own, exceeds with probability at most alpha.
 
-        Parameters are those of :meth:`accuracy`; shape (m,).
+        Parameters are those of :meth:`accuracy`; shape (m,), with groups the largest of any of them.
         """
         together, noise, strategy = truth(joint, "joint"), self.noise, self.strategy
         if strategy is None:
-            return np.full(len(self.values), self.accuracy(alpha, joint=together))
+            return np.full(len(self.query.labels), self.accuracy(alpha, joint=together))
         return np.array(strategy.errors(noise.one_scale, alpha, joint=together)) * noise.unit

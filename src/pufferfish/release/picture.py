@@ -6,6 +6,7 @@ import numpy as np
 
 from pufferfish.queries import Transitions, measure_of
 from pufferfish.release.fields import ReleaseFields
+from pufferfish.release.groups_picture import draw_groups
 from pufferfish.release.step_picture import draw_transitions
 from pufferfish.report.palette import BLUE, INK, PALE
 from pufferfish.report.plot import require_matplotlib, shortened
@@ -23,6 +24,8 @@ def draw_release(release: ReleaseFields) -> "Figure":
     if release.query.kind in Transitions.kinds:
         return draw_transitions(release)
     require_matplotlib()
+    if release.groups is not None:
+        return draw_groups(release, release.groups)
     from matplotlib.figure import Figure
 
     labels, values = [shortened(label) for label in release.query.labels], release.value

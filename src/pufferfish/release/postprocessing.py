@@ -10,7 +10,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Ascending", "Clipped", "PostProcessing", "Projected", "ascending", "project_to_simplex"]
+__all__ = [
+    "Ascending",
+    "Clipped",
+    "ClippedByGroup",
+    "PostProcessing",
+    "Projected",
+    "ascending",
+    "project_to_simplex",
+]
 
 
 class Projected(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="projected"):
@@ -80,6 +88,40 @@ class Clipped(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
         return [min(max(v, self.low), self.high) for v in noisy]
 
 
+class ClippedByGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="clipped-by-group"):
+    """The outputs of every group lie in a public range: what was outside went to its nearer end.
+
+    Parameters
+    ----------
+    outputs : int
+        How many outputs each group has; those of one group after another.
+    low, high : list of float
+        The range of each group.
+    """
+
+    outputs: int
+    low: list[float]
+    high: list[float]
+
+    def __str__(self) -> str:
+        return "clipped, group by group, to the possible range"
+
+    def of(self, noisy: list[float]) -> list[float]:
+        """Return the values inside the ranges.
+
+        Raises
+        ------
+        ValueError
+            If a range is none, or there is not one for each group.
+        """
+        m = self.outputs
+        if m < 1 or not len(noisy) == m * len(self.low) == m * len(self.high):
+            raise ValueError("postprocessing has not one range for each group")
+        if not all(low <= high for low, high in zip(self.low, self.high, strict=True)):
+            raise ValueError("postprocessing has a range whose low end is above its high end")
+        return [min(max(v, self.low[i // m]), self.high[i // m]) for i, v in enumerate(noisy)]
+
+
 class Ascending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="ascending"):
     """Outputs never fall from one to the next, and lie in a public range: the nearest such were taken.
 
@@ -108,7 +150,7 @@ class Ascending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
         return [min(max(v, self.low), self.high) for v in ascending(noisy)]
 
 
-PostProcessing = Projected | Clipped | Ascending
+PostProcessing = Projected | Clipped | ClippedByGroup | Ascending
 
 
 def ascending(values: Sequence[float]) -> list[float]:

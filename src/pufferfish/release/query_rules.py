@@ -10,7 +10,7 @@ from pufferfish.queries import CDF, KINDS, Quantiles, Switches, Transitions
 from pufferfish.queries.cumulative import named_quantiles
 from pufferfish.queries.of_steps import ARROW
 from pufferfish.release.fields import WEIGHTED, ReleaseFields
-from pufferfish.release.postprocessing import Ascending, Projected
+from pufferfish.release.postprocessing import Ascending, ClippedByGroup, Projected
 from pufferfish.theta.bayesian_network import BayesianNetwork
 
 __all__ = ["Rules", "near", "nodes_of", "on_grid", "postprocessing_rules", "query_rules"]
@@ -176,6 +176,8 @@ def postprocessing_rules(found: ReleaseFields) -> Rules:
     kind, unit = found.query.kind, found.noise.unit
     if isinstance(done, Projected):
         return _projected(found, done, kind, unit)
+    if isinstance(done, ClippedByGroup):
+        return [(False, "ranges of groups are of a release by groups")]
     cumulative = kind in _CUMULATIVE  # with factors of either sign they may fall
     if cumulative != isinstance(done, Ascending):
         return [(False, "cumulative distributions, and they alone, are made ascending")]

@@ -10,11 +10,13 @@ from pufferfish.files import decode_record, read_record, record_kind, write_whol
 from pufferfish.files.reading import LARGEST, check_path
 from pufferfish.release.consistency import contradictions
 from pufferfish.release.fields import FORMAT, VERSION, ReleaseFields
+from pufferfish.release.groups import frame_of
 from pufferfish.release.steps import dwell_times_of, fitted_chain, histogram_of, switches_of
 from pufferfish.release.synthetic import synthetic_series
 from pufferfish.theta.markov_chain import MarkovChain
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.figure import Figure
 
 __all__ = ["RELEASE", "Release"]
@@ -32,7 +34,8 @@ class Release(ReleaseFields, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     Parameters
     ----------
     values : list of float
-        The released value of each output, after post-processing if there was any.
+        The released value of each output, after post-processing if there was any; with groups, m values for the first
+        group, then m for the next (``value`` has them as an array of shape (groups, m)).
     noisy_values : list of float
         The value as the noise left it.
     postprocessing : Projected, Clipped or None
@@ -51,6 +54,8 @@ class Release(ReleaseFields, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         Versions.
     ledger : record or None
         Its place among other releases of the same records, where a ledger was kept.
+    groups : record or None
+        The public groups that the values are of, where the table was read with ``by``.
     """
 
     def histogram(self) -> dict[str, float]:
@@ -130,6 +135,14 @@ class Release(ReleaseFields, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain numbers, texts, lists and dicts."""
         return msgspec.to_builtins(self)
+
+    def to_frame(self) -> "pl.DataFrame":
+        """Return the values as a table: a row for each output, of each group if there are any.
+
+        Columns: one for every grouping, ``output``, ``records`` (of the group), ``value``, ``noisy_value`` where values
+        were post-processed, and ``error_95``, which the noisy value exceeds with probability at most 5%.
+        """
+        return frame_of(self)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the record as JSON, and write it to a file if a path is given.

@@ -1,0 +1,59 @@
+"""``pufferfish release --by``: a value for each public group of records."""
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from pufferfish.cli.printing import print_table, rounded
+from pufferfish.errors import ParameterError, printable
+from pufferfish.queries import Query
+from pufferfish.release import Release
+from pufferfish.release.groups import GroupsRecord
+
+__all__ = ["BY_HELP", "check_group_accuracy", "print_groups"]
+
+BY_HELP = (
+    "Release each public group of records, at the noise of one: by columns (sex), and by the hour, weekday (0 is "
+    "Monday), date or month of --time or of another column, hour(admitted)."
+)
+
+_MOST_ROWS = 48
+
+
+def check_group_accuracy(query: Query, accuracy: float | None) -> None:
+    """Refuse an accuracy that differs from group to group."""
+    if accuracy is not None and query.known is not None and query.known.relative:
+        raise ParameterError(
+            f"--accuracy of {query.kind} differs from group to group, as their numbers of records do: ask for counts "
+            "or sums, or give --epsilon"
+        )
+
+
+def print_groups(found: Release, groups: GroupsRecord, csv_path: str | None) -> None:
+    """Print a row for each group and output, the first of them where there are many, and what the noise is."""
+    labels = found.query.labels
+    table = Table(box=None, pad_edge=False)
+    for name in (*groups.by, *([found.query.kind] if len(labels) > 1 else [])):
+        table.add_column(Text(printable(name)))
+    for heading in ("records", "value" if len(labels) > 1 else found.query.kind, "± 95%"):
+        table.add_column(heading, justify="right")
+    divided = groups.divided_by or [1] * len(groups.cells)
+    rows = [(g, j) for g in range(len(groups.cells)) for j in range(len(labels))]
+    for g, j in rows[:_MOST_ROWS]:
+        scale = found.scale / divided[g]
+        table.add_row(
+            *(Text(printable(label)) for label in groups.cells[g]),
+            *([Text(printable(labels[j]))] if len(labels) > 1 else []),
+            f"{groups.records[g]:,}",
+            rounded(found.values[g * len(labels) + j], scale),
+            rounded(groups.error_95[g], scale),
+        )
+    print_table(table)
+    if len(rows) > _MOST_ROWS:
+        where = "all are in the file of --csv" if csv_path is not None else "--csv FILE writes all as a table"
+        click.echo(f"… and {len(rows) - _MOST_ROWS:,} more values: {where}")
+    share = ", divided by the group's number of records" if groups.divided_by else ""
+    click.echo(
+        f"{found.mechanism.title}, ε = {found.epsilon:g} for all {len(groups.cells):,} groups together: discrete "
+        f"Laplace noise of scale {found.scale:.6g} on each of {len(rows):,} values{share}"
+    )

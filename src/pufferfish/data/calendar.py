@@ -1,0 +1,68 @@
+"""Parts of time: the hour, weekday, date or month that local clocks and calendars show, alike on every engine.
+
+Local time comes as whole microseconds since 1970 (:mod:`.local_time`), so that an engine only divides whole numbers.
+"""
+
+from collections.abc import Callable, Mapping
+
+import narwhals as nw
+
+__all__ = ["MICROS_OF_DAY", "PARTS"]
+
+_HOUR = 3_600_000_000
+MICROS_OF_DAY = 24 * _HOUR
+_WEEKS = 200_000
+"""So many weeks before 1970 is before the year 1: times counted from there are never below 0, where engines round
+differently."""
+
+_DAYS_BEFORE = 7 * _WEEKS
+_THURSDAY = 3
+"""1970 began on a Thursday; Monday is 0."""
+
+_ERA = 146_097
+"""Days of 400 years."""
+
+_MARCH_0 = 719_468
+"""Days from 1 March of the year 0 to 1970."""
+
+
+def _days(wall: nw.Expr) -> nw.Expr:
+    """Days from 1970-01-01 to the date that a local time has."""
+    return (_after(wall) // MICROS_OF_DAY).cast(nw.Int64) - _DAYS_BEFORE
+
+
+def _hour(wall: nw.Expr) -> nw.Expr:
+    """Hour of the day of a local time, 0 to 23."""
+    return ((_after(wall) // _HOUR).cast(nw.Int64) % 24).cast(nw.Int64)
+
+
+def _weekday(wall: nw.Expr) -> nw.Expr:
+    return (((_after(wall) // MICROS_OF_DAY).cast(nw.Int64) + _THURSDAY) % 7).cast(nw.Int64)
+
+
+def _month(wall: nw.Expr) -> nw.Expr:
+    """Month of a local time, 1 to 12; the year is taken to begin in March, so that 29 February is its last day."""
+    day = _days(wall) + _MARCH_0
+    of_era = (day % _ERA).cast(nw.Int64)
+    leaps = _floor(of_era, 1460) - _floor(of_era, 36_524) + _floor(of_era, 146_096)
+    year = _floor(of_era - leaps, 365)
+    of_year = of_era - (365 * year + _floor(year, 4) - _floor(year, 100))
+    since_march = _floor(5 * of_year + 2, 153)
+    return since_march + nw.when(since_march < 10).then(nw.lit(3)).otherwise(nw.lit(-9))
+
+
+def _after(wall: nw.Expr) -> nw.Expr:
+    return wall + _DAYS_BEFORE * MICROS_OF_DAY
+
+
+def _floor(number: nw.Expr, by: int) -> nw.Expr:
+    return (number // by).cast(nw.Int64)
+
+
+PARTS: Mapping[str, Callable[[nw.Expr], nw.Expr]] = {
+    "hour": _hour,
+    "weekday": _weekday,
+    "date": _days,
+    "month": _month,
+}
+"""Parts of local time as whole numbers: weekdays from Monday, 0; dates as days since 1970."""

@@ -1,0 +1,121 @@
+"""The option ``by``: public groupings of records, by columns and by parts of times, before a table is opened.
+
+``sex`` is a column, ``hour(time)`` a part of the times in a column, ``hour`` alone a part of the times of the table,
+and ``col("any name")`` a column whatever its name. A grouping must not refer to a column of states: in which group a
+record is must be public.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from pufferfish.data.calendar import PARTS
+from pufferfish.data.groups import MAX_GROUPINGS
+from pufferfish.errors import DataError, ParameterError
+from pufferfish.given import is_list
+from pufferfish.theta.states import state_label
+
+__all__ = ["Grouping", "parse_by"]
+
+TAKEN = ("output", "records", "value", "noisy_value", "error_95")
+"""Columns of the table of a release."""
+
+_PART = re.compile(rf"({'|'.join(PARTS)})\s*\((.*)\)", re.DOTALL)
+_COLUMN = re.compile(r"""col\s*\(\s*(?:"([^"]*)"|'([^']*)')\s*\)""")
+_CALL = re.compile(r"\w+\s*\(.*\)", re.DOTALL)
+_1970 = date(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """One grouping.
+
+    Parameters
+    ----------
+    text : str
+        As it is shown.
+    column : str
+        The column that it reads.
+    part : str or None
+        The part of its times; None for the values of the column themselves.
+    """
+
+    text: str
+    column: str
+    part: str | None
+
+    def label(self, value: Any) -> str:
+        """Name a group by what an engine found."""
+        if self.part == "date":
+            return str(_1970 + timedelta(days=int(value)))
+        return str(int(value)) if self.part else state_label(value)
+
+
+def parse_by(by: Any, *, time: str | None, private: Collection[str], called: str) -> tuple[Grouping, ...]:
+    """Read the option ``by``; none if it is not given.
+
+    Parameters
+    ----------
+    by : str, sequence of str, or None
+        As it was given.
+    time : str or None
+        The column of times, which parts without a column are of.
+    private : collection of str
+        Columns that it may not refer to.
+    called : str
+        What such a column is called in messages.
+
+    Raises
+    ------
+    ParameterError
+        If it is not understood.
+    DataError
+        If it refers to a private column.
+
+    Examples
+    --------
+    >>> [each.text for each in parse_by(["hour", "sex"], time="t", private=["activity"], called="state column")]
+    ['hour(t)', 'sex']
+    """
+    if by is None:
+        return ()
+    given: list[Any] = [by] if isinstance(by, str) else list(by) if is_list(by) else []
+    if not 1 <= len(given) <= MAX_GROUPINGS or not all(isinstance(each, str) and each.strip() for each in given):
+        raise ParameterError(
+            f"by is {by!r}, expected 1 to {MAX_GROUPINGS} groupings, each a column or a part of its times, such as "
+            "['hour(time)', 'sex']"
+        )
+    found = tuple(_parsed(each.strip(), time) for each in given)
+    for i, each in enumerate(found):
+        if each.column in private:
+            raise DataError(
+                f"by names the {called} {each.column!r}: in which group a record is is public, so it must not depend "
+                "on the private states; group by another column"
+            )
+        if each.text in [earlier.text for earlier in found[:i]]:
+            raise ParameterError(f"by names {each.text!r} twice: name it once")
+        if each.text in TAKEN:
+            raise ParameterError(f"by names {each.text!r}, which is a column of every result: rename the column")
+    return found
+
+
+def _parsed(text: str, time: str | None) -> Grouping:
+    part, inner = None, text
+    if (found := _PART.fullmatch(text)) is not None:
+        part, inner = found[1], found[2].strip()
+    if text in PARTS and time is not None:
+        part, column = text, time
+    elif (named := _COLUMN.fullmatch(inner)) is not None:
+        column = named[1] or named[2]
+    else:
+        column = "" if _CALL.fullmatch(inner) else inner
+    if not column:
+        raise ParameterError(
+            f"by has {text!r}, expected a column, or {', '.join(f'{name}(column)' for name in PARTS)}; a column of any "
+            'other name is col("name")'
+        )
+    if part is not None:
+        return Grouping(f"{part}({column})", column, part)
+    return Grouping(f'col("{column}")' if column in PARTS or _CALL.fullmatch(column) else column, column, None)

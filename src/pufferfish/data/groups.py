@@ -1,0 +1,116 @@
+"""Groups of records: public cells, such as the hour of the day and the sex of the subject, with the counts of each.
+
+Every record is in one cell, which follows from what is public about it. So when one record changes its state, the
+counts of one cell change, as those of the whole table would: all cells together cost what one table costs.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.core.numbers.given import whole_array
+from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
+from pufferfish.errors import ParameterError
+
+__all__ = ["MAX_CELLS", "MAX_GROUPINGS", "Groups", "check_by", "in_order", "sentence_of"]
+
+MAX_CELLS = 100_000
+MAX_GROUPINGS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Groups(ReadOnly):
+    """Cells of public groupings, in a fixed order, with the counts of each; private, except for the numbers of records.
+
+    Parameters
+    ----------
+    by : tuple of str
+        The groupings: columns, and parts of times such as ``hour(time)``.
+    cells : tuple of tuple of str
+        For each cell its label under every grouping.
+    records : tuple of int
+        Observed records, or rows, of each cell (public).
+    counts : dict to (cells, k) ndarray of int64
+        For the state column, or for every node that was read, the records of each cell in each state; made read-only.
+
+    Examples
+    --------
+    >>> Groups(by=("sex",), cells=(("f",), ("m",)), records=(3, 2), counts={"activity": [[2, 1], [0, 2]]})
+    Groups(2 cells by sex)
+    """
+
+    by: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    records: tuple[int, ...]
+    counts: Mapping[Any, NDArray[np.int64]]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by", check_by(self.by))
+        object.__setattr__(self, "cells", tuple(tuple(cell) for cell in self.cells))
+        object.__setattr__(self, "records", tuple(int(n) for n in self.records))
+        counts = {name: read_only(whole_array(given)) for name, given in self.counts.items()}
+        object.__setattr__(self, "counts", FrozenDict(counts))
+        n = len(self.cells)
+        if not 1 <= n <= MAX_CELLS or len(set(self.cells)) != n or len(self.records) != n:
+            raise ParameterError(f"there are {n} cells and {len(self.records)} numbers of records: one for each cell")
+        if any(len(cell) != len(self.by) for cell in self.cells):
+            raise ParameterError(f"a cell has a label for each of the {len(self.by)} groupings, {', '.join(self.by)}")
+        for name, array in counts.items():
+            if array.ndim != 2 or len(array) != n or (array < 0).any():
+                raise ParameterError(f"counts[{name!r}] has shape {array.shape}, expected numbers of {n} cells")
+            if (array.sum(axis=1) > self.records).any():
+                raise ParameterError(f"counts[{name!r}] has more records in a cell than there are")
+
+    def __repr__(self) -> str:
+        return f"Groups({len(self.cells):,} cell{'' if len(self.cells) == 1 else 's'} by {', '.join(self.by)})"
+
+
+def check_by(by: Any) -> tuple[str, ...]:
+    """Return groupings as they stand in records, refused where they are none."""
+    found = tuple(by)
+    if not 1 <= len(found) <= MAX_GROUPINGS or len(set(found)) != len(found):
+        raise ParameterError(f"by is {by!r}, expected 1 to {MAX_GROUPINGS} different groupings")
+    if not all(isinstance(each, str) and each.strip() for each in found):
+        raise ParameterError(f"by is {by!r}, expected names of columns, or parts of time such as hour(time)")
+    return found
+
+
+def sentence_of(by: tuple[str, ...], records: str) -> str:
+    """Say what a release by groups takes as public."""
+    known = " Weekdays count from Monday, 0." if any(each.startswith("weekday(") for each in by) else ""
+    return (
+        f"Records are grouped by {', '.join(by)}. In which group each {records} is, and so which groups there are and "
+        f"how many {records}s each has, is public, and assumed independent of the states.{known}"
+    )
+
+
+def in_order(cells: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Return cells in their one order, grouping by grouping: by size where all labels are numbers, else as text.
+
+    Examples
+    --------
+    >>> in_order([("10", "m"), ("9", "m"), ("9", "f")])
+    (('9', 'f'), ('9', 'm'), ('10', 'm'))
+    """
+    given = list(cells)
+    sizes: list[dict[str, float]] = []
+    for labels in zip(*given, strict=True):
+        found = {label: _size(label) for label in set(labels)}
+        sizes.append({} if None in found.values() else {label: size or 0.0 for label, size in found.items()})
+
+    def key(cell: tuple[str, ...]) -> list[tuple[float, str]]:
+        return [(size.get(label, 0.0), label) for size, label in zip(sizes, cell, strict=True)]
+
+    return tuple(sorted(given, key=key))
+
+
+def _size(label: str) -> float | None:
+    try:
+        number = float(label)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None

@@ -1,0 +1,179 @@
+"""A release by groups: the query's value for each public group of records, with one noise for all of them.
+
+A record is in one group, whatever its state. When it changes its state from x to x', the outputs of its group change
+by d(x, x') in L1, and those of no other group. So the record loss of all groups together is that of the query on the
+whole table, and so is the noise. What is divided by a group's public number of records is divided afterwards.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.calibration import Calibration
+from pufferfish.data.groups import Groups
+from pufferfish.data.independent_rows import Rows
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import ParameterError, ReleaseRefused
+from pufferfish.queries import LinearQuery, Query, Weighted, Window
+from pufferfish.queries.linear import BoundQuery
+from pufferfish.release.fields import NOISE_LAW, AccuracyRecord, NoiseRecord, QueryRecord
+from pufferfish.release.groups import GroupsRecord, errors_of, of_each_group
+from pufferfish.release.postprocessing import ClippedByGroup, PostProcessing, Projected
+from pufferfish.release.record import Release
+from pufferfish.release.values import PrivateData, in_model_order
+from pufferfish.theta.model_class import Theta
+
+__all__ = ["Grouped", "grouped_of"]
+
+_MOST_VALUES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouped:
+    """A query on the groups of a table: its exact outputs, and how they become values.
+
+    Parameters
+    ----------
+    groups : Groups
+        The groups.
+    exact : (cells, m) ndarray of int64
+        The exact outputs of each group, in whole units.
+    unit : Fraction
+        What one unit is worth before anything is divided.
+    by : tuple of int or None
+        What the outputs of each group are divided by.
+    reads : int
+        How many records the query reads of each row of a network's table; 1 for chains.
+    """
+
+    groups: Groups
+    exact: NDArray[np.int64]
+    unit: Fraction
+    by: tuple[int, ...] | None
+    reads: int
+
+    def values(self, numbers: Iterable[int]) -> list[float]:
+        """Return whole numbers as values: in the query's unit, and divided."""
+        m = int(self.exact.shape[1])
+        by: tuple[int, ...] = self.by or (1,) * len(self.groups.cells)
+        units: list[Fraction] = [self.unit * Fraction(1, n) for n in by]
+        return [float(int(number) * units[i // m]) for i, number in enumerate(numbers)]
+
+    def noise(self, calibration: Calibration) -> NoiseRecord:
+        """Return the noise before anything is divided."""
+        scale = calibration.unit_scale * float(self.unit)
+        return NoiseRecord(NOISE_LAW, scale, float(self.unit), calibration.noise_multiplier)
+
+    def possible(self, data: PrivateData, query: Query, linear: LinearQuery) -> PostProcessing:
+        """Return what makes the noisy values of each group the nearest possible ones, for so many records as it has.
+
+        Raises
+        ------
+        ParameterError
+            If which values are possible is not known.
+        """
+        if isinstance(data, Rows) and data.base.missing == "unobserved":
+            raise ParameterError(
+                'postprocess="valid" of groups needs to know how many cells of each group are missing: read the table '
+                "with missing='refuse', or leave postprocess out"
+            )
+        by, m = self.by or (1,) * len(self.groups.records), self.exact.shape[1]
+        worth = [self.unit * n / d for n, d in zip(self.groups.records, by, strict=True)]
+        if query.is_histogram:
+            own = [list(outputs) for outputs, _ in linear.blocks] or [list(range(m))]
+            times = 1 if linear.blocks else self.reads
+            places = [[g * m + place for place in block] for g in range(len(worth)) for block in own]
+            return Projected(places, [float(times * w) for w in worth for _ in own])
+        ends = int(linear.weights.min()), int(linear.weights.max())
+        low, high = ([float(end * self.reads * w) for w in worth] for end in ends)
+        return ClippedByGroup(m, low, high)
+
+    def recorded(self, draft: Release, linear: LinearQuery) -> Release:
+        """Return the record of a release of all records together as that of a release by groups."""
+        noise, outputs = draft.noise, self.exact.size
+        found = GroupsRecord(
+            by=list(self.groups.by),
+            cells=[list(cell) for cell in self.groups.cells],
+            records=list(self.groups.records),
+            divided_by=None if self.by is None else list(self.by),
+            error_95=errors_of(noise, self.by or (1,) * len(self.groups.cells)),
+        )
+        query = QueryRecord(
+            draft.query.kind,
+            of_each_group(linear.description),
+            list(linear.labels),
+            float(self.unit * linear.unit_lipschitz),
+            None,
+        )
+        each, joint = (noise.accuracy(0.05, n) * found.most_error for n in (1, outputs))
+        return msgspec.structs.replace(draft, query=query, groups=found, accuracy_95=AccuracyRecord(0.05, each, joint))
+
+
+def grouped_of(data: PrivateData, query: Query, bound: BoundQuery, calibration: Calibration) -> Grouped | None:
+    """Return a query on the groups of a table, None where it was read without groups.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the query is not one number of records after another, or the noise is for this one query of all records.
+    DataError
+        If the data holds states that the model lacks.
+    """
+    groups = data.groups if isinstance(data, Sequences | Rows) else None
+    if groups is None or not isinstance(data, Sequences | Rows):
+        return None
+    if not isinstance(bound, LinearQuery) or isinstance(query, Weighted | Window):
+        raise ReleaseRefused(
+            f"{query.kind} is about single records, and groups know how many of their records are in which state: ask "
+            "a histogram, count, share, sum or mean, or read the table without by"
+        )
+    if calibration.strategy is not None or query.is_cumulative:
+        raise ReleaseRefused(
+            f"groups have noise of one scale, on counts of states, and this is {query.kind} with "
+            f"noise={'equal' if calibration.strategy is None else 'best'!r}: calibrate a histogram, count, sum or "
+            "mean, or read the table without by"
+        )
+    theta = calibration.theta
+    if not calibration.composes or not (theta.of_chains or theta.networks):
+        raise ReleaseRefused(
+            f"{calibration.title} calibrates this noise to the law of one query of all records together, and not for "
+            "each group: calibrate by LeakagePropagation or another mechanism that composes, or read the table without "
+            "by"
+        )
+    exact = _of_rows(data, bound, theta) if isinstance(data, Rows) else _of_chains(data, bound, theta)
+    if exact.size > _MOST_VALUES:
+        raise ReleaseRefused(
+            f"{len(groups.cells):,} groups with {exact.shape[1]:,} values each are more than {_MOST_VALUES:,} values: "
+            "group by less, or ask for less"
+        )
+    times = None if bound.divided_by is None else bound.divided_by // data.records
+    unit = bound.unit * (bound.divided_by or 1)
+    by = None if times is None else tuple(times * n for n in groups.records)
+    reads = sum(bound.reads(place) for place in range(len(theta.networks[0].nodes))) if theta.networks else 1
+    return Grouped(groups, exact, unit, by, reads)
+
+
+def _of_chains(data: Sequences, query: LinearQuery, theta: Theta) -> NDArray[np.int64]:
+    in_model_order(data, theta.states)  # refuses states that the model lacks
+    assert data.groups is not None
+    counts = data.groups.counts[data.base.state]
+    known = {state: x for x, state in enumerate(data.states)}
+    present = [x for x, state in enumerate(theta.states) if state in known]
+    columns: Any = counts[:, [known[theta.states[x]] for x in present]]
+    return np.asarray(columns @ query.weights[:, present].T, dtype=np.int64)
+
+
+def _of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> NDArray[np.int64]:
+    assert rows.groups is not None
+    network = theta.networks[0]
+    totals = np.zeros((len(rows.groups.cells), len(query.weights)), dtype=np.int64)
+    for node in rows.nodes:
+        place = network.place(node)
+        if query.reads(place):
+            totals += rows.groups.counts[node] @ query.contributions_of(place).T
+    return totals

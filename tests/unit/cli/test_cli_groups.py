@@ -1,0 +1,48 @@
+"""``pufferfish release --by``: groups on the command line, and the table of a release."""
+
+from pathlib import Path
+
+import polars as pl
+
+import pufferfish as pf
+from commands import READING, refused, run, write_table
+
+
+def test_groups_on_the_command_line(tmp_path: Path) -> None:
+    table, model = write_table(tmp_path / "t.csv", seed=1), tmp_path / "m.json"
+    female = pl.when(pl.col("id") == "S0").then(pl.lit("f")).otherwise(pl.lit("m"))
+    pl.read_csv(table).with_columns(female.alias("sex")).write_csv(table)
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+    pf.write_model(pf.Model(theta=pf.ChainClass((chain,), origin="stated"), step="1min"), model)
+    command = ["release", table, *READING, "--model", model, "--epsilon", 1, "--output", tmp_path / "r.json"]
+    paths = ["--csv", tmp_path / "r.csv", "--plot", tmp_path / "r.png"]
+    done = run(*command, "--by", "hour,sex", *paths)
+    assert done.exit_code == 0, done.output
+    found = pf.Release.from_json(tmp_path / "r.json")
+    assert pl.read_csv(tmp_path / "r.csv", infer_schema=False).shape == (len(found.values), 6)
+    assert found.groups is not None
+    assert found.groups.by == ["hour(minute)", "sex"]
+    assert "hour(minute)  sex  histogram  records " in done.stdout
+    assert f"ε = 1 for all {len(found.groups.cells)} groups together" in done.stdout
+    assert "in which group (hour(minute), sex) each record is, and how many each has, is public" in done.stdout
+    many = run(*command, "--by", "minute", "--query", "count:active", "--overwrite", *paths)
+    assert many.exit_code == 0, many.output
+    assert "more values: all are in the file of --csv" in many.stdout
+    plain = run(*command, "--overwrite", "--where", "hour(minute) == 9", "--csv", tmp_path / "r.csv")
+    assert plain.exit_code == 0, plain.output
+    assert (tmp_path / "r.csv").read_text().startswith("output,value,error_95\n")
+    (tmp_path / "own.csv").write_text("a,b\n1,2\n")
+    each = "subject,records,output,value,error_95\n"
+    (tmp_path / "each.csv").write_text(each)  # of a release for each subject: its values are nowhere else
+    for name in ("own.csv", "each.csv"):
+        refused(*command, "--overwrite", "--csv", tmp_path / name, says=[f"{name} exists and is no table of"])
+    refused(*command, "--overwrite", "--csv", tmp_path / "r.txt", says=["ends in .csv"])
+    refused(*command, "--overwrite", "--csv", table, says=["is the file to be read"])
+    refused(*command, "--overwrite", "--by", "activity", says=["by names the state column"])
+    refused(*command, "--overwrite", "--by", "hour,hour", says=["names 'hour(minute)' twice"])
+    asked = [each for each in command if each not in ("--epsilon", 1)]
+    refused(*asked[:-1], tmp_path / "q.json", "--accuracy", 1, "--by", "sex", says=["differs from group"])
+    csv = [*command[:-1], tmp_path / "v.csv", "--each-subject"]
+    refused(*csv, "--by", "sex", says=["--by does not go with --each-subject"])
+    refused(*csv, "--csv", tmp_path / "w.csv", says=["--csv is for one release"])
+    assert (tmp_path / "each.csv").read_text() == each

@@ -1,0 +1,244 @@
+"""Releases by groups: exact values under next to no noise, records that are read again, and what is refused."""
+
+import importlib
+import json
+from datetime import datetime, timedelta
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+
+import pufferfish as pf
+from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
+from pufferfish.ledger import Ledger
+
+CHAIN = pf.MarkovChain([[0.8, 0.15, 0.05], [0.3, 0.6, 0.1], [0.2, 0.4, 0.4]], states=["rest", "walk", "run"])
+NETWORK = pf.BayesianNetwork(
+    {"a": pf.CPT(["no", "yes"], [0.8, 0.2]), "b": pf.CPT(["no", "yes"], [[0.9, 0.1], [0.3, 0.7]], ["a"])}
+)
+STATES = list(CHAIN.states)
+N = 96
+
+
+def table():
+    times = [datetime(2021, 5, 1) + timedelta(minutes=20 * i) for i in range(N)]
+    states = [[STATES[(i * i + s) % 7 % 3] for i in range(N)] for s in range(3)]
+    return pl.DataFrame(
+        {
+            "id": [f"s{s}" for s in range(3) for _ in range(N)],
+            "sex": [s for s in "fmf" for _ in range(N)],
+            "t": times * 3,
+            "state": [x for own in states for x in own],
+        }
+    )
+
+
+TABLE = table()
+DATA = pf.read_sequences(TABLE, "state", subject="id", time="t", max_gap="20min", by=["hour", "sex"], states=STATES)
+PLAIN = pf.read_sequences(TABLE, "state", subject="id", time="t", max_gap="20min", states=STATES)
+ROWS = pl.DataFrame(
+    {"a": ["no", "yes", "no", "no"] * 10, "b": ["no", "no", "yes"] * 13 + ["no"], "who": list("uvvvu") * 8}
+)
+GROUPED_ROWS = pf.read_rows(ROWS, NETWORK, by="who")
+QUERIES = [
+    pf.Histogram(),
+    pf.Histogram(relative=False),
+    pf.Count(["walk", "run"]),
+    pf.Frequency("run"),
+    pf.Sum([0, 0.5, 2]),
+    pf.Mean({"run": -1, "*": 0.25}),
+]
+OF_ROWS = [
+    pf.Marginals(),
+    pf.Marginals(["b"], relative=False),
+    pf.Subset(pf.Histogram(), ["a", "b"]),
+    pf.Subset(pf.Frequency("yes"), ["a", "b"]),
+    pf.Subset(pf.Mean([0, 3]), ["b"]),
+    pf.Subset(pf.Count("yes"), ["a", "b"]),
+]
+
+
+@cache
+def calibrated(theta, length, mechanism, kind, query, epsilon):
+    return mechanism(theta, length).calibrate(query, epsilon)
+
+
+def release(data, query, epsilon=1.0, mechanism=pf.LeakagePropagation, **options):
+    theta = NETWORK if isinstance(data, pf.Rows) else CHAIN
+    noise = calibrated(theta, data.length, mechanism, query.kind, query, epsilon)
+    return pf.release(data, query, noise, **options)
+
+
+def test_with_next_to_no_noise_the_values_are_those_of_each_group():
+    """At such an epsilon all noise is 0 but with a probability of 1e-40 or less."""
+    worth = {"sum": {"rest": 0, "walk": 0.5, "run": 2}, "mean": {"rest": 0.25, "walk": 0.25, "run": -1}}
+    cells = {}
+    for row in TABLE.rows(named=True):
+        cells.setdefault((str(row["t"].hour), row["sex"]), []).append(row["state"])
+    for query in QUERIES:
+        found = release(DATA, query, 1e4)
+        frame = found.to_frame()
+        assert frame.columns == ["hour(t)", "sex", "output", "records", "value", "error_95"]
+        assert found.value.shape == (48, len(found.query.labels))
+        for hour, sex, output, records, value, error in frame.iter_rows():
+            own = cells[hour, sex]
+            if query.kind in worth:
+                expected = sum(worth[query.kind][x] for x in own)
+            else:
+                expected = sum(x in output.split("+") for x in own)
+            expected = expected / len(own) if query.known.relative else expected
+            assert (records, value, error) == (len(own), pytest.approx(expected), 0)
+    for query in OF_ROWS:
+        found = release(GROUPED_ROWS, query, 1e4)
+        for (who,), values in zip(found.groups.cells, found.value, strict=True):
+            alone = release(pf.read_rows(ROWS.filter(pl.col("who") == who), NETWORK), query, 1e4)
+            assert values.tolist() == pytest.approx(alone.values), query
+
+
+def test_the_noise_is_that_of_one_query_on_the_whole_table():
+    for query in QUERIES:
+        grouped, plain = release(DATA, query), release(PLAIN, query)
+        by = PLAIN.records if query.known.relative else 1
+        assert grouped.noise.scale == pytest.approx(plain.noise.scale * by, rel=1e-12)
+        assert grouped.mechanism == plain.mechanism
+        assert grouped.promise == plain.promise
+    book = Ledger(pf.LeakagePropagation(CHAIN, DATA.length), 2.0)
+    first, second = (release(data, pf.Histogram(), 0.7, ledger=book) for data in (DATA, PLAIN))
+    assert (first.ledger.entry, second.ledger.entry) == (1, 2)
+    assert first.ledger.spent == pytest.approx(0.7)
+    assert 0.7 < second.ledger.spent <= 1.4
+    assert book.base == PLAIN.base  # a grouping is a matter of each release
+
+
+def test_noise_is_drawn_for_every_group_by_itself():
+    """Variance of the residuals of counts, 60 groups of each release: 2p/(1-p)² of discrete Laplace noise."""
+    data = pf.read_sequences(TABLE, "state", subject="id", time="t", by=["date", "hour", "sex"], states=STATES)
+    exact = data.groups.counts["state"]
+    found = np.array([(release(data, pf.Histogram(relative=False)).value - exact).ravel() for _ in range(10)])
+    p = np.exp(-1 / release(data, pf.Histogram(relative=False)).scale)
+    assert found.size > 1_500
+    assert np.mean(found**2) == pytest.approx(2 * p / (1 - p) ** 2, rel=0.35)  # 6 standard deviations
+    assert len({tuple(column) for column in found.T}) > 0.9 * found.shape[1]
+
+
+def test_records_are_read_again_and_say_what_is_taken_as_public(tmp_path):
+    path = tmp_path / "r.json"
+    for data, queries in ((DATA, QUERIES), (GROUPED_ROWS, OF_ROWS)):
+        for query in queries:
+            for valid in (None, "valid"):
+                found = release(data, query, postprocess=valid)
+                found.to_json(path)
+                assert pf.Release.from_json(path) == found
+                assert any("Records are grouped by" in sentence for sentence in found.assumptions)
+                frame = found.to_frame()
+                assert ("noisy_value" in frame.columns) == (valid is not None)
+                if valid and query.is_histogram and not isinstance(data, pf.Rows):
+                    sums = found.value.sum(axis=1)
+                    expected = 1 if query.known.relative else np.array(found.groups.records)
+                    assert sums == pytest.approx(np.broadcast_to(expected, sums.shape))
+                    assert found.value.min() >= 0
+                if valid and query.kind == "count":
+                    assert all(0 <= value <= 2 * n for value, n in zip(found.values, found.groups.records, strict=True))
+                least = min(found.groups.divided_by or [1])
+                assert found.accuracy() == pytest.approx(found.noise.accuracy(0.05) / least)
+                assert found.accuracy() == pytest.approx(max(found.groups.error_95))
+    plain = release(PLAIN, pf.Histogram())
+    assert plain.to_frame().columns == ["output", "value", "error_95"]
+    assert plain.to_frame()["value"].to_list() == plain.values
+
+
+def changed(plain):
+    """Yield records in which one thing was changed."""
+    groups = plain["groups"]
+    yield {**plain, "groups": None}
+    for change in (
+        {"by": ["sex", "hour(t)"]},
+        {"cells": groups["cells"][::-1]},
+        {"cells": [[*cell, "x"] for cell in groups["cells"]]},
+        {"records": [n + 1 for n in groups["records"]]},
+        {"error_95": [e / 2 for e in groups["error_95"]]},
+        {"divided_by": None if groups["divided_by"] else groups["records"]},
+        {"divided_by": [2 * n for n in groups["records"]]},
+        {"divided_by": [0] * len(groups["records"])},
+        {"by": []},
+        {"error_95": []},
+    ):
+        yield {**plain, "groups": {**groups, **change}}
+    yield {**plain, "noisy_values": [v + 1e-3 for v in plain["noisy_values"]]}
+    yield {**plain, "values": plain["values"][::-1]}
+    yield {**plain, "values": plain["values"][:-1]}
+    yield {**plain, "noise": {**plain["noise"], "scale": plain["noise"]["scale"] / 2}}
+    yield {**plain, "accuracy_95": {**plain["accuracy_95"], "each": plain["accuracy_95"]["each"] / 2}}
+    yield {**plain, "query": {**plain["query"], "divided_by": 288}}
+    yield {**plain, "data": {**plain["data"], "base": {**plain["data"]["base"], "by": None}}}
+    yield {**plain, "data": {**plain["data"], "base": {**plain["data"]["base"], "by": ["hour(t)"]}}}
+    yield {**plain, "assumptions": plain["assumptions"][:1]}
+    yield {**plain, "epsilon": plain["epsilon"] / 2}
+    if (done := plain["postprocessing"]) is None:
+        yield {**plain, "postprocessing": {"kind": "clipped", "low": -1e9, "high": 1e9}}
+    elif done["kind"] == "projected":
+        yield {**plain, "postprocessing": {**done, "totals": [2 * v for v in done["totals"]]}}
+        yield {**plain, "postprocessing": {**done, "outputs": done["outputs"][::-1]}}
+    else:
+        yield {**plain, "postprocessing": {**done, "high": [v + 1 for v in done["high"]]}}
+        yield {**plain, "postprocessing": {**done, "outputs": 2}}
+        yield {**plain, "postprocessing": {**done, "low": []}}
+
+
+def test_a_record_that_was_changed_is_refused(tmp_path):
+    path = tmp_path / "r.json"
+    for query, valid in ((pf.Histogram(), "valid"), (pf.Frequency("run"), "valid"), (pf.Count("walk"), None)):
+        plain = json.loads(release(DATA, query, postprocess=valid).to_json())
+        for record in changed(plain):
+            path.write_text(json.dumps(record))
+            with pytest.raises(RecordError):
+                pf.Release.from_json(path)
+    plain = json.loads(release(PLAIN, pf.Count("walk"), postprocess="valid").to_json())
+    path.write_text(
+        json.dumps(
+            {**plain, "postprocessing": {"kind": "clipped-by-group", "outputs": 1, "low": [-99], "high": [9999]}}
+        )
+    )
+    with pytest.raises(RecordError, match="ranges of groups"):
+        pf.Release.from_json(path)
+
+
+def test_what_has_no_groups_is_refused(tmp_path, monkeypatch):
+    one = pf.read_sequences(TABLE[:12], "state", by="sex", states=STATES)
+    for query in (pf.Window(pf.Count("run"), 2, 9), pf.Weighted(pf.Count("run"), [1, 2] * 6)):
+        with pytest.raises(ReleaseRefused, match="is about single records, and groups know"):
+            release(one, query)
+    with pytest.raises(ReleaseRefused, match="to the law of one query of all records together"):
+        release(one, pf.Count("run"), mechanism=pf.Wasserstein)
+    noise = pf.LeakagePropagation(CHAIN, DATA.length).calibrate(pf.Histogram(), 1.0)
+    with pytest.raises(ParameterError, match="was read with by"):
+        pf.release_each(DATA, pf.Histogram(), noise, tmp_path / "v.csv")
+    holes = ROWS.with_columns(pl.when(pl.int_range(40) == 3).then(None).otherwise(pl.col("a")).alias("a"))
+    data = pf.read_rows(holes, NETWORK, by="who", missing="unobserved")
+    release(data, pf.Marginals())
+    with pytest.raises(ParameterError, match="how many cells of each group are missing"):
+        release(data, pf.Marginals(), postprocess="valid")
+    monkeypatch.setattr(importlib.import_module("pufferfish.release.grouped"), "_MOST_VALUES", 100)
+    with pytest.raises(ReleaseRefused, match=r"48 groups with 3 values each are more than 100 values"):
+        release(DATA, pf.Histogram())
+
+
+def test_pictures_of_groups_are_drawn(tmp_path):
+    days = pf.read_sequences(TABLE, "state", subject="id", time="t", by=["date", "hour"], states=STATES)
+    many = pf.read_sequences(TABLE.with_row_index("n"), "state", subject="id", time="t", by=["n"], states=STATES)
+    sex = pf.read_sequences(TABLE, "state", subject="id", time="t", by=["sex"], states=STATES)
+    panels = {
+        "panels": (sex, pf.Histogram(), 2),
+        "bars": (sex, pf.Count("run"), 1),
+        "line": (many, pf.Count("run"), 1),
+        "heat map of outputs": (days, pf.Histogram(), 2),  # the second axes are those of the colours
+        "heat map": (days, pf.Frequency("run"), 2),
+    }
+    for name, (data, query, axes) in panels.items():
+        path = tmp_path / f"{name}.png"
+        figure = release(data, query).plot(path)
+        assert len(figure.axes) == axes, name
+        assert path.stat().st_size > 5_000
+        assert query.kind in figure.get_suptitle()
+        assert data.base.by[0] in figure.get_suptitle()
