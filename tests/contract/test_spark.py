@@ -12,6 +12,7 @@ import time
 from datetime import datetime, timedelta
 
 import duckdb
+import numpy as np
 import polars as pl
 import pytest
 from test_engines import NETWORK, random_rows, spark_frame, summary
@@ -60,11 +61,14 @@ def test_the_same_as_on_one_machine(spark, tmp_path, slow):
     frame = many_subjects()
     table, relation, ordered = spark_frame(frame, tmp_path), in_duckdb(frame), frame.sort("who", "t")
     for options in [*OPTIONS, ALL_AT_ONCE] if slow else [ALL_AT_ONCE]:
-        reading = {"state": "act", "subject": "who", "time": "t"} | options
+        reading = {"state": "act", "subject": "who", "time": "t", "by": ["ok", "who"]} | options
+        reading["where"] = f"({options.get('where', 'who != none')}) and ok != none"
         expected = pf.read_sequences(ordered, **reading)
         for found in (pf.read_sequences(table, **reading), pf.read_sequences(relation, **reading)):
             assert summary(found) == summary(expected), options
             assert (found.base.step, found.usual_step) == (expected.base.step, expected.usual_step)
+            assert (found.groups.cells, found.groups.records) == (expected.groups.cells, expected.groups.records)
+            assert np.array_equal(found.groups.counts["act"], expected.groups.counts["act"])
     assert len(expected.length) > 50
 
 
