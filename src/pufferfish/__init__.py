@@ -63,7 +63,7 @@ from pufferfish.queries import (
     Weighted,
     Window,
 )
-from pufferfish.release import EachRelease, Release, release, release_each
+from pufferfish.release import EachRelease, Finding, Release, Verification, release, release_each, verify
 from pufferfish.report.network_plot import draw_network
 from pufferfish.robustness import Robustness, robustness
 from pufferfish.theta import (
@@ -124,6 +124,7 @@ __all__ = [
     "EntryDP",
     "ExactLaplace",
     "Fact",
+    "Finding",
     "ForgettingClass",
     "ForgettingFit",
     "ForgettingWitness",
@@ -176,6 +177,7 @@ __all__ = [
     "SubjectsFit",
     "Subset",
     "Sum",
+    "Verification",
     "Wasserstein",
     "Weighted",
     "Window",
@@ -198,6 +200,7 @@ __all__ = [
     "release",
     "release_each",
     "robustness",
+    "verify",
     "wasserstein_inf",
     "write_model",
 ]

@@ -112,6 +112,8 @@ def things() -> dict[str, Any]:
         "Sequences": SEQUENCES,
         "Rows": ROWS,
         "EachRelease": _each(),
+        "Verification": _each().verify(),
+        "Finding": _each().verify().findings[0],
         "Release": pf.release(ROWS, pf.Marginals(), ON_ROWS.calibrate(pf.Marginals(), 1.0)),
         "Robustness": pf.robustness(CHAIN, CHAIN, 3),
         "Ledger": _ledger(),

@@ -27,6 +27,8 @@ _COMMANDS = {
     "check": "Whether a model describes public data, and what its noise leaks where it does not.",
     "compare": "The noise of every mechanism, before anything is spent.",
     "release": "Release a statistic of a table with noise that accounts for correlation.",
+    "show": "Show a release: values, promise, noise, warnings.",
+    "verify": "Check a release: its proof is computed again.",
     "ledger": "One budget for many releases of the same table.",
     "robustness": "How much more leaks if a belief is outside of the model.",
     "reproduce": "The tables and figures of the paper.",

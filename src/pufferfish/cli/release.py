@@ -4,8 +4,6 @@ from contextlib import ExitStack
 from typing import Any
 
 import click
-from rich.table import Table
-from rich.text import Text
 
 from pufferfish.cli.interrupts import until_done
 from pufferfish.cli.numbers import NUMBER
@@ -18,7 +16,7 @@ from pufferfish.cli.options import (
     secret_settings,
     table_options,
 )
-from pufferfish.cli.printing import number, print_table, print_warnings, progress, rounded
+from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.cli.queries import QUERY_HELP, parse_query
 from pufferfish.cli.release_each import check_each_model, check_each_options, places_of, release_each_subject
 from pufferfish.cli.tables import fingerprint, opened, read_under, warnings_of_reading
@@ -26,10 +24,11 @@ from pufferfish.cli.targets import check_targets, release_files
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.ledger import Ledger, lock_of
-from pufferfish.mechanisms import BOUNDS, MECHANISMS
+from pufferfish.mechanisms import MECHANISMS
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.release import RELEASE, Release, prepare
+from pufferfish.release.summary import summary
 from pufferfish.report.plot import PICTURE
 
 __all__ = ["release_command"]
@@ -157,7 +156,8 @@ def release_command(
             late = until_done("noise is being drawn" if ledger is None else "budget is being spent, and noise drawn")
             found = finish(lambda: stack.enter_context(late))
             files.write(found)
-            _print_release(found, output)
+            click.echo(summary(found, most=len(found.values)))
+            click.echo(printable(f"assumed (in full in {output}): {_assumed(found)}"))
             if accuracy is not None:
                 sure = f"{100 * (1 - (0.05 if alpha is None else alpha)):g}%"
                 click.echo(f"asked: each value within {accuracy:g} of the exact one with {sure} probability")
@@ -173,31 +173,6 @@ def _warnings(*, fitted_here: bool) -> tuple[str, ...]:
         "The model was fitted to this very table. The noise then depends on the secrets it should hide: "
         "take this release as a comparison, not as a guarantee.",
     )
-
-
-def _print_release(found: Release, output: str) -> None:
-    table = Table(box=None, pad_edge=False)
-    table.add_column(found.query.kind)
-    for heading in ("value", "± 95%"):
-        table.add_column(heading, justify="right")
-    error = found.accuracy(0.05)
-    for label, value in zip(found.query.labels, found.values, strict=True):
-        table.add_row(Text(printable(label)), rounded(value, found.scale), rounded(error, found.scale))
-    print_table(table)
-    click.echo(
-        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {found.scale:.6g} on each "
-        f"of {len(found.values)} values; all are within {rounded(found.accuracy(0.05, joint=True), found.scale)} "
-        "with 95% probability"
-    )
-    if found.ledger is not None:
-        booked = found.ledger
-        click.echo(f"ledger: number {booked.entry}, spent {number(booked.spent)} of {number(booked.budget)} in all")
-    if found.mechanism.name not in {bound.name for bound in BOUNDS}:
-        click.echo(found.not_promised[-1])
-    if found.postprocessing:
-        click.echo(f"post-processed: {found.postprocessing}")
-    click.echo(found.promise)
-    click.echo(printable(f"assumed (in full in {output}): {_assumed(found)}"))
 
 
 def _assumed(found: Release) -> str:

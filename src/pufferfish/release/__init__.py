@@ -36,17 +36,23 @@ from pufferfish.release.fields import NOISE_LAW, LedgerRecord, NoiseRecord
 from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import RELEASE, Release
 from pufferfish.release.values import Database, database_of, exact_value, possible
+from pufferfish.release.verification import Finding, Verification
+from pufferfish.release.verify import decoded_release, verify
 
 __all__ = [
     "EACH",
     "RELEASE",
     "EachRelease",
+    "Finding",
     "Release",
+    "Verification",
+    "decoded_release",
     "prepare",
     "prepare_each",
     "project_to_simplex",
     "release",
     "release_each",
+    "verify",
 ]
 
 

@@ -12,6 +12,7 @@ from pufferfish.ledger import Ledger
 from pufferfish.model_file import ThetaRecord
 from pufferfish.moments import now
 from pufferfish.queries.linear import BoundQuery
+from pufferfish.release.calibration_record import record_of
 from pufferfish.release.fields import (
     AccuracyRecord,
     DataRecord,
@@ -72,6 +73,7 @@ def draft_of(
         theta=ThetaRecord.of(theta),
         software=versions(),
         ledger=None,
+        calibration=record_of(calibration),
     )
 
 

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +12,7 @@ from pufferfish.data.sequences import Base
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.given import truth
 from pufferfish.model_file import ThetaRecord
+from pufferfish.release.calibration_record import CalibrationRecord
 from pufferfish.release.postprocessing import PostProcessing
 from pufferfish.witness import AnyWitness
 
@@ -133,6 +135,8 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     theta: ThetaRecord
     software: dict[str, str]
     ledger: LedgerRecord | None = None
+    calibration: CalibrationRecord | msgspec.UnsetType = msgspec.UNSET
+    """What its proof is computed from; releases of earlier versions do not say."""
 
     @property
     def value(self) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.states import state_label
 
-__all__ = ["Database", "PrivateData", "database_of", "exact_value", "in_model_order", "possible"]
+__all__ = ["Database", "PrivateData", "database_of", "exact_value", "in_model_order", "possible", "possible_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,11 @@ def possible(calibration: Calibration, data: PrivateData) -> PostProcessing:
     linear = calibration.linear
     if not isinstance(linear, LinearQuery):
         raise ParameterError("which values a function can have is not known: leave postprocess out")
-    times = _observed(data, calibration, linear)
+    return possible_of(calibration, linear, _observed(data, calibration, linear))
+
+
+def possible_of(calibration: Calibration, linear: LinearQuery, times: NDArray[np.int64]) -> PostProcessing:
+    """Return what makes a noisy value the nearest possible one, from how often each record was observed."""
     if linear.blocks:
         totals = [float(int(times[place]) * linear.unit) for _, place in linear.blocks]
         return Projected([list(outputs) for outputs, _ in linear.blocks], totals)
