@@ -29,6 +29,7 @@ _COMMANDS = {
     "release": "Release a statistic of a table with noise that accounts for correlation.",
     "show": "Show a release: values, promise, noise, warnings.",
     "verify": "Check a release: its proof is computed again.",
+    "audit": "What mechanisms promise, and what really leaks, on small models.",
     "ledger": "One budget for many releases of the same table.",
     "robustness": "How much more leaks if a belief is outside of the model.",
     "reproduce": "The tables and figures of the paper.",
