@@ -6,7 +6,7 @@ PY := .venv/bin/python
 unexport PYTHONDONTWRITEBYTECODE
 DATA ?= ../shared/data
 
-.PHONY: demo test test-slow fast coverage mutants check bench reproduce clean
+.PHONY: demo test test-slow fast coverage mutants check bench audit reproduce clean
 
 demo: .venv/plain  ## the main job on real data: a private histogram and its picture, in demo/
 	bash scripts/demo.sh
@@ -46,6 +46,9 @@ bench: .venv/ready  ## speed, as ratios to a plain reference in the same run
 	$(PY) benchmarks/spark.py
 	$(PY) benchmarks/transitions.py $(DATA)
 	$(PY) benchmarks/cliffs.py --quick
+
+audit: .venv/ready  ## what mechanisms promise beside what really leaks: docs/audit.md, within a minute or two
+	$(PY) -m pufferfish audit --output docs/audit.md
 
 reproduce: .venv/ready  ## the paper's tables and figures, into docs/ if the data sets are in DATA, else what needs none
 ifneq ($(wildcard $(DATA)/.),)

@@ -1,4 +1,4 @@
-"""Brute force from the definitions, exact where zeros matter; knows nothing of the package under test.
+"""Brute force from the definitions, exact where zeros matter; knows no mechanism of the package under test.
 
 Probabilities are whole numbers over one common denominator, so that a zero is a zero and a ratio of two of them
 is rounded once. Nodes are 0-based here.
@@ -13,6 +13,17 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from pufferfish.audit.exact import laplace_loss, worst_count_loss
+
+__all__ = [
+    "Enumerated",
+    "exact_stationary",
+    "laplace_loss",
+    "long_sigma",
+    "whole",
+    "worst_count_loss",
+]
 
 Array = NDArray[np.float64]
 Nodes = tuple[int, ...]
@@ -156,20 +167,6 @@ class Enumerated:
         return worst
 
 
-def laplace_loss(atoms: NDArray[np.int64], laws: Sequence[Array], scale: float) -> float:
-    """Largest log ratio, over outputs and pairs of laws on whole atoms (n, m), after discrete Laplace noise.
-
-    Beyond the atoms' range the ratio stays as it is at the edge, so the box of whole outputs around the atoms
-    holds the supremum.
-    """
-    axes = [np.arange(column.min(), column.max() + 1) for column in atoms.T]
-    outputs = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
-    distance = np.abs(outputs[:, None, :] - atoms[None, :, :]).sum(axis=2)
-    kernel = np.exp(-distance / scale)
-    logs = np.array([np.log(kernel @ law) for law in laws])
-    return float((logs.max(axis=0) - logs.min(axis=0)).max())
-
-
 def long_sigma(initial: Array, transition: Array, length: int, epsilon: float, longest: int | None = None) -> float:
     """σ_max by looking at every quilt of every node, in floating point: chains whose powers do not underflow."""
     k = transition.shape[0]
@@ -222,36 +219,3 @@ def _best(left: Array, right: Array, epsilon: float, longest: int | None) -> flo
         scores[:-1][nearby[:-1] > longest] = np.inf
         scores[-1, :-1][nearby[-1, :-1] > longest] = np.inf
     return float(scores.min())
-
-
-def worst_count_loss(initial: Array, transition: Array, observed: NDArray[np.bool_], state: int, scale: float) -> float:
-    """Exact loss of a noisy count of one state among the observed records, over every record of the chain.
-
-    By forward and backward passes over (state, partial count); no enumeration.
-    """
-    steps, k, most = len(observed), transition.shape[0], int(observed.sum())
-
-    def charge(table: Array, t: int) -> Array:
-        """Let record t add to the count: shift the row of the counted state."""
-        if observed[t]:
-            table = table.copy()
-            table[state, 1:], table[state, 0] = table[state, :-1].copy(), 0.0
-        return table
-
-    until = np.zeros((k, most + 1))
-    until[:, 0] = initial
-    before = [until]  # law of (state of t, count of the records before t)
-    for t in range(steps - 1):
-        before.append(transition.T @ charge(before[-1], t))
-    onwards = np.zeros((k, most + 1))
-    onwards[:, 0] = 1.0  # law of the count after t, given the state of t
-    distance = np.abs(np.subtract.outer(np.arange(most + 1), np.arange(most + 1)))
-    kernel = np.exp(-distance / scale)
-    worst = 0.0
-    for t in reversed(range(steps)):
-        own = charge(before[t], t)
-        laws = [np.convolve(own[x], onwards[x])[: most + 1] / own[x].sum() for x in range(k) if own[x].any()]
-        logs = np.log(np.array([kernel @ law for law in laws]))
-        worst = max(worst, float((logs.max(axis=0) - logs.min(axis=0)).max()))
-        onwards = transition @ charge(onwards, t)
-    return worst

@@ -29,6 +29,7 @@ LAYERS = [
     {"check"},
     {"release"},
     {"experiments"},
+    {"audit"},
     {"cli"},
     {"__init__", "__main__"},
 ]

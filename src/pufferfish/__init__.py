@@ -68,7 +68,17 @@ from pufferfish.queries import (
     Weighted,
     Window,
 )
-from pufferfish.release import EachRelease, MeasurementRelease, Release, release, release_each, release_measurement
+from pufferfish.release import (
+    EachRelease,
+    Finding,
+    MeasurementRelease,
+    Release,
+    Verification,
+    release,
+    release_each,
+    release_measurement,
+    verify,
+)
 from pufferfish.report.network_plot import draw_network
 from pufferfish.robustness import Robustness, robustness
 from pufferfish.theta import (
@@ -130,6 +140,7 @@ __all__ = [
     "EntryDP",
     "ExactLaplace",
     "Fact",
+    "Finding",
     "ForgettingClass",
     "ForgettingFit",
     "ForgettingWitness",
@@ -187,6 +198,7 @@ __all__ = [
     "Sum",
     "Switches",
     "Transitions",
+    "Verification",
     "Wasserstein",
     "Weighted",
     "Window",
@@ -210,6 +222,7 @@ __all__ = [
     "release_each",
     "release_measurement",
     "robustness",
+    "verify",
     "wasserstein_inf",
     "write_model",
 ]

@@ -185,18 +185,29 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         ModelError
             If a member is none of its kind.
         """
+        self.any_theta()
+
+    def any_theta(self) -> Theta | None:
+        """Return the class, also of models that no model file holds; None for laws that a function of the user's gives.
+
+        Raises
+        ------
+        ModelError
+            If a member is none of its kind.
+        """
         if self.kind not in (Cliques.kind, JointDistribution.kind, GivenLaws.kind):
-            self.theta()
-            return
+            return self.theta()
         if self.chains or self.names or not self.members:
             raise ModelError(f"theta is a class of {self.kind}: expected that it has members, no names, and no chains")
         if len(set(self.states)) < len(self.states) or not self.states:
             raise ModelError("theta names no states, or one of them twice")
+        found: list[Any] = []
         for i, member in enumerate(self.members):
             try:
-                _check_described(self.kind, member, self.states)
+                found.append(_described(self.kind, member, self.states))
             except (msgspec.ValidationError, ModelError, ValueError) as error:
                 raise ModelError(f"theta[{i}]: {error}") from error
+        return None if self.kind == GivenLaws.kind else ModelClass(tuple(found), self.origin)
 
     def _continuum(self) -> Any:
         if self.chains or len(self.members) != 1:
@@ -276,16 +287,18 @@ def _chain_model(kind: str, member: dict[str, Any], states: list[str]) -> Period
     return HigherOrderChain(longer.tensor, start, states=states)
 
 
-def _check_described(kind: str, member: dict[str, Any], states: list[str]) -> None:
-    """Refuse a description that :func:`_plain` gives of no model."""
+def _described(kind: str, member: dict[str, Any], states: list[str]) -> Any:
+    """Return the model of a description that :func:`_plain` gives; None for laws of the user's."""
     if kind == Cliques.kind:
-        Cliques([[_exact(p) for p in law] for law in msgspec.convert(member, _CliquesRecord).laws], states=states)
-    elif kind == JointDistribution.kind:
+        laws = msgspec.convert(member, _CliquesRecord).laws
+        return Cliques([[_exact(p) for p in law] for law in laws], states=states)
+    if kind == JointDistribution.kind:
         joint = msgspec.convert(member, _JointRecord)
         masses = [_exact(p) for p in joint.probabilities]
-        JointDistribution(joint.rows, masses, variables=joint.variables, states=states)
-    elif member != _OF_THE_USER:
+        return JointDistribution(joint.rows, masses, variables=joint.variables, states=states)
+    if member != _OF_THE_USER:
         raise ModelError(f"{kind} are described as {_OF_THE_USER!r}")
+    return None
 
 
 def _exact(text: str) -> Fraction:

@@ -123,6 +123,8 @@ def things() -> dict[str, Any]:
         "Rows": ROWS,
         "EachRelease": _each(),
         "MeasurementRelease": _measured(),
+        "Verification": _each().verify(),
+        "Finding": _each().verify().findings[0],
         "Release": pf.release(ROWS, pf.Marginals(), ON_ROWS.calibrate(pf.Marginals(), 1.0)),
         "Robustness": pf.robustness(CHAIN, CHAIN, 3),
         "Ledger": _ledger(),

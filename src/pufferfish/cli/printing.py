@@ -1,6 +1,5 @@
 """Tables and numbers on standard output, progress on standard error."""
 
-import math
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
@@ -12,7 +11,7 @@ from rich.table import Table
 from pufferfish.core.numbers.progress import listening
 from pufferfish.errors import printable
 
-__all__ = ["number", "print_table", "print_warnings", "progress", "rounded"]
+__all__ = ["number", "print_table", "print_warnings", "progress"]
 
 
 @contextmanager
@@ -44,9 +43,3 @@ def print_warnings(texts: Iterable[str]) -> None:
 def number(value: float) -> str:
     """Write a number to six digits."""
     return f"{value:.6g}"
-
-
-def rounded(value: float, scale: float) -> str:
-    """Write a value to three digits of its noise: more would be noise."""
-    decimals = max(0, 2 - math.floor(math.log10(scale)))
-    return f"{value:,.{decimals}f}" if decimals <= 9 and abs(value) < 1e15 else f"{value:.6g}"

@@ -20,7 +20,7 @@ from pufferfish.cli.options import (
     split_list,
     table_options,
 )
-from pufferfish.cli.printing import number, print_table, print_warnings, progress, rounded
+from pufferfish.cli.printing import number, print_table, print_warnings, progress
 from pufferfish.cli.queries import QUERY_HELP, parse_query
 from pufferfish.cli.release_each import check_each_model, check_each_options, places_of, release_each_subject
 from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_groups
@@ -34,6 +34,7 @@ from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.queries import Transitions
 from pufferfish.release import RELEASE, Release, prepare
+from pufferfish.release.summary import rounded
 from pufferfish.report.plot import PICTURE
 
 __all__ = ["release_command"]

@@ -7,14 +7,15 @@ from typing import Any, Literal
 import click
 
 from pufferfish.calibration import Calibration
-from pufferfish.cli.printing import number, print_warnings, progress
+from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, PufferfishError, printable
 from pufferfish.files import same_file
 from pufferfish.ledger import Ledger
 from pufferfish.queries import Query
-from pufferfish.release import EachRelease, prepare_each
+from pufferfish.release import prepare_each
 from pufferfish.release.each_subject import Places
+from pufferfish.release.summary import summary
 from pufferfish.theta.model_class import Theta
 
 __all__ = ["check_each_model", "check_each_options", "places_of", "release_each_subject"]
@@ -92,23 +93,6 @@ def release_each_subject(
             if isinstance(error, PufferfishError):
                 sys.exit(1)
             raise
-    _print_each(found, places)
-    print_warnings(text for text in found.warnings if text not in (*warnings, *given.warnings))
-
-
-def _print_each(found: EachRelease, places: Places) -> None:
-    query, noise = found.query, found.noise
-    share = ", divided by the subject's number of records" if query.divided_by_records else ""
-    outputs = f"{len(query.labels)} value{'' if len(query.labels) == 1 else 's'}"
-    click.echo(f"{query.kind} for each of {found.data.subjects:,} subjects ({outputs} each)")
-    click.echo(
-        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {noise.scale:.6g}{share}; "
-        f"each value is within {found.accuracy_95.each:.6g}{share} with 95% probability"
-    )
-    if found.ledger is not None:
-        booked = found.ledger
-        click.echo(f"ledger: number {booked.entry}, spent {number(booked.spent)} of {number(booked.budget)} in all")
-    if found.postprocessing:
-        click.echo(f"post-processed: {found.postprocessing} to possible values")
-    click.echo(found.promise)
+    click.echo(summary(found))
     click.echo(printable(f"written: {places.given}, {places.given_record}"))
+    print_warnings(text for text in found.warnings if text not in (*warnings, *given.warnings))

@@ -4,11 +4,12 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from pufferfish.cli.printing import print_table, rounded
+from pufferfish.cli.printing import print_table
 from pufferfish.errors import ParameterError, printable
 from pufferfish.queries import Query
 from pufferfish.release import Release
 from pufferfish.release.groups import GroupsRecord
+from pufferfish.release.summary import rounded
 
 __all__ = ["BY_HELP", "check_group_accuracy", "print_groups"]
 

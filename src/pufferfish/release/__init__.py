@@ -38,20 +38,26 @@ from pufferfish.release.measurement import MEASUREMENT, MeasurementRelease, rele
 from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import RELEASE, Release
 from pufferfish.release.values import Database, database_of, drawing, possible
+from pufferfish.release.verification import Finding, Verification
+from pufferfish.release.verify import decoded_release, verify
 
 __all__ = [
     "EACH",
     "MEASUREMENT",
     "RELEASE",
     "EachRelease",
+    "Finding",
     "MeasurementRelease",
     "Release",
+    "Verification",
+    "decoded_release",
     "prepare",
     "prepare_each",
     "project_to_simplex",
     "release",
     "release_each",
     "release_measurement",
+    "verify",
 ]
 
 

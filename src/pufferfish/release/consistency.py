@@ -54,12 +54,12 @@ from pufferfish.theta.continua import CONTINUUM_KINDS
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.joint_distribution import JointDistribution
 
-__all__ = ["contradictions"]
+__all__ = ["PROGRAM", "contradictions"]
 
 _SAME = 1e-9
 """What is computed again may differ by this share: other versions of numpy round otherwise."""
 
-_PROGRAM = "pufferfish-privacy"
+PROGRAM = "pufferfish-privacy"
 _MOST_STEPS = 2**63
 """Steps and counts of records are numbers of 64 bits."""
 
@@ -132,7 +132,7 @@ def _numbers(found: ReleaseFields) -> Rules:
         (len(found.assumptions) > 0, "it says what is assumed"),
         (len(found.not_promised) > 0, "it says what is not promised"),
         (f"e^{found.epsilon:g} " in found.promise, f"the promise speaks of e^{found.epsilon:g}"),
-        (_PROGRAM in found.software, f"software names the version of {_PROGRAM}"),
+        (PROGRAM in found.software, f"software names the version of {PROGRAM}"),
     ]
 
 
@@ -256,7 +256,7 @@ def _sentences(found: ReleaseFields) -> Rules:
         number, spent = f"number {booked.entry})", f"at most {booked.spent:.6g};"
         told = any(number in sentence and spent in sentence for sentence in found.not_promised)
         rules.append((told, "what is not promised speaks of the ledger's entry, and of what it spent"))
-    if found.software[_PROGRAM] != versions()[_PROGRAM]:
+    if found.software[PROGRAM] != versions()[PROGRAM]:
         return rules
     networks, of_chains = theta.kind == BayesianNetwork.kind, theta.kind in _OF_CHAINS
     secrets = found.mechanism.secrets

@@ -14,6 +14,7 @@ from pufferfish.ledger import Ledger
 from pufferfish.model_file import ThetaRecord
 from pufferfish.moments import now
 from pufferfish.queries import BoundQuery, StepQuery
+from pufferfish.release.calibration_record import record_of
 from pufferfish.release.fields import (
     NOISE_LAW,
     AccuracyRecord,
@@ -76,6 +77,7 @@ def draft_of(
         theta=ThetaRecord.of(theta),
         software=versions(),
         ledger=None,
+        calibration=record_of(calibration),
     )
 
 

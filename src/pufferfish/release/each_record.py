@@ -4,7 +4,7 @@ import hashlib
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -13,6 +13,7 @@ from pufferfish.files import Kind, read_record, record_kind
 from pufferfish.files.reading import failing, shown
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.model_file import ThetaRecord
+from pufferfish.release.calibration_record import CalibrationRecord
 from pufferfish.release.consistency import contradictions
 from pufferfish.release.fields import (
     AccuracyRecord,
@@ -26,6 +27,8 @@ from pufferfish.release.record import Release
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from pufferfish.release.verification import Verification
 
 __all__ = ["EACH", "EachQuery", "EachRelease", "TableRecord", "file_digest", "is_table_of", "table_kind"]
 
@@ -81,6 +84,8 @@ class EachRelease(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
         What is promised, in one sentence, of all values together.
     table : record or None
         Where the values are; None before they were drawn.
+    calibration : record
+        What the proof of its noise is computed from; ``msgspec.UNSET`` in releases of earlier versions.
     """
 
     format: str = FORMAT
@@ -102,6 +107,7 @@ class EachRelease(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
     software: dict[str, str]
     ledger: LedgerRecord | None = None
     table: TableRecord | None = None
+    calibration: CalibrationRecord | msgspec.UnsetType = msgspec.UNSET
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> "EachRelease":
@@ -134,6 +140,17 @@ class EachRelease(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
                 return pl.read_parquet(Path(path))
             return pl.read_csv(Path(path), schema_overrides={"subject": pl.String, "output": pl.String})
 
+    def __str__(self) -> str:
+        from pufferfish.release.summary import summary
+
+        return summary(self, most=20)
+
+    def verify(self, *, model: Any = None, ledger: Any = None, table: Any = None, values: Any = None) -> "Verification":
+        """Compute the proof again, and all that follows from something else; arguments as for :func:`verify`."""
+        from pufferfish.release.verify import verify
+
+        return verify(self, model=model, ledger=ledger, table=table, values=values)
+
     def encoded(self) -> bytes:
         """Return the record as JSON."""
         try:
@@ -153,7 +170,7 @@ class EachRelease(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
         """
         try:
             self.theta.check()
-            wrong = next(contradictions(self._as_release()), None)
+            wrong = next(contradictions(self.as_release()), None)
             if wrong is None and self.accuracy_95 != accuracy_of(self.noise, len(self.query.labels)):
                 wrong = "accuracy_95 is that of the noise"
             if wrong is None and self.postprocessing not in (None, "clipped", "projected"):
@@ -168,7 +185,7 @@ class EachRelease(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
         if wrong is not None:
             raise RecordError(f"expected that {wrong}")
 
-    def _as_release(self) -> Release:
+    def as_release(self) -> Release:
         """Return a release of all records together with the same noise, and 0 for values."""
         query, records = self.query, self.data.records
         by = records if query.divided_by_records else 1
@@ -199,6 +216,7 @@ class EachRelease(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
             theta=self.theta,
             software=self.software,
             ledger=self.ledger,
+            calibration=self.calibration,
         )
 
 

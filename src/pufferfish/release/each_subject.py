@@ -323,6 +323,7 @@ def _draft(
         data=whole.data,
         theta=whole.theta,
         software=whole.software,
+        calibration=whole.calibration,
     )
 
 

@@ -1,6 +1,7 @@
 """The values of each subject: exact ones, which never leave the memory, and the table of the noisy ones."""
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -15,7 +16,7 @@ from pufferfish.release.each_record import columns_of
 from pufferfish.release.values import in_model_order
 from pufferfish.theta.model_class import Theta
 
-__all__ = ["EachSubject", "each_subject", "table_of"]
+__all__ = ["EachSubject", "each_subject", "possible_values", "table_of"]
 
 _EXACT = 2**53
 
@@ -60,11 +61,13 @@ def table_of(
     values = _in_units(noisy, unit, by)
     error = _in_units(np.full((len(by), 1), discrete_laplace.accuracy(unit_scale, 0.05), dtype=np.int64), unit, by)
     outputs = len(query.labels)
+    records = np.ones_like(subjects.records) if query.divided_by else subjects.records
+    ends = [int(end) * float(unit) for end in (query.weights.min(), query.weights.max())]
     columns: dict[str, Any] = {
         "subject": pl.Series(subjects.names, dtype=pl.String).gather(np.repeat(np.arange(len(by)), outputs)),
         "records": np.repeat(subjects.records, outputs),
         "output": list(query.labels) * len(by),
-        "value": (values if valid is None else _possible(values, subjects, query, valid)).ravel(),
+        "value": (values if valid is None else possible_values(values, records, ends, valid)).ravel(),
         "noisy_value": values.ravel(),
         "error_95": np.repeat(error, outputs),
     }
@@ -87,16 +90,26 @@ def _in_units(numbers: NDArray[np.int64], unit: Fraction, by: NDArray[np.int64])
     )
 
 
-def _possible(
-    values: NDArray[np.float64], subjects: EachSubject, query: LinearQuery, valid: str
+def possible_values(
+    values: NDArray[np.float64], records: NDArray[np.int64], ends: Sequence[float], valid: str
 ) -> NDArray[np.float64]:
-    """Return the nearest possible values of each subject, for so many records as it has."""
-    records = np.ones_like(subjects.records) if query.divided_by else subjects.records
-    unit = float(query.unit * (query.divided_by or 1))
+    """Return the nearest possible values of each subject, for so many records as it has.
+
+    Parameters
+    ----------
+    values : (subjects, outputs) ndarray
+        The noisy values.
+    records : (subjects,) ndarray
+        Records of each subject; 1 where values are divided by their number.
+    ends : sequence of float
+        The least and the largest value of one record.
+    valid : {"projected", "clipped"}
+        What is done.
+    """
     if valid == "projected":
         return _to_simplices(values, records.astype(np.float64))
-    ends = [int(end) * unit * records[:, None] for end in (query.weights.min(), query.weights.max())]
-    return np.asarray(np.clip(values, *ends), dtype=np.float64)
+    low, high = (end * records[:, None] for end in ends)
+    return np.asarray(np.clip(values, low, high), dtype=np.float64)
 
 
 def _to_simplices(values: NDArray[np.float64], totals: NDArray[np.float64]) -> NDArray[np.float64]:

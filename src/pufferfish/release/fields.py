@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +17,7 @@ from pufferfish.given import truth
 from pufferfish.model_file import ThetaRecord
 from pufferfish.queries import CDF, KINDS, Quantiles, weights_of
 from pufferfish.queries.strategy import Strategy
+from pufferfish.release.calibration_record import CalibrationRecord
 from pufferfish.release.groups import GroupsRecord
 from pufferfish.release.postprocessing import PostProcessing
 from pufferfish.release.quantiles import QuantileRecord, quantiles_of
@@ -207,6 +209,8 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     software: dict[str, str]
     ledger: LedgerRecord | None = None
     groups: GroupsRecord | None = None
+    calibration: CalibrationRecord | msgspec.UnsetType = msgspec.UNSET
+    """What its proof is computed from; releases of earlier versions do not say."""
 
     @property
     def value(self) -> NDArray[np.float64]:

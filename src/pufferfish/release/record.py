@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+    from pufferfish.release.verification import Verification
+
 __all__ = ["RELEASE", "Release"]
 
 RELEASE = record_kind(
@@ -56,6 +58,8 @@ class Release(ReleaseFields, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         Its place among other releases of the same records, where a ledger was kept.
     groups : record or None
         The public groups that the values are of, where the table was read with ``by``.
+    calibration : record
+        What the proof of its noise is computed from; ``msgspec.UNSET`` in releases of earlier versions.
     """
 
     def histogram(self) -> dict[str, float]:
@@ -207,6 +211,17 @@ class Release(ReleaseFields, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             raise RecordError("it is read again as another record")
         if len(content) > LARGEST:
             raise RecordError(f"it would have more than {LARGEST >> 20} MiB")
+
+    def __str__(self) -> str:
+        from pufferfish.release.summary import summary
+
+        return summary(self, most=20)
+
+    def verify(self, *, model: Any = None, ledger: Any = None, table: Any = None) -> "Verification":
+        """Compute the proof again, and all that follows from something else; arguments as for :func:`verify`."""
+        from pufferfish.release.verify import verify
+
+        return verify(self, model=model, ledger=ledger, table=table)
 
     def _encoded(self) -> bytes:
         try:

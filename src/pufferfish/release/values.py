@@ -31,6 +31,7 @@ __all__ = [
     "exact_value",
     "in_model_order",
     "possible",
+    "possible_of",
     "steps_of",
 ]
 
@@ -198,7 +199,11 @@ def possible(calibration: Calibration, data: PrivateData) -> PostProcessing:
         return Projected(whole, [total]) if calibration.query.is_histogram else Clipped(0.0, total)
     if not isinstance(linear, LinearQuery):
         raise ParameterError("which values a function can have is not known: leave postprocess out")
-    times = _observed(data, calibration, linear)
+    return possible_of(calibration, linear, _observed(data, calibration, linear))
+
+
+def possible_of(calibration: Calibration, linear: LinearQuery, times: NDArray[np.int64]) -> PostProcessing:
+    """Return what makes a noisy value the nearest possible one, from how often each record was observed."""
     if linear.blocks:
         totals = [float(int(times[place]) * linear.unit) for _, place in linear.blocks]
         return Projected([list(outputs) for outputs, _ in linear.blocks], totals)

@@ -363,7 +363,7 @@ def test_ctrl_c_at_any_moment_loses_nothing_that_is_spent(folder: Path, monkeypa
         "pufferfish.ledger.book.write_whole",
         "pufferfish.release.Release.to_json",
         "pufferfish.cli.targets.picture_of",
-        "pufferfish.cli.release.print_table",
+        "pufferfish.cli.release.summary",
     ]
     for number, place in enumerate(early + late):
         with monkeypatch.context() as patch:

@@ -1,0 +1,18 @@
+"""Whether mechanisms keep their promise: true losses by enumeration, and real releases sampled in two worlds."""
+
+from pufferfish.audit.cases import CONTROLS, audited, controls_caught
+from pufferfish.audit.exact import Databases, databases_of, laplace_loss, worst_count_loss
+from pufferfish.audit.page import report
+from pufferfish.audit.sampled import sampled_loss
+
+__all__ = [
+    "CONTROLS",
+    "Databases",
+    "audited",
+    "controls_caught",
+    "databases_of",
+    "laplace_loss",
+    "report",
+    "sampled_loss",
+    "worst_count_loss",
+]

@@ -1,0 +1,113 @@
+"""A release for people: its values as a table, the promise, the noise, and which record decides it."""
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from pufferfish.errors import printable, shortened
+from pufferfish.mechanisms import BOUNDS
+from pufferfish.release.each_record import EachRelease
+from pufferfish.release.fields import ReleaseFields
+
+__all__ = ["described", "summary"]
+
+_MOST_LABEL = 60
+
+
+def described(found: ReleaseFields | EachRelease) -> str:
+    """Return all that a reader of a release looks at first."""
+    seen = found.mechanism.witness
+    where = "" if seen.node is None else f", record {seen.node}"
+    pair = "" if seen.secret_pair is None else f": {seen.secret_pair[0]} or {seen.secret_pair[1]}"
+    told = [
+        f"made {found.created[:19]} by pufferfish {found.software.get('pufferfish-privacy')}; Θ: {found.theta.origin}",
+        f"the noise is for the secret that needs most{where}{pair} ({seen.kind}); "
+        f"at most {found.mechanism.leakage:.6g} leaks",
+        *(f"not promised: {text}" for text in found.not_promised),
+        *(f"assumed: {text}" for text in found.assumptions),
+        *(f"warning: {text}" for text in found.warnings),
+    ]
+    return "\n".join([summary(found), *map(printable, told)])
+
+
+def summary(found: ReleaseFields | EachRelease, most: int = 60) -> str:
+    """Return the values, the noise and the promise in a few lines; of very many values the first."""
+    if isinstance(found, EachRelease):
+        return "\n".join(_of_each(found))
+    return "\n".join([*_table(found, most), *_noise(found), *_end(found)])
+
+
+def _table(found: ReleaseFields, most: int) -> list[str]:
+    shown = list(islice(_lines(found), most))
+    rows = [("value", "± 95%"), *(row for _, *row in shown)]
+    names = [found.query.kind, *(shortened(printable(name), _MOST_LABEL) for name, *_ in shown)]
+    wide = max(map(len, names))
+    columns = [max(len(row[i]) for row in rows) for i in (0, 1)]
+    lines = [
+        f"{name:{wide}}  {value:>{columns[0]}}  {own:>{columns[1]}}"
+        for name, (value, own) in zip(names, rows, strict=True)
+    ]
+    left = len(found.values) - most
+    return [*lines, f"… and {left:,} more in the record"] if left > 0 else lines
+
+
+def _lines(found: ReleaseFields) -> Iterator[tuple[str, str, str]]:
+    """Yield the name of each value, the value, and its error."""
+    labels, groups = found.query.labels, found.groups
+    if groups is None:
+        for label, value, error in zip(labels, found.values, found.accuracies(0.05), strict=True):
+            yield label, rounded(value, found.scale), rounded(float(error), found.scale)
+        return
+    by, at = groups.divided_by or [1] * len(groups.cells), iter(found.values)
+    for cell, over, error in zip(groups.cells, by, groups.error_95, strict=True):
+        for label in labels:
+            scale = found.scale / over
+            yield ", ".join([*cell, label]), rounded(next(at), scale), rounded(error, scale)
+
+
+def _noise(found: ReleaseFields) -> list[str]:
+    both = rounded(found.accuracy(0.05, joint=True), found.scale)
+    measured, groups = found.noise.measurements, found.groups
+    on = f"{len(found.values)} values" if measured is None else f"{len(measured)} counts, from which all values follow"
+    share = ", divided by the group's number of records" if groups is not None and groups.divided_by else ""
+    lines = [
+        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {found.scale:.6g}"
+        f"{' at most' if measured else ''} on each of {on}{share}; all are within {both} with 95% probability"
+    ]
+    return [
+        *lines,
+        *(printable(f"quantile {q.share:g}: {q.state} (95%: {q.low} to {q.high})") for q in found.quantiles or ()),
+    ]
+
+
+def _of_each(found: EachRelease) -> list[str]:
+    query, noise = found.query, found.noise
+    share = ", divided by the subject's number of records" if query.divided_by_records else ""
+    outputs = f"{len(query.labels)} value{'' if len(query.labels) == 1 else 's'}"
+    return [
+        f"{query.kind} for each of {found.data.subjects:,} subjects ({outputs} each)",
+        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {noise.scale:.6g}{share}; "
+        f"each value is within {found.accuracy_95.each:.6g}{share} with 95% probability",
+        *_end(found),
+    ]
+
+
+def _end(found: Any) -> list[str]:
+    """Return what is said of releases of either kind."""
+    lines: list[str] = []
+    if found.ledger is not None:
+        booked = found.ledger
+        lines += [f"ledger: number {booked.entry}, spent {booked.spent:.6g} of {booked.budget:.6g} in all"]
+    if found.mechanism.name not in {bound.name for bound in BOUNDS}:
+        lines += [found.not_promised[-1]]
+    if found.postprocessing:
+        each = " to possible values" if isinstance(found.postprocessing, str) else ""
+        lines += [f"post-processed: {found.postprocessing}{each}"]
+    return [*map(printable, lines), printable(found.promise)]
+
+
+def rounded(value: float, scale: float) -> str:
+    """Write a value to three digits of its noise: more would be noise."""
+    decimals = max(0, 2 - math.floor(math.log10(scale)))
+    return f"{value:,.{decimals}f}" if decimals <= 9 and abs(value) < 1e15 else f"{value:.6g}"

@@ -1,0 +1,365 @@
+"""Whether a release holds what its record says: the proof is computed again, from the record alone.
+
+Reading a record already looks at whether its fields agree (:mod:`pufferfish.release.consistency`). What that cannot see
+is whether the noise is enough: here Θ, the mechanism and the query are made again from the record, and the mechanism
+proves the leakage from scratch. What nobody can see afterwards is said too.
+"""
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from pufferfish.calibration import Calibration
+from pufferfish.calls import called_as
+from pufferfish.errors import ParameterError, PufferfishError, RecordError
+from pufferfish.files import read_file
+from pufferfish.files.reading import decode_record, shown
+from pufferfish.ledger import Ledger
+from pufferfish.model_file import Model
+from pufferfish.queries import LinearQuery
+from pufferfish.release import each_record
+from pufferfish.release.calibration_record import CalibrationRecord, calibration_again, record_of
+from pufferfish.release.consistency import PROGRAM, contradictions
+from pufferfish.release.each_record import EachRelease
+from pufferfish.release.fields import FORMAT, VERSION, ReleaseFields
+from pufferfish.release.groups_rules import stand_in
+from pufferfish.release.query_rules import near
+from pufferfish.release.record import Release
+from pufferfish.release.values import possible_of
+from pufferfish.release.verification import PROOF, Finding, Verification, fails, holds, unchecked
+from pufferfish.release.verify_outside import of_ledger, of_model, of_table, of_values
+from pufferfish.release.words import secrets_of, versions, warnings_of
+from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.states import state_label
+from pufferfish.witness import AnyWitness
+
+__all__ = ["decoded_release", "verify"]
+
+BROKEN = (PufferfishError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError)
+"""What comes of a record in which something was changed, when its proof is made again."""
+
+_SAME = 1e-6
+"""What is computed again may differ by this share: another processor adds in another order."""
+
+
+@called_as('verify("release.json")')
+def verify(
+    release: Release | EachRelease | str | os.PathLike[str],
+    *,
+    model: Model | str | os.PathLike[str] | None = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    table: Any = None,
+    values: str | os.PathLike[str] | None = None,
+) -> Verification:
+    """Check a release from its record alone: compute its proof again, and all that follows from something else.
+
+    Parameters
+    ----------
+    release : Release, EachRelease or path-like
+        The release, or its file.
+    model : Model or path-like, optional
+        The model that it was made under, to be compared with its Θ.
+    ledger : Ledger or path-like, optional
+        The ledger that it was charged to, to be compared with its entry.
+    table : table or path-like, optional
+        The private table: it is read as the record says, and its public facts are compared. Nothing is printed of it.
+    values : path-like, optional
+        For a release for each subject, its table of values; by default the one beside the record.
+
+    Returns
+    -------
+    Verification
+        What holds, what does not, and what could not be checked.
+
+    Raises
+    ------
+    RecordError
+        If the file is no release, or the model, ledger or table cannot be read.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+    >>> noise = pf.MQMExact(chain, length=100).calibrate(pf.Count("active"), epsilon=1.0)
+    >>> found = pf.verify(pf.release(["rest"] * 100, pf.Count("active"), noise))
+    >>> found.holds, [part.what for part in found.unchecked]
+    (True, ['noise drawn', 'origin', 'Θ', 'table'])
+    """
+    given: Any = release
+    if isinstance(given, Release | EachRelease):
+        found, folder = given, None
+    else:
+        found, folder = decoded_release(given), Path(given).parent
+    if isinstance(found, EachRelease):
+        findings = [*_of_release(found.as_release(), _check(found)), *of_values(found, values, folder)]
+    elif values is not None:
+        raise ParameterError("values is for releases for each subject; this one holds its values itself")
+    else:
+        findings = list(_of_release(found, _all_contradictions(found)))
+    findings += of_model(found, model)
+    findings += of_ledger(found, ledger)
+    findings += of_table(found, table)
+    return Verification(_subject(found), findings)
+
+
+def decoded_release(path: str | os.PathLike[str]) -> Release | EachRelease:
+    """Return a release of either kind from its file; whether it contradicts itself is not looked at.
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be read, or is no release.
+    """
+    content, source = read_file(path), shown(path)
+    if f'"{each_record.FORMAT}"'.encode() in content[:200]:
+        form, version = each_record.FORMAT, each_record.VERSION
+        return decode_record(content, source, EachRelease, format_=form, version=version, complete=True)
+    return decode_record(content, source, Release, format_=FORMAT, version=VERSION, complete=True)
+
+
+def _subject(found: Release | EachRelease) -> str:
+    each = f" for each of {found.data.subjects:,} subjects" if isinstance(found, EachRelease) else ""
+    return f"{found.query.kind}{each}, {found.mechanism.title}, ε = {found.epsilon:g}, made {found.created[:19]}"
+
+
+def _all_contradictions(found: ReleaseFields) -> list[str]:
+    try:
+        found.theta.check()
+        return list(contradictions(found))
+    except BROKEN as error:
+        return [f"every part of it is sound: {error}"]
+
+
+def _check(found: EachRelease) -> list[str]:
+    try:
+        found.check()
+    except RecordError as error:
+        return [str(error).removeprefix("expected that ")]
+    return []
+
+
+def _of_release(found: ReleaseFields, wrong: Sequence[str]) -> Iterator[Finding]:
+    """Yield what is found without anything but the record."""
+    if wrong:
+        yield from (fails("record", f"expected that {rule}") for rule in wrong)
+    else:
+        yield holds("record", "its fields agree with each other: values, accuracy, units, witness and promise")
+        if _own(found) and not _accurate(found):  # another version of numpy may round to the next number of the grid
+            yield fails(
+                "accuracy", f"expected ±{found.accuracy():g}, and ±{found.accuracy(joint=True):g} for all at once"
+            )
+    yield from _calibrated(found if found.groups is None else stand_in(found, found.groups))
+    yield unchecked(
+        "noise drawn", "that noise was drawn from this law, once, and added to the exact value", ["noisy_values"]
+    )
+    yield unchecked("origin", "when, by whom and with which software it was made", ["created", "software"])
+    if not _own(found):
+        yield unchecked(
+            "sentences",
+            f"by version {found.software.get(PROGRAM)}; this is {versions()[PROGRAM]}, which may say them otherwise",
+            ["promise", "not_promised", "assumptions", "warnings"],
+        )
+
+
+def _own(found: ReleaseFields) -> bool:
+    return found.software.get(PROGRAM) == versions()[PROGRAM]
+
+
+def _calibrated(found: ReleaseFields) -> Iterator[Finding]:
+    """Yield what is found about what the noise was calibrated from, all of it made again."""
+    record = found.calibration
+    if not isinstance(record, CalibrationRecord):
+        if _own(found):
+            yield fails(PROOF, "the record lacks what its proof is computed from, which this version writes")
+        else:
+            yield unchecked(
+                PROOF, "earlier versions did not write down query, lengths and settings", ["mechanism", "calibration"]
+            )
+        return
+    lost = _not_in_a_file(found, record)
+    if lost:
+        told = f"{lost} is a function of the user's, which no file holds"
+        yield unchecked(PROOF, told, ["mechanism", "noise", "calibration", "query"])
+        return
+    try:
+        again = calibration_again(found, record)
+    except BROKEN as error:
+        yield fails(PROOF, f"the noise cannot be calibrated from what the record says: {error}")
+        return
+    yield _parts("query", lambda: _query(found, again), "outputs, and how far one record moves them, computed again")
+    noise = _parts(
+        "noise", lambda: _noise(found, record, again), f"scale {found.noise.scale:.6g}, which the proof is about"
+    )
+    yield noise
+    if noise.holds:  # else it is not known which noise to prove something about
+        yield from _proof(found, again)
+    yield _parts("lengths", lambda: _lengths(found, again), "the noise is for chains as long as those of the data")
+    yield _parts("words", lambda: _words(found, again), "the promise, and what it rests on, as this version writes it")
+    if found.postprocessing is not None:
+        yield _parts(
+            "post-processing",
+            lambda: _processed(found, again),
+            "values are noisy values made possible, with public totals only",
+        )
+
+
+def _not_in_a_file(found: ReleaseFields, record: CalibrationRecord) -> str | None:
+    if found.theta.kind == GivenLaws.kind:
+        return "the law of the query"
+    if record.query is None:
+        return "the query"
+    return "a secret" if record.settings is None else None
+
+
+def _parts(what: str, rules: Callable[[], Sequence[tuple[bool, str]]], says: str) -> Finding:
+    try:
+        wrong = [rule for right, rule in rules() if not right]
+    except BROKEN as error:
+        wrong = [f"numbers to compute with: {error}"]
+    return fails(what, f"expected {'; '.join(wrong)}") if wrong else holds(what, says)
+
+
+def _query(found: ReleaseFields, again: Calibration) -> list[tuple[bool, str]]:
+    said, linear = found.query, again.linear
+    lipschitz = linear.lipschitz
+    moved = said.lipschitz == lipschitz if None in (said.lipschitz, lipschitz) else near(said.lipschitz, lipschitz)  # pyright: ignore[reportArgumentType]
+    return [
+        (said.kind == again.query.kind, f"the kind {again.query.kind}"),
+        (said.description == linear.description, f"the description {linear.description!r}"),
+        (list(said.labels) == list(linear.labels), f"the labels {', '.join(linear.labels[:8])}"),
+        (moved, f"that one record moves the answer by {lipschitz}"),
+        (said.divided_by == linear.divided_by, f"a division by {linear.divided_by}"),
+    ]
+
+
+def _noise(found: ReleaseFields, record: CalibrationRecord, again: Calibration) -> list[tuple[bool, str]]:
+    said, multiplier = found.noise, again.noise_multiplier
+    sound = 0 < record.unit_scale < math.inf
+    same = said.noise_multiplier is None and multiplier is None
+    if said.noise_multiplier is not None and multiplier is not None:
+        same = near(said.noise_multiplier, multiplier)
+    return [
+        (sound and near(said.scale, again.scale), f"the scale {again.scale:.6g}"),
+        (near(said.unit, float(again.linear.unit)), f"the unit {float(again.linear.unit):.6g}"),
+        (same, f"the noise multiplier {multiplier}"),
+        (record_of(again) == record, "what the calibration was made from, said as this program says it"),
+    ]
+
+
+def _accurate(found: ReleaseFields) -> bool:
+    said = found.accuracy_95
+    return all(
+        near(found.accuracy(0.05, joint=joint), number) for joint, number in ((False, said.each), (True, said.joint))
+    )
+
+
+def _proof(found: ReleaseFields, again: Calibration) -> Iterator[Finding]:
+    said, title = found.mechanism, found.mechanism.title
+    try:
+        leakage, witness = again.bound.verify(again)
+    except BROKEN as error:
+        yield fails(PROOF, f"{title} cannot prove it: {error}")
+        return
+    if not leakage <= found.epsilon:
+        yield fails(PROOF, f"{title} proves a leakage of {leakage:.6g} for this noise, above ε = {found.epsilon:g}")
+        return
+    if found.delta != again.delta:
+        yield fails(PROOF, f"the promise fails with probability {again.delta:g}, and the record says {found.delta:g}")
+        return
+    own = _own(found)
+    if own and not math.isclose(leakage, said.leakage, rel_tol=_SAME):
+        yield fails(PROOF, f"{title} proves a leakage of {leakage:.6g}, and the record says {said.leakage:.6g}")
+        return
+    yield holds(PROOF, f"{title} proves again that at most {leakage:.6g} leaks, and ε = {found.epsilon:g}")
+    yield _witness(said.witness, witness, own=own)
+
+
+def _witness(said: AnyWitness, again: AnyWitness | None, *, own: bool) -> Finding:
+    old, new = msgspec.to_builtins(said), msgspec.to_builtins(again)
+    if _alike(old, new):
+        where = "all records alike" if said.node is None else f"record {said.node}"
+        return holds("witness", f"{where}: what decides, and what tells it, found again")
+    if not own:
+        return unchecked("witness", "this version finds another one", ["mechanism.witness", "mechanism.leakage"])
+    if np.allclose(*_padded(sorted(_numbers(old)), sorted(_numbers(new))), rtol=_SAME, atol=1e-12):
+        return unchecked(
+            "witness", f"another one tells as much here (record {new.get('node')}): a tie", ["mechanism.witness"]
+        )
+    return fails("witness", "another record decides, or something else tells it, than the record of the release says")
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_alike, one, other))  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=_SAME, abs_tol=1e-12)
+    return one == other
+
+
+def _numbers(value: Any) -> list[float]:
+    if isinstance(value, Mapping):
+        return [n for part in value.values() for n in _numbers(part)]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list | tuple):
+        return [n for part in value for n in _numbers(part)]  # pyright: ignore[reportUnknownVariableType]
+    return [value] if isinstance(value, float) else []
+
+
+def _padded(one: list[float], other: list[float]) -> tuple[list[float], list[float]]:
+    """Return two lists of one length: where they differ in length, they are not alike."""
+    return (one, other) if len(one) == len(other) else ([0.0], [1.0])
+
+
+def _lengths(found: ReleaseFields, again: Calibration) -> list[tuple[bool, str]]:
+    data, theta, bound = found.data, again.theta, again.bound
+    if theta.networks:
+        rows = 1 if data.rows is None else data.subjects
+        return [(bound.rows == rows, f"noise for {rows} rows; it is for {bound.rows}")]
+    longest = max(chain.steps for chain in bound.length)
+    rules = [(found.mechanism.longest_chain == longest, f"that the longest chain has {longest} steps")]
+    if again.composes and theta.of_chains:
+        # a release refuses data with a chain that none of these exceeds
+        enough = any(chain.steps >= data.longest_chain for chain in bound.length)
+        return [*rules, (enough, "noise for chains as long as those of the data")]
+    linear = again.linear
+    window = isinstance(linear, LinearQuery) and linear.factors is not None and data.base is not None
+    records = sum(chain.records for chain in bound.length)
+    same = window or (data.chains == len(bound.length) and data.records == records)
+    return [*rules, (same, f"the {records} records in {len(bound.length)} chains that the law of the query is of")]
+
+
+def _words(found: ReleaseFields, again: Calibration) -> list[tuple[bool, str]]:
+    secrets = secrets_of(again)
+    same = found.mechanism.secrets is None if secrets is None else found.mechanism.secrets == secrets
+    rules = [(same, "the secrets that the mechanism keeps")]
+    if not _own(found):
+        return rules
+    theta = again.theta
+    first = f"The distribution of the records is {theta.in_words} ({theta.origin})."
+    return [
+        *rules,
+        (bool(found.assumptions) and found.assumptions[0] == first, f"the first assumption {first!r}"),
+        (set(warnings_of(again)) <= set(found.warnings), "the warning that there is hardly any noise"),
+    ]
+
+
+def _processed(found: ReleaseFields, again: Calibration) -> list[tuple[bool, str]]:
+    linear, data = again.linear, found.data
+    if not isinstance(linear, LinearQuery) or data.records > 2**31:
+        return []
+    if data.rows is not None and data.observed is not None:
+        network = again.theta.networks[0]
+        times = np.array([data.observed.get(state_label(node), 0) for node in network.nodes], dtype=np.int64)
+    elif data.base is not None and linear.factors is None:
+        times = np.ones(data.records, dtype=np.int64)
+    else:
+        times = np.ones(again.records, dtype=np.int64)
+    possible = possible_of(again, linear, times)
+    said = msgspec.to_builtins(found.postprocessing)
+    return [(_alike(said, msgspec.to_builtins(possible)), str(possible))]

@@ -1,0 +1,257 @@
+"""Verifying a release: what was promised holds again, and whatever is edited is found, or listed as uncheckable."""
+
+import copy
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from test_release_fuzz import CHANGES, DATA, NEAR, RELEASES, changed, leaves, put
+
+import pufferfish as pf
+from commands import READING, refused, run, write_table
+from ledgers import CHAIN, read
+from pufferfish.release.each_record import file_digest
+from release_cases import releases
+
+PROVED = {"record", "query", "noise", "proof", "witness", "lengths", "words"}
+
+
+def of_findings(found: pf.Verification, holds: bool | None) -> set[str]:
+    return {part.what for part in found.findings if part.holds is holds}
+
+
+def test_every_kind_of_release_holds(slow: bool, tmp_path: Path) -> None:
+    """Every mechanism, kind of model, query and reading: the proof is computed again from the file alone."""
+    path, seen = tmp_path / "release.json", 0
+    for case, release in releases(1 if slow else 29):
+        release.to_json(path)
+        found = pf.verify(path)
+        assert found.holds, f"{case}\n{found}"
+        functions = release.query.kind == "function" or case == "own laws"
+        assert functions or of_findings(found, True) >= PROVED, f"{case}\n{found}"
+        assert of_findings(found, None) >= {"noise drawn", "origin", "Θ", "table"}
+        assert len(str(found).splitlines()) < 30
+        seen += 1
+    assert seen > 10
+
+
+def test_the_longest_of_many_chains_are_enough_for_the_proof() -> None:
+    """A record says which chains can decide; all chains together are as many records again."""
+    table = pl.DataFrame({"id": [i for i in range(300) for _ in range(1 + i % 50)]})
+    table = table.with_columns(s=(pl.int_range(pl.len()) % 2).cast(pl.String).replace({"0": "rest", "1": "active"}))
+    data = pf.read_sequences(table, "s", subject="id")
+    noise = pf.LeakagePropagation(CHAIN, data.length).calibrate(pf.Histogram(), 1.0)
+    release = pf.release(data, pf.Histogram(), noise)
+    assert release.calibration.lengths == [(50, 50, 1)]
+    assert sum(chain.records for chain in release.calibration.chains()) == data.records
+    assert release.verify(table=table).holds
+
+
+EDITS: list[tuple[str, tuple[Any, ...], Callable[[Any], Any]]] = [
+    ("leakage lowered", ("mechanism", "leakage"), lambda v: v * 0.9),
+    ("ε raised", ("epsilon",), lambda v: v * 2),
+    ("ε lowered", ("epsilon",), lambda v: v / 2),
+    ("scale lowered", ("noise", "scale"), lambda v: v / 2),
+    ("multiplier", ("noise", "noise_multiplier"), lambda v: v * 1.01),
+    ("unit", ("noise", "unit"), lambda v: v * 2),
+    ("exact scale", ("calibration", "unit_scale"), lambda v: v * 0.999),
+    ("lipschitz", ("query", "lipschitz"), lambda v: v / 2),
+    ("description", ("query", "description"), lambda v: v + " of all"),
+    ("labels", ("query", "labels"), lambda v: v[::-1] if len(v) > 1 else [f"{v[0]}x"]),
+    ("query", ("calibration", "query", "is"), lambda v: "Mean"),
+    ("accuracy", ("accuracy_95", "each"), lambda v: v * 0.5),
+    ("joint accuracy", ("accuracy_95", "joint"), lambda v: v * 0.9),
+    ("value", ("values", 0), lambda v: v + 1),
+    ("promise", ("promise",), lambda v: v.replace("any one record", "any record of Alice")),
+    ("what is not promised", ("not_promised",), lambda v: v[1:]),
+    ("assumption", ("assumptions", 0), lambda v: v.replace("The distribution", "Surely the distribution")),
+    ("records", ("calibration", "records"), lambda v: v - 1),
+    ("longest chain", ("mechanism", "longest_chain"), lambda v: v + 1),
+    ("title", ("mechanism", "title"), lambda v: "GroupDP" if v != "GroupDP" else "MQMExact"),
+    ("mechanism", ("mechanism", "name"), lambda v: "group-dp" if v != "group-dp" else "mqm-exact"),
+    ("secrets", ("mechanism", "secrets"), lambda v: [["Alice", "Bob"]]),
+    ("states", ("theta", "states"), lambda v: v[::-1]),
+    ("witness", ("mechanism", "witness", "theta"), lambda v: v + 1),
+    ("subjects", ("data", "subjects"), lambda v: v + 1),
+    ("origin of Θ", ("theta", "origin"), lambda v: "a census"),
+    ("no calibration", ("calibration",), lambda v: None),
+    ("noisy value", ("noisy_values", 0), lambda v: v + 5),
+    ("value and noisy value", (), lambda v: v | {"values": [8.0], "noisy_values": [8.0]}),
+    ("time", ("created",), lambda v: "2020-01-01T00:00:00+00:00"),
+    ("version of numpy", ("software", "numpy"), lambda v: "1.0"),
+    ("file", ("data", "base", "source"), lambda v: "other.csv"),
+]  # fmt: skip
+"""What a dishonest owner, or an editor, may change by hand: one thing at a time."""
+
+
+def is_listed(found: pf.Verification, place: tuple[Any, ...]) -> bool:
+    """Whether what cannot be checked names a field, what it is in, or what is in it."""
+    own = ".".join(map(str, place)) + "."
+    names = [f"{field}." for part in found.unchecked for field in part.fields]
+    return any(own.startswith(name) or name.startswith(own) for name in names)
+
+
+OF_ALL_KINDS = (pf.GroupDP, pf.LeakagePropagation, pf.MQMExact, pf.MQMApprox, pf.GK16, pf.Wasserstein, pf.ExactLaplace)
+
+
+@pytest.mark.parametrize("mechanism", OF_ALL_KINDS)
+def test_a_release_edited_by_hand(mechanism: Any, tmp_path: Path) -> None:
+    """Each of some thirty edits is found, or said to be one that nobody can check from the record."""
+    weak = pf.MarkovChain([[0.6, 0.4], [0.5, 0.5]], states=CHAIN.states)
+    path, query = tmp_path / "release.json", pf.Count("active")
+    data = read([[7, 3], [4, 1]])
+    release = pf.release(data, query, mechanism(weak, data.length).calibrate(query, 1.0))
+    record, listed = json.loads(release.to_json(path)), []
+    assert pf.verify(path).holds
+    for name, place, edit in EDITS:
+        whole = {"all": copy.deepcopy(record)}
+        inside: Any = whole
+        for key in ("all", *place)[:-1]:
+            inside = inside[key]
+        last = ("all", *place)[-1]
+        inside[last] = edit(inside[last])
+        path.write_text(json.dumps(whole["all"]))
+        try:
+            found = pf.verify(path)
+        except pf.RecordError:
+            continue
+        if found.holds:
+            assert is_listed(found, place or ("noisy_values",)), f"{name}\n{found}"
+            listed.append(name)
+    # the noise may be enough for fewer records too, and under the class with its states renamed
+    assert set(listed) - {"records", "states"} == {"value and noisy value", "time", "version of numpy", "file"}
+
+
+def test_a_leakage_lowered_everywhere_is_found(tmp_path: Path) -> None:
+    """Half the noise, said consistently in every field that a reader of the record looks at: only a proof sees it."""
+    path = tmp_path / "release.json"
+    for mechanism in (pf.GroupDP, pf.GK16, pf.MQMApprox):
+        weak = pf.MarkovChain([[0.6, 0.4], [0.5, 0.5]], states=CHAIN.states)
+        noise = mechanism(weak, DATA.length).calibrate(pf.Count("active"), 2.0)
+        record = json.loads(pf.release(DATA, pf.Count("active"), noise).to_json())
+        record["epsilon"] = 1.0
+        record["mechanism"]["leakage"] /= 2
+        record["promise"] = record["promise"].replace("e^2 = 7.389", "e^1 = 2.718")
+        if "influence" in record["mechanism"]["witness"]:
+            record["mechanism"]["witness"]["influence"] = 0.0
+            record["mechanism"]["witness"]["nearby"] = 10**6 if mechanism is pf.MQMApprox else 70
+        path.write_text(json.dumps(record))
+        found = pf.verify(path)
+        assert "proof" in of_findings(found, False), f"{mechanism.__name__}\n{found}"
+
+
+def test_any_one_field_changed_is_found_or_listed(slow: bool, tmp_path: Path) -> None:
+    """The changes of the fuzz of reading, which takes some of them: verifying tells those too."""
+    path, missed = tmp_path / "release.json", []
+    every = list((CHANGES | NEAR).items())
+    for case in sorted(RELEASES) if slow else ("count, made valid, in a ledger", "joint law", "marginals, made valid"):
+        record = json.loads(RELEASES[case]().to_json())
+        ways = itertools.cycle([every] if slow else [every[i::11] for i in range(11)])
+        for place in leaves(record):
+            for name, change in next(ways):
+                path.write_text(changed(record, place, change))
+                if json.loads(path.read_text()) == record:
+                    continue
+                try:
+                    found = pf.verify(path)
+                except pf.RecordError:
+                    continue
+                nothing = place[0] == "postprocessing" and name in ("null", "tiny")
+                if found.holds and not is_listed(found, place) and not nothing:
+                    missed.append((case, place, name))
+    assert not missed
+
+
+def test_records_of_other_versions(tmp_path: Path) -> None:
+    path = tmp_path / "release.json"
+    record = json.loads(RELEASES["group privacy"]().to_json())
+    other = copy.deepcopy(record)
+    other["software"]["pufferfish-privacy"] = "0.0.1"
+    path.write_text(json.dumps(other))
+    found = pf.verify(path)
+    assert found.holds
+    assert "sentences" in of_findings(found, None)
+    del other["calibration"]
+    path.write_text(json.dumps(other))
+    found = pf.verify(path)
+    assert found.holds
+    assert "proof" in of_findings(found, None)
+    assert str(found).endswith("the proof could not be checked")
+    assert pf.Release.from_json(path).verify() == found
+
+
+def test_releases_for_each_subject(tmp_path: Path) -> None:
+    table = pl.DataFrame({"id": ["a"] * 40 + ["b"] * 25, "s": ["rest", "active", "active", "rest", "rest"] * 13})
+    data = pf.read_sequences(table, "s", subject="id")
+    for query, valid, name in (
+        (pf.Histogram(), "valid", "v.csv"),
+        (pf.Count("active"), None, "w.parquet"),
+        (pf.Mean([0, 2.5]), "valid", "m.csv"),
+    ):
+        output = tmp_path / name
+        noise = pf.LeakagePropagation(CHAIN, data.length).calibrate(query, 1.0)
+        release = pf.release_each(data, query, noise, output, postprocess=valid)
+        path = output.with_suffix(".json")
+        found = pf.verify(path, table=table)
+        assert found.holds, found
+        assert of_findings(found, True) >= {*PROVED, "values", "table"}
+        assert "values" in of_findings(release.verify(), None)
+        path.write_text(path.read_text().replace('"epsilon": 1.0', '"epsilon": 0.5'))
+        assert not pf.verify(path).holds
+    frame = (tmp_path / "v.csv").read_text()
+    record = json.loads((tmp_path / "v.json").read_text().replace('"epsilon": 0.5', '"epsilon": 1.0'))
+    (tmp_path / "v.csv").write_text(frame.replace("rest,", "rest,1", 1))
+    (tmp_path / "v.json").write_text(json.dumps(record))
+    assert "values" in of_findings(pf.verify(tmp_path / "v.json"), False)
+    record["table"]["sha256"] = file_digest(tmp_path / "v.csv")
+    (tmp_path / "v.json").write_text(json.dumps(record))
+    (wrong,) = pf.verify(tmp_path / "v.json").wrong  # the digest was made to fit: the numbers still do not
+    assert wrong.what == "values"
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    table, model, book = write_table(tmp_path / "t.csv", seed=1), tmp_path / "m.json", tmp_path / "b.json"
+    output, other = tmp_path / "r.json", tmp_path / "o.json"
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+    pf.write_model(pf.Model(theta=chain, step="1min"), model)
+    pf.write_model(pf.Model(theta=pf.MarkovChain([[0.8, 0.2], [0.4, 0.6]], states=["rest", "active"])), other)
+    assert run("ledger", "create", book, "--model", model, "--budget", 2, "--table", table, *READING).exit_code == 0
+    for epsilon in (0.5, 0.7):
+        done = run("release", table, *READING, "--model", model, "--query", "histogram", "--epsilon", epsilon,
+                   "--output", output, "--ledger", book, "--overwrite")  # fmt: skip
+        assert done.exit_code == 0, done.output
+    done = run("verify", output, "--model", model, "--ledger", book, "--table", table)
+    assert done.exit_code == 0, done.output
+    assert "not checked" in done.stdout
+    for what in ("proof", "Θ", "ledger", "table"):
+        assert any(line.split()[:2] == ["holds", what] for line in done.stdout.splitlines()), done.stdout
+    assert done.stdout.endswith("all that could be checked holds, the proof included\n")
+    shown = run("show", output)
+    assert shown.exit_code == 0, shown.output
+    release = pf.Release.from_json(output)
+    assert str(release) in shown.stdout
+    for words in ("histogram", "± 95%", "ε = 0.7", "ledger: number 2", release.promise, "needs most", "assumed: "):
+        assert words in shown.stdout
+    assert len(str(release)) < 1000
+    assert run("verify", output, "--model", other).exit_code == 1
+    shorter = write_table(tmp_path / "s.csv", seed=1, minutes=200)
+    done = run("verify", output, "--table", shorter)
+    assert done.exit_code == 1
+    assert "DOES NOT HOLD  table" in done.stdout
+    record = json.loads(output.read_text())
+    for place, value in (
+        (("ledger", "entry"), 1), (("ledger", "spent"), record["ledger"]["spent"] / 2), (("ledger", "budget"), 20.0)
+    ):  # fmt: skip
+        output.write_text(changed(record, place, put(value)))
+        assert run("verify", output, "--ledger", book).exit_code == 1
+    refused("show", output, says=["contradicts itself", "pufferfish verify says"])
+    refused("verify", tmp_path / "none.json", says=["none.json"])
+    refused("verify", table, says=["t.csv"])
+    refused("verify", model, says=["no pufferfish-release file"])
+    output.write_text(json.dumps(record))
+    refused("verify", output, "--ledger", model, says=["m.json"])
+    refused("verify", output, "--values", table, says=["for each subject"])
