@@ -248,6 +248,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     ):  # fmt: skip
         output.write_text(changed(record, place, put(value)))
         assert run("verify", output, "--ledger", book).exit_code == 1
+    output.write_text(changed(record, ("epsilon",), put(5.0)))
     refused("show", output, says=["contradicts itself", "pufferfish verify says"])
     refused("verify", tmp_path / "none.json", says=["none.json"])
     refused("verify", table, says=["t.csv"])
