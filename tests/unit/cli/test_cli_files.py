@@ -355,7 +355,7 @@ def test_ctrl_c_at_any_moment_loses_nothing_that_is_spent(folder: Path, monkeypa
     early = [
         "pufferfish.cli.release.read_under",
         "pufferfish.release.prove",
-        "pufferfish.release.exact_value",
+        "pufferfish.release.drawing",
         "pufferfish.release._book",  # it may wait for other programs, and for the proof of the sum
         "pufferfish.ledger.ledger.Entry",
     ]
@@ -363,7 +363,7 @@ def test_ctrl_c_at_any_moment_loses_nothing_that_is_spent(folder: Path, monkeypa
         "pufferfish.ledger.book.write_whole",
         "pufferfish.release.Release.to_json",
         "pufferfish.cli.targets.picture_of",
-        "pufferfish.cli.release.summary",
+        "pufferfish.cli.release._print_release",
     ]
     for number, place in enumerate(early + late):
         with monkeypatch.context() as patch:
