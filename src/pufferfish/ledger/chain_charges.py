@@ -156,13 +156,14 @@ class ChainCharging(Charging):
         profiles = [_stretches(charges, c, chain.steps) for c, chain in enumerate(self._bound.length)]
         return [Profile([(steps, together(active)) for steps, active in stretches]) for stretches in profiles]
 
-    def reads(self, data: Any, subjects: Subjects | None) -> bytes | None:
+    def reads(self, data: Any, subjects: Subjects | None, windows: Windows | None = None) -> bytes | None:
         """Return which chains the data are about, a byte each; None where that is not known, or they are all.
 
         Raises
         ------
         ReleaseRefused
-            If a subject is not in the base, or has a longer chain than all those of it there.
+            If a subject is not in the base, or has a longer chain than all those of it there; or if windows are not
+            those of the subjects in the data: nobody pays for what another one's window says.
         """
         if subjects is None or not isinstance(data, Sequences) or data.names is None:
             return None
@@ -178,6 +179,13 @@ class ChainCharging(Charging):
                 )
         marks = np.zeros(self.places, dtype=np.bool_)
         marks[[place for found in places.values() for place in found]] = True
+        if windows is not None:
+            for name, own in places.items():
+                seen = [windows[place] for place in own]
+                if not any(seen):
+                    raise ReleaseRefused(f"window is None for all chains of subject {name!r}, who is in the data")
+                chains = [chain for n, chain in zip(data.names, data.length, strict=True) if n == name]
+                check_lengths(chains, [length[place] for place in own], seen, f"subject {name!r}")
         return None if marks.all() else marks.tobytes()
 
     def part(self, length: Any, window: Any) -> InfluenceBound:

@@ -123,7 +123,7 @@ class Charging(ABC):
         releases only. Where ``among`` is given, only the chains that it marks by 1 are asked about.
         """
 
-    def reads(self, data: Any, subjects: Subjects | None) -> bytes | None:
+    def reads(self, data: Any, subjects: Subjects | None, windows: Windows | None = None) -> bytes | None:
         """Return which chains the data are about, a byte each; None where that is not known, or they are all."""
         return None
 
@@ -175,6 +175,9 @@ class Charging(ABC):
                 raise ParameterError(f"entry {number} has another distance from x to x' than from x' to x")
         windows = None if entry.windows is None else as_windows(list(entry.windows), self._bound.length)
         reads = None if entry.subjects is None else unpacked(entry.subjects, self.places, f"entry {number}")
+        if reads is not None and windows is not None:
+            if not any(window for window, read in zip(windows, reads, strict=True) if read):
+                raise ParameterError(f"entry {number} has windows of other subjects than those that it reads")
         return Charge(distances, _scale_of(entry), windows, reads, entry.step)
 
 

@@ -343,7 +343,7 @@ class Ledger:
     def _charge(self, book: Book, what: Any, data: Any, window: Any, coarsening: Any) -> Charge:
         """Return the charge of a release, and on whom; refused where it is not of the base."""
         charge = self._charging.charge(what, base=book.tied_to, data=data, window=window, coarsening=coarsening)
-        return replace(charge, reads=self._charging.reads(data, book.subjects))
+        return replace(charge, reads=self._charging.reads(data, book.subjects, charge.windows))
 
     def _leakage(self, entries: Sequence[Entry], *more: Charge, among: bytes | None = None) -> float:
         """Return what some entries leak together, with more charges; of all chains, or those that are marked by 1."""

@@ -226,3 +226,22 @@ def test_every_bound_knows_subjects() -> None:
             alone = [bound(theta, lengths[name]).leakage(total) for name, total in losses.items() if total]
             assert ledger.spent == pytest.approx(max(alone), rel=2e-3), (bound, theta)
             assert ledger.spent > max(alone) * (1 - 1e-3)
+
+
+def test_nobody_pays_by_the_window_of_another():
+    days = pl.DataFrame({"who": ["a"] * 10 + ["b"] * 10, "s": list("rrwwrrwwrr") + list("wrrrwwrrrw")})
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["r", "w"])
+    data = pf.read_sequences(days, "s", subject="who")
+    of_b = pf.read_sequences(days.filter(pl.col("who") == "b"), "s", subject="who")
+    ledger = pf.Ledger(pf.LeakagePropagation(chain, data.length), 1.0, base=data)
+    noise = pf.LeakagePropagation(chain, of_b.length).calibrate(pf.Count("w"), epsilon=0.9)
+    for window in ([(0, 10), None], [(0, 10), (0, 1)], [None, (0, 1)]):
+        with pytest.raises(pf.ReleaseRefused):
+            pf.release(of_b, pf.Count("w"), noise, ledger=ledger, window=window)
+        with pytest.raises(pf.ReleaseRefused):
+            ledger.leakage_with(noise, data=of_b, window=window)
+    assert not ledger.entries
+    pf.release(of_b, pf.Count("w"), noise, ledger=ledger, window=[None, (0, 10)])
+    assert ledger.spent == pytest.approx(0.9, rel=1e-4)
+    with pytest.raises(pf.BudgetExceeded):
+        pf.release(of_b, pf.Count("w"), noise, ledger=ledger, window=[None, (0, 10)])
