@@ -17,13 +17,12 @@ from pufferfish.cli.options import (
     mechanism_named,
     node_names,
     secret_settings,
-    split_list,
     table_options,
 )
 from pufferfish.cli.printing import number, print_table, print_warnings, progress
 from pufferfish.cli.queries import QUERY_HELP, parse_query
 from pufferfish.cli.release_each import check_each_model, check_each_options, places_of, release_each_subject
-from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_groups
+from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_groups, split_groupings
 from pufferfish.cli.tables import fingerprint, opened, read_under, warnings_of_reading
 from pufferfish.cli.targets import TABLE, check_targets, release_files
 from pufferfish.data import Rows, Sequences
@@ -105,7 +104,7 @@ def release_command(
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min --by hour,sex \\
         --model model.json --epsilon 1 --output release.json --csv release.csv --plot release.png
     """
-    reading["by"] = None if by is None else split_list(by)
+    reading["by"] = None if by is None else split_groupings(by)
     if sum(given is not None for given in (epsilon, accuracy, up_to)) != 1:
         raise ParameterError(
             "give one of --epsilon, --accuracy (the error that is allowed), and with --ledger --up-to (what may be "

@@ -1,5 +1,7 @@
 """``pufferfish release --by``: a value for each public group of records."""
 
+import re
+
 import click
 from rich.table import Table
 from rich.text import Text
@@ -11,7 +13,7 @@ from pufferfish.release import Release
 from pufferfish.release.groups import GroupsRecord
 from pufferfish.release.summary import rounded
 
-__all__ = ["BY_HELP", "check_group_accuracy", "print_groups"]
+__all__ = ["BY_HELP", "check_group_accuracy", "print_groups", "split_groupings"]
 
 BY_HELP = (
     "Release each public group of records, at the noise of one: by columns (sex), and by the hour, weekday (0 is "
@@ -19,6 +21,20 @@ BY_HELP = (
 )
 
 _MOST_ROWS = 48
+
+
+def split_groupings(text: str) -> list[str]:
+    """Return the groupings of a list with commas; a comma in quotes or brackets is part of a name.
+
+    Examples
+    --------
+    >>> split_groupings('sex, col("team, name"),hour(time)')
+    ['sex', 'col("team, name")', 'hour(time)']
+    """
+    parts = [part.strip() for part in re.split(r',(?=(?:[^"]*"[^"]*")*[^"]*$)', text)]
+    if not all(parts):
+        raise ParameterError(f"--by {text!r} has an empty part: take the odd comma out, or name what is missing")
+    return parts
 
 
 def check_group_accuracy(query: Query, accuracy: float | None) -> None:

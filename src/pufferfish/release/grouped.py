@@ -19,7 +19,7 @@ from pufferfish.data.groups import Groups
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, ReleaseRefused
-from pufferfish.queries import LinearQuery, Query, Weighted, Window
+from pufferfish.queries import LinearQuery, Query, StepQuery, Weighted, Window
 from pufferfish.queries.linear import BoundQuery
 from pufferfish.release.fields import NOISE_LAW, AccuracyRecord, NoiseRecord, QueryRecord
 from pufferfish.release.groups import GroupsRecord, errors_of, of_each_group
@@ -127,16 +127,21 @@ def grouped_of(data: PrivateData, query: Query, bound: BoundQuery, calibration: 
     groups = data.groups if isinstance(data, Sequences | Rows) else None
     if groups is None or not isinstance(data, Sequences | Rows):
         return None
+    if isinstance(bound, StepQuery):
+        raise ReleaseRefused(
+            f"{query.kind} are about steps, and a step may lead from one group to another: read the table without by, "
+            "or release the rows of each group by themselves with where"
+        )
     if not isinstance(bound, LinearQuery) or isinstance(query, Weighted | Window):
         raise ReleaseRefused(
             f"{query.kind} is about single records, and groups know how many of their records are in which state: ask "
             "a histogram, count, share, sum or mean, or read the table without by"
         )
-    if calibration.strategy is not None or query.is_cumulative:
+    if calibration.strategy is not None:
+        raise ReleaseRefused('groups have one scale for every value: calibrate with noise="equal", the default')
+    if query.is_cumulative:
         raise ReleaseRefused(
-            f"groups have noise of one scale, on counts of states, and this is {query.kind} with "
-            f"noise={'equal' if calibration.strategy is None else 'best'!r}: calibrate a histogram, count, sum or "
-            "mean, or read the table without by"
+            f"{query.kind} of groups are not computed: ask a histogram of each group, or read the table without by"
         )
     theta = calibration.theta
     if not calibration.composes or not (theta.of_chains or theta.networks):
