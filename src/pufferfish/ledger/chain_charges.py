@@ -181,7 +181,7 @@ class ChainCharging(Charging):
         marks[[place for found in places.values() for place in found]] = True
         if windows is not None:
             for name, own in places.items():
-                seen = [windows[place] for place in own]
+                seen = tuple(windows[place] for place in own)
                 if not any(seen):
                     raise ReleaseRefused(f"window is None for all chains of subject {name!r}, who is in the data")
                 chains = [chain for n, chain in zip(data.names, data.length, strict=True) if n == name]

@@ -20,11 +20,12 @@ from typing import Any, ClassVar
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.core.networks.d_separation import members
-from pufferfish.errors import ModelError, ParameterError
+from pufferfish.errors import ModelError, ParameterError, QueryError
 from pufferfish.mechanisms.composing.engine import Engine
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.composing.network_quilts import LOOKS, ActiveQuilt, NetworkQuilts
 from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
+from pufferfish.queries import LinearQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
@@ -143,6 +144,8 @@ class MarkovQuilt(InfluenceBound):
         tuple of ActiveQuilt
             In the order of the network's nodes.
         """
+        if not isinstance(self.bind(calibration.query), LinearQuery):
+            raise QueryError("this is about the nodes of a network, and a query that is linear in their states")
         losses = self._losses_of(calibration.query, calibration.strategy)
         return self._search.active(losses.divided(calibration.unit_scale))
 
