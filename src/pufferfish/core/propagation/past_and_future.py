@@ -271,6 +271,8 @@ def _for_small_losses(kernel: Kernel, loss: Matrix) -> Matrix:
     except np.linalg.LinAlgError:
         return loss
     apart = np.array([np.abs(row - visits).sum(axis=1) for row in visits]) / 2
+    if not np.all(np.isfinite(apart)):
+        return loss
     most = float(np.max(loss, where=np.isfinite(loss), initial=0.0))
     with np.errstate(over="ignore"):
         return np.minimum(most * apart, loss + without_flows(kernel))
