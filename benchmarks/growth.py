@@ -75,7 +75,7 @@ def main() -> None:
     for warm in (20, 26):  # loads what is compiled
         pf.LeakagePropagation(random_chain(warm), 1000).calibrate(pf.Histogram(), 1.0)
     pf.LeakagePropagation(random_tree(300)).calibrate(pf.Marginals(), 1.0)
-    pf.LeakagePropagation(long_memory(4)).calibrate(pf.Marginals(), 1.0)
+    pf.LeakagePropagation(long_memory(6)).calibrate(pf.Marginals(), 1.0)
     table(
         "leakage propagation, a million records",
         "states",
