@@ -1,15 +1,18 @@
 """``pufferfish audit``: whether mechanisms keep their promise."""
 
 import sys
-from pathlib import Path
 
 import click
 
 from pufferfish.audit import report
 from pufferfish.cli.printing import progress
-from pufferfish.files.reading import failing
+from pufferfish.files import Kind, check_writable, write_whole
 
 __all__ = ["audit_command"]
+
+_PAGE = Kind(
+    "page of an audit", lambda content: content.startswith(b"# Audit\n\nMade by `pufferfish audit"), "name another file"
+)
 
 
 @click.command("audit")
@@ -24,13 +27,14 @@ def audit_command(output: str | None) -> None:
     Example:
       pufferfish audit --output audit.md
     """
+    if output is not None:
+        check_writable(output, _PAGE, overwrite=True)
     with progress("auditing"):
         found = report()
     if output is None:
         click.echo(str(found))
     else:
-        with failing("cannot write", output):
-            Path(output).write_text(str(found))
+        write_whole(output, str(found).encode(), _PAGE, overwrite=True)
         click.echo(f"written: {output}")
     if not found.holds:
         sys.exit(1)

@@ -58,7 +58,7 @@ def check_each_model(theta: Theta, query: Query, accuracy: float | None) -> None
 def places_of(output: str, *, inputs: Sequence[str], overwrite: bool) -> Places:
     """Return where the table and its record go; refuse what is to be read."""
     places = Places(output, overwrite=overwrite)
-    for path in (places.table, places.record, places.pending_table, places.pending_record):
+    for path in (places.table, places.record, places.pending_table, places.pending_record, places.lock):
         if any(same_file(path, source) for source in inputs):
             raise ParameterError(f"--output {path.name} is the file to be read: it would be lost; name another")
     return places

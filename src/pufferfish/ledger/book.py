@@ -3,7 +3,6 @@
 import hashlib
 import os
 import re
-import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +15,7 @@ from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.errors import RecordError
 from pufferfish.files import check_writable, decode_record, read_file, record_kind, write_whole
+from pufferfish.files.locks import check_lock
 from pufferfish.files.reading import check_path, failing, leads_nowhere, shown
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.ledger.subjects import Subjects
@@ -33,9 +33,6 @@ LEDGER = record_kind("ledger", FORMAT, "a ledger is never replaced; name another
 
 AnyBase = Base | RowsBase
 """How a table was read: for chains, or for networks."""
-
-_LARGEST_LOCK = 200
-"""Bytes: where a disk has no locks, the number of the program that holds it stands in the file."""
 
 _WAIT = 60.0
 """Seconds to wait for another program that is spending."""
@@ -209,7 +206,7 @@ class BookFile:
         check_writable(self.path, LEDGER, overwrite=True)
         lock = Path(lock_of(self.path))
         try:
-            self._check_lock(lock)
+            check_lock(lock, f"the ledger {shown(self._given)}")
             with FileLock(lock, timeout=_WAIT):
                 yield
         except Timeout:
@@ -218,15 +215,6 @@ class BookFile:
             ) from None
         except OSError as error:
             raise RecordError(f"cannot lock the ledger {shown(self._given)}: {error.strerror or error}") from error
-
-    def _check_lock(self, lock: Path) -> None:
-        """Refuse to take somebody's file for the lock."""
-        if os.path.lexists(lock):
-            status = lock.lstat()
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_LOCK:
-                raise RecordError(
-                    f"cannot lock the ledger {shown(self._given)}: {shown(lock)} is no lock, but another file; move it"
-                )
 
     def read(self) -> Book:
         """Read the book, validated.

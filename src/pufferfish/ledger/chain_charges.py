@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration
+from pufferfish.core.numbers.given import real_array
 from pufferfish.core.numbers.rounding import float_up
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ParameterError, ReleaseRefused
@@ -231,11 +232,9 @@ def _check_states(data: Sequences, states: tuple[str, ...]) -> None:
 
 def _loss(what: Any, k: int) -> NDArray[np.float64]:
     try:
-        loss = np.asarray(what, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError(
-            f"a loss is {what!r}, expected a calibration, a number, or one per pair of states"
-        ) from None
+        loss = real_array(what)
+    except TypeError as error:
+        raise ParameterError(f"a loss {error}; expected a calibration, a number, or one per pair of states") from None
     if loss.shape not in ((), (k, k)):
         raise ParameterError(f"a loss has shape {loss.shape}, expected a number or ({k}, {k}): pairs of states")
     if not np.all(np.isfinite(loss)) or np.any(loss < 0):

@@ -60,7 +60,7 @@ class Profile(ReadOnly):
         object.__setattr__(self, "stretches", kept)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StepLoss(ReadOnly):
     """Losses of a release that reads steps, from a record of a chain to the next, and records beside them.
 
@@ -93,6 +93,7 @@ class StepLoss(ReadOnly):
         if steps.ndim != several:
             raise ParameterError("the loss of a step is a number, or one number for each chain")
         object.__setattr__(self, "step", tuple(steps.tolist()) if several else float(steps))
+        object.__setattr__(self, "records", _kept_records(self.records))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -276,7 +277,7 @@ def as_record_loss(given: Any, theta: Theta, length: Sequence[ChainLength]) -> R
             raise ParameterError(f"record_loss has {len(entries)} entries, expected {len(length)}: one per chain")
         named = enumerate(zip(entries, length, strict=True))
         return RecordLoss(tuple(_one(entry, chain, k, f"record_loss[{c}]") for c, (entry, chain) in named))
-    if isinstance(given, list) and len(length) == 1 and len(given) == 1:  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(given, list | tuple) and len(length) == 1 and len(given) == 1:  # pyright: ignore[reportUnknownArgumentType]
         given = given[0]  # pyright: ignore[reportUnknownVariableType]
     return _per_chain(length, lambda chain: _one(given, chain, k, "record_loss"))
 
@@ -373,6 +374,15 @@ def _of_node(entry: Any, k: int, name: str) -> Vector:
     if loss.shape not in ((), (k, k)):
         raise ParameterError(f"{name} has shape {loss.shape}, expected a number or ({k}, {k}): pairs of its states")
     return (loss if loss.ndim else np.full((k, k), float(loss))) * (1 - np.eye(k))
+
+
+def _kept_records(given: Any) -> Any:
+    """Return losses of records that nobody can change afterwards: of all chains, or of each in a tuple."""
+    if isinstance(given, Profile):
+        return given
+    if isinstance(given, list | tuple) and any(isinstance(each, Profile) or np.ndim(each) for each in given):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return tuple(each if isinstance(each, Profile) else _kept(each) for each in given)  # pyright: ignore[reportUnknownVariableType]
+    return _kept(given) if not isinstance(given, list | tuple) else tuple(_kept(each) for each in given)  # pyright: ignore[reportUnknownVariableType]
 
 
 def _kept(loss: Any) -> float | Vector:

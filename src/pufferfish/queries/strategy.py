@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.numbers import laplace_sums
+from pufferfish.core.numbers.given import whole_array
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import QueryError
 from pufferfish.queries.linear import LinearQuery
@@ -63,7 +64,10 @@ class Strategy(ReadOnly):
 
     def __post_init__(self) -> None:
         for name in ("weights", "rows", "sharpness"):
-            object.__setattr__(self, name, read_only(np.asarray(getattr(self, name), dtype=np.int64)))
+            try:
+                object.__setattr__(self, name, read_only(whole_array(getattr(self, name))))
+            except (TypeError, OverflowError) as error:
+                raise QueryError(f"a strategy's {name} {error}; expected whole numbers") from None
         k = self.weights.shape[1]
         sound = self.rows.ndim == 2 and self.rows.shape[1] == k and self.rows.shape[0] in (k - 1, k) and k > 1
         if not sound or not np.isin(self.rows, (0, 1)).all():

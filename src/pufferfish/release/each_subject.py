@@ -12,7 +12,7 @@ The files appear one after the other, and a program may be killed between any tw
 4. ``out.json.pending`` again, now with the digest of the table: from here on nothing is drawn again;
 5. ``out.parquet.pending`` becomes ``out.parquet``, then ``out.json.pending`` becomes ``out.json``.
 
-The same command goes on from the step that it finds. Values that were drawn before step 4 and lost were seen by nobody.
+The same command goes on from the step that it finds. Noise is drawn again only where no table was written.
 """
 
 import hashlib
@@ -31,6 +31,7 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused
 from pufferfish.files import write_whole
 from pufferfish.files.kinds import check_output
+from pufferfish.files.locks import check_lock
 from pufferfish.files.reading import failing, shown
 from pufferfish.given import one_of
 from pufferfish.ledger import Ledger
@@ -178,6 +179,7 @@ class Places:
         ours, replaced = is_table_of(output, self.record, self.pending_record), self._overwrite or unfinished
         self.table = check_output(output, None if ours and replaced else table_kind(ours=ours), overwrite=replaced)
         self.pending_table = self.table.with_name(f"{self.table.name}.pending")
+        self.lock = self.pending_record.with_name(f"{self.pending_record.name}.lock")
         if self.pending_table.exists() and not unfinished:
             raise RecordError(
                 f"{self.given}.pending exists, and no release is unfinished here: move it away, or name another file"
@@ -190,8 +192,9 @@ class Places:
         """Keep out every other program that makes this release."""
         from filelock import FileLock, Timeout
 
-        path = self.pending_record.with_name(f"{self.pending_record.name}.lock")
+        path = self.lock
         lock = FileLock(path)
+        check_lock(path, self.given)
         with failing("cannot write", path):
             try:
                 lock.acquire(timeout=0)
@@ -203,8 +206,6 @@ class Places:
             self.check()  # what another program finished meanwhile
             yield
         finally:
-            with suppress(OSError):
-                path.unlink()
             lock.release()
 
 
@@ -274,15 +275,21 @@ def prepare_each(
         entry = None
         if ledger is not None and begun is not None:
             entry = next((e for e in ledger.entries if e.release == begun.release), None)
-        if begun is None or entry is None:
+        # values that were drawn may have been seen: they are kept, however the program ended
+        drawn = begun is not None and places.pending_table.exists()
+        if begun is None or (entry is None and not drawn):
             begun = _with(draft, release=secrets.token_hex(16), created=now())
             _write(places.pending_record, begun)
         booked, places.begun = None, True
         if ledger is not None:
             entry = entry or _booked(places, ledger, begun, calibration, data)
             booked = place_in(ledger, entry.number, entry.spent)
-        content = table_of(subjects, draw(), bound, calibration.unit_scale, valid, places.table.name)
-        write_whole(places.pending_table, content, None, overwrite=True)
+        if drawn:
+            with failing("cannot read", places.pending_table):
+                content = places.pending_table.read_bytes()
+        else:
+            content = table_of(subjects, draw(), bound, calibration.unit_scale, valid, places.table.name)
+            write_whole(places.pending_table, content, None, overwrite=True)
         found = _finished(begun, booked, calibration, _table(places, begun, content))
         _write(places.pending_record, found)
         return found
@@ -355,6 +362,11 @@ def _begun(places: Places, draft: EachRelease) -> EachRelease | None:
             f"{found.epsilon:g}, and this one has another {other}: run that command again to finish it; or delete the "
             "file to give it up (what it booked in a ledger stays spent)"
         )
+    if found.table is not None and found.table.name != places.table.name:
+        raise RecordError(
+            f"{places.given_record}.pending is an interrupted release into {found.table.name}: name that file, and the "
+            "release is finished there"
+        )
     return found
 
 
@@ -363,8 +375,9 @@ def _booked(places: Places, ledger: Ledger, begun: EachRelease, calibration: Cal
     try:
         return ledger.spend(calibration, data=data, note=what, release=begun.release)
     except PufferfishError:
-        with suppress(OSError):
-            places.pending_record.unlink()  # nothing was spent
+        if not places.pending_table.exists():
+            with suppress(OSError):
+                places.pending_record.unlink()  # nothing was spent
         raise
 
 
@@ -375,6 +388,7 @@ def _write(path: Path, record: EachRelease) -> None:
 def _published(places: Places, found: EachRelease) -> EachRelease:
     """Give the finished files their names; what was drawn is never drawn again."""
     assert found.table is not None
+    places.check()  # what was made here by others while noise was drawn
     pending = places.pending_table.exists() and file_digest(places.pending_table) == found.table.sha256
     there = places.table.exists() and file_digest(places.table) == found.table.sha256
     with failing("cannot write", places.given):

@@ -11,6 +11,7 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import msgspec
+import numpy as np
 
 from pufferfish.calls import called_as
 from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused, shortened
@@ -92,6 +93,10 @@ class MeasurementRelease(FrozenRecord, frozen=True, forbid_unknown_fields=True, 
         RecordError
             If the value is nothing that JSON holds, or the file cannot be written.
         """
+        if not _finite(self.value):
+            raise RecordError(
+                "the value holds NaN or an infinite number, which no file keeps: it is in the object only"
+            )
         try:
             content = msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
         except (TypeError, ValueError) as error:
@@ -258,10 +263,23 @@ def release_measurement(
         booked = LedgerRecord(entry.number, entry.spent, ledger.budget, ledger.bound.name, ledger.bound.theta.origin)
     return msgspec.structs.replace(
         draft,
-        value=measurement(given),
+        value=_plain(measurement(given)),
         ledger=booked,
         not_promised=not_promised_of(None, booked, kind=bound.theta.kind, composes=True),
     )
+
+
+def _plain(value: Any) -> Any:
+    """Return numbers and arrays of numpy as those of Python, so that a file can hold them; all else as it is."""
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
+def _finite(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_finite, value.values()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+    if isinstance(value, list | tuple):
+        return all(map(_finite, value))  # pyright: ignore[reportUnknownArgumentType]
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _promise(epsilon: float) -> str:

@@ -6,9 +6,10 @@ A release holds the public numbers too, so that whoever reads it can do the same
 import math
 from collections.abc import Sequence
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
+
+from pufferfish.frozen_record import FrozenRecord
 
 __all__ = [
     "Ascending",
@@ -21,7 +22,7 @@ __all__ = [
 ]
 
 
-class Projected(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="projected"):
+class Projected(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="projected"):
     """Some outputs are numbers that are not negative and have a public total: the nearest such were taken.
 
     Parameters
@@ -56,11 +57,11 @@ class Projected(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
             raise ValueError("postprocessing has a total that is negative")
         found = np.array(noisy)
         for block, total in zip(self.outputs, self.totals, strict=True):
-            found[block] = project_to_simplex(found[block], total)
+            found[list(block)] = project_to_simplex(found[list(block)], total)
         return [float(v) for v in found]
 
 
-class Clipped(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="clipped"):
+class Clipped(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="clipped"):
     """Every output lies in a public range: what was outside went to its nearer end.
 
     Parameters
@@ -88,7 +89,7 @@ class Clipped(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
         return [min(max(v, self.low), self.high) for v in noisy]
 
 
-class ClippedByGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="clipped-by-group"):
+class ClippedByGroup(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="clipped-by-group"):
     """The outputs of every group lie in a public range: what was outside went to its nearer end.
 
     Parameters
@@ -122,7 +123,7 @@ class ClippedByGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ta
         return [min(max(v, self.low[i // m]), self.high[i // m]) for i, v in enumerate(noisy)]
 
 
-class Ascending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="ascending"):
+class Ascending(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="ascending"):
     """Outputs never fall from one to the next, and lie in a public range: the nearest such were taken.
 
     Parameters

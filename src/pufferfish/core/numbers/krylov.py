@@ -47,6 +47,8 @@ def solve(apply: Callable[[Vector], Vector], right: Vector, *, tolerance: float,
             following = following - along @ basis[:n]
             on_basis[:n, n - 1] += along
         rest = float(np.linalg.norm(following))
+        if not np.isfinite(rest):
+            break
         on_basis[n, n - 1] = rest
         system = on_basis[: n + 1, :n]
         shares = np.linalg.lstsq(system, goal[: n + 1], rcond=None)[0]
@@ -54,4 +56,4 @@ def solve(apply: Callable[[Vector], Vector], right: Vector, *, tolerance: float,
         if not rest > 0 or not left > tolerance * size:
             break
         basis[n] = following / rest
-    return np.asarray(shares @ basis[: shares.size])
+    return np.asarray(shares @ basis[: shares.size]) if shares.size else right.copy()

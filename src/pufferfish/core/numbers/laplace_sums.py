@@ -99,8 +99,8 @@ class LaplaceSum:
     def _chernoff(self, t: int) -> float:
         """Return a bound on P(|S| > t) from the moments of e^{θS}."""
         thetas = np.linspace(0, 1, _THETAS + 2)[1:-1] / self._largest
-        p = np.exp(-1 / self._scales)[:, None]
-        ends = (1 - p * np.exp(thetas)) * (1 - p * np.exp(-thetas))
+        p, per = np.exp(-1 / self._scales)[:, None], (1 / self._scales)[:, None]
+        ends = (1 - np.exp(thetas - per)) * (1 - np.exp(-thetas - per))
         moments = np.sum(2 * np.log1p(-p) - np.log(ends), axis=0)
         least = float(np.min(moments - thetas * (t + 1)))
         return 2 * math.exp(least) * (1 + 1e-9) if least < 0 else 1.0

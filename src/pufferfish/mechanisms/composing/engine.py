@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from pufferfish.core.numbers.kept import Kept
+from pufferfish.core.numbers.rounding import or_infinite
 from pufferfish.queries.record_loss import RecordLoss
 from pufferfish.witness import AnyWitness
 
@@ -113,7 +114,8 @@ def no_noise(losses: RecordLoss) -> float:
 def worst(found: Iterable[Found]) -> Found:
     """Return the largest of several values, the first where they are equal; those without any secret do not count."""
     most: Found | None = None
-    for value, witness in found:
+    for computed, witness in found:
+        value = or_infinite(computed)
         no_secret = witness is None and value == 0
         if not no_secret and (most is None or not value <= most[0]):
             most = value, witness

@@ -54,7 +54,10 @@ class WithSteps(Engine):
             return self._engine.leakage(losses, enough)
         step = losses.step if self._engine.follows_steps else 0.0
         left = None if enough is None or not enough > step else enough - step
-        leakage, witness = self._engine.leakage(self._of_records(losses), left)
+        alone = self._of_records(losses)
+        if not alone.largest < math.inf:  # what is added left the range of a double: nothing is proved
+            return math.inf, None
+        leakage, witness = self._engine.leakage(alone, left)
         if witness is None and leakage == 0:  # there is no secret
             return leakage, witness
         total = up(leakage + step)
