@@ -87,7 +87,7 @@ def test_quantile_intervals_hold_together() -> None:
 
 
 def test_sums_have_the_tails_and_means_of_their_law() -> None:
-    for scales in ([3.0], [0.4, 0.7], [3.0, 7.0, 1.2], [60.0, 2.0, 2.0]):
+    for scales in ([3.0], [0.4, 0.7], [3.0, 7.0, 1.2], [60.0, 2.0, 2.0], [1e-3, 4.0]):
         reach = 20 * int(max(scales) + 1)
         found = law(list(scales), reach)
         z = np.abs(np.arange(-reach, reach + 1))

@@ -69,6 +69,13 @@ def test_the_page_says_what_an_audit_says(monkeypatch: pytest.MonkeyPatch, tmp_p
     rows = [line for line in (tmp_path / "a.md").read_text().splitlines() if line.startswith("| independent")]
     assert len(rows) == len(few)
     assert set(rows) <= set(text.splitlines())
+    assert run("audit", "--output", tmp_path / "a.md").exit_code == 0  # its own page is made again
+    mine = tmp_path / "mine.md"
+    mine.write_text("# Notes\n")
+    refused = run("audit", "--output", mine)
+    assert refused.exit_code == 2
+    assert "name another file" in refused.stderr
+    assert mine.read_text() == "# Notes\n"
     monkeypatch.setattr("pufferfish.audit.page.sampled_releases", lambda rng: [("GroupDP", 1.0, 1.5)])
     assert run("audit").exit_code == 1
     assert not report().holds

@@ -230,3 +230,11 @@ def test_noise_from_another_theta_is_charged_by_the_ledgers_own() -> None:
     assert ledger.spend(weak).epsilon == 0.1
     assert ledger.spent == pytest.approx(ledger.bound.leakage(weak.record_loss), rel=1e-12)
     assert ledger.spent > 0.25
+
+
+def test_a_raw_loss_is_a_number_not_what_can_be_read_as_one() -> None:
+    ledger = Ledger(pf.GroupDP(CHAIN, 5), 3.0)
+    for loss in (True, "0.1", np.array([["0", "1"], ["1", "0"]]), np.ma.masked_array([[0.0, 1.0], [1.0, 0.0]], True)):
+        with pytest.raises(pf.ParameterError, match=r"a loss .* expected a calibration, a number, or one per pair"):
+            ledger.spend(loss)
+    assert ledger.entries == ()

@@ -1,5 +1,6 @@
 """``noise="best"``: never more error than one scale, proved under every kind of Θ, refused where it means nothing."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,9 @@ def test_it_is_refused_where_it_means_nothing() -> None:
     together = np.array([[1, 1, 0], [0, 0, 1]])  # of three states two always count together
     with pytest.raises(QueryError, match="do not follow"):
         Strategy(np.eye(3, dtype=np.int64), together, np.array([1, 1]))
+    for fraction in (np.eye(3) * 1.5, [["1", 0, 0]], np.full((3, 3), math.nan)):
+        with pytest.raises(pf.QueryError, match=r"a strategy's rows .* whole numbers"):
+            Strategy(np.eye(3, dtype=np.int64), fraction, np.ones(3, dtype=np.int64))
     other = Strategy(np.eye(3, dtype=np.int64), np.eye(3, dtype=np.int64), np.ones(3, dtype=np.int64))
     with pytest.raises(QueryError, match="another query"):
         pf.LeakagePropagation(CHAIN, 50).calibrate_strategy(pf.CDF(), other, 1.0)

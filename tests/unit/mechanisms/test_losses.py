@@ -9,6 +9,7 @@ import pytest
 import pufferfish as pf
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.mechanisms.composing.chain_quilts import Weights
+from pufferfish.mechanisms.composing.engine import worst
 from pufferfish.mechanisms.composing.mqm_approx import mixing_bound
 from pufferfish.queries.record_loss import BlockLoss, as_record_loss
 from pufferfish.theta import ChainLength
@@ -187,3 +188,9 @@ def test_stretches_of_other_lengths_are_other_losses() -> None:
         assert asked.leakage(short) < asked.leakage(long) == kind(chain, length=40).leakage(long)
         for pair in ([short, long], [long, short]):
             assert kind(chain, length=[40, 40]).leakage(pair) == asked.leakage(long)
+
+
+def test_a_value_that_is_no_number_is_the_worst() -> None:
+    first = worst(iter([(math.nan, None), (0.5, None)]))
+    last = worst(iter([(0.5, None), (math.nan, None)]))
+    assert first[0] == last[0] == math.inf

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.queries.record_loss import as_record_loss, decisive
+from pufferfish.queries.record_loss import StepLoss, as_record_loss, decisive
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import as_theta
 
@@ -109,3 +109,17 @@ def test_noise_for_steps_is_the_least_that_is_proved() -> None:
     assert 0 < by_accuracy.lower_bound <= by_accuracy.scale
     many = pf.MarkovChain(np.full((17, 17), 1 / 17))
     assert pf.LeakagePropagation(many, 50).calibrate(pf.Transitions(), 1.0).lower_bound == 0
+
+
+def test_losses_of_steps_cannot_be_changed_afterwards() -> None:
+    given = np.full((2, 2), 0.3)
+    for records in (given, [given, given], [0.3, 0.4], pf.Profile([(5, given)])):
+        kept = StepLoss(0.5 if not isinstance(records, list) else [0.5, 0.5], records)
+        given[0, 1] = 0.0
+        for entry in kept.records if isinstance(kept.records, tuple) else (kept.records,):
+            loss = entry.stretches[0][1] if isinstance(entry, pf.Profile) else entry
+            if np.ndim(loss):
+                assert loss[0, 1] == 0.3
+                with pytest.raises(ValueError, match="read-only"):
+                    loss[0, 1] = 0.0
+        given[0, 1] = 0.3

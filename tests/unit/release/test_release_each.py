@@ -32,6 +32,15 @@ def read(**more: Any) -> pf.Sequences:
     return pf.read_sequences(frame, "s", subject="id", **more)
 
 
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Return what files there are, without the locks, which stay."""
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.suffix != ".lock"}
+
+
+def unfinished(folder: Path) -> list[Path]:
+    return [file for file in folder.glob("*pending*") if file.suffix != ".lock"]
+
+
 def exact(data: pf.Sequences, weights: np.ndarray) -> dict[str, np.ndarray]:
     order = [data.states.index(state) for state in STATES]
     found = {name: np.zeros(len(weights)) for name in SIZES}
@@ -85,7 +94,7 @@ def test_every_value_stands_by_its_subject(tmp_path: Path, monkeypatch: pytest.M
             assert found.noise.scale == pytest.approx(whole.noise.scale * times)
             assert (found.promise, found.mechanism) == (whole.promise, whole.mechanism)
             assert pf.EachRelease.from_json(path.with_suffix(".json")) == found
-    assert not list(tmp_path.glob("*pending*"))
+    assert not unfinished(tmp_path)
 
 
 def test_the_noise_is_that_of_its_scale(tmp_path: Path) -> None:
@@ -114,7 +123,7 @@ def test_refusals_spend_and_leave_nothing(tmp_path: Path) -> None:
     ledger = Ledger(bound, 1.2, base=data)
     ledger.save(tmp_path / "book.json")
     pf.release_each(data, query, noise, path, ledger=ledger)
-    kept = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    kept = files_of(tmp_path)
     alone = pf.Sequences(
         states=data.states,
         counts=data.counts[:1],
@@ -148,7 +157,7 @@ def test_refusals_spend_and_leave_nothing(tmp_path: Path) -> None:
         with pytest.raises(error, match=words) as caught:
             act()
         assert "\n" not in str(caught.value)
-        assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == kept
+        assert files_of(tmp_path) == kept
     assert len(ledger.entries) == 1
 
 
@@ -226,7 +235,7 @@ KILLED = {
         "each.os = System()"
     ),
 }
-DRAWN = {"before the table has its name", "before the record has its name"}
+DRAWN = {"before the table is in the record", "before the table has its name", "before the record has its name"}
 
 
 @pytest.mark.program
@@ -259,7 +268,7 @@ def test_a_killed_release_is_booked_once_and_drawn_once(tmp_path: Path, moment: 
     content = (tmp_path / "v.csv").read_bytes()
     assert before in (None, content)  # what was drawn is not drawn again
     assert pf.EachRelease.from_json(tmp_path / "v.json").read_table(tmp_path / "v.csv").height == 6
-    assert not list(tmp_path.glob("*pending*"))
+    assert not unfinished(tmp_path)
     assert not list(tmp_path.glob(".pufferfish*"))
     with pytest.raises(RecordError, match="exists: it is the record of an earlier"):
         pf.release_each(data, pf.Histogram(), noise, tmp_path / "v.csv", ledger=ledger)
@@ -289,6 +298,34 @@ def test_a_finished_table_that_was_moved_is_not_drawn_again(tmp_path: Path, monk
     found = pf.EachRelease.from_json(tmp_path / "v.json")
     assert found.read_table(tmp_path / "moved.csv").height == 12
     assert len(ledger.entries) == 1
+
+
+def test_what_others_made_meanwhile_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, path = read(), tmp_path / "v.csv"
+    noise = pf.LeakagePropagation(CHAIN, data.length).calibrate(pf.Histogram(), 1.0)
+    table_of = EACH.table_of
+    with monkeypatch.context() as patched:
+        patched.setattr(EACH, "table_of", lambda *a: (path.write_text("mine\n"), table_of(*a))[1])
+        with pytest.raises(RecordError, match=r"v\.csv"):
+            pf.release_each(data, pf.Histogram(), noise, path)
+    assert path.read_text() == "mine\n"
+    drawn = (tmp_path / "v.csv.pending").read_bytes()
+    with pytest.raises(RecordError, match=r"interrupted release into v\.csv: name that file"):
+        pf.release_each(data, pf.Histogram(), noise, tmp_path / "v.parquet")
+    path.unlink()
+    pf.release_each(data, pf.Histogram(), noise, path)
+    assert path.read_bytes() == drawn
+
+
+def test_no_file_of_others_is_taken_for_a_lock(tmp_path: Path) -> None:
+    data = read()
+    noise = pf.LeakagePropagation(CHAIN, data.length).calibrate(pf.Histogram(), 1.0)
+    lock = tmp_path / "v.json.pending.lock"
+    lock.write_text("notes " * 99)
+    with pytest.raises(RecordError, match="is no lock, but another file; move it"):
+        pf.release_each(data, pf.Histogram(), noise, tmp_path / "v.csv")
+    assert [file.name for file in tmp_path.iterdir()] == [lock.name]
+    assert lock.read_text() == "notes " * 99
 
 
 def test_two_programs_do_not_make_one_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

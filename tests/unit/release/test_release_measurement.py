@@ -137,6 +137,28 @@ def test_it_is_booked_written_and_read(tmp_path):
         pf.MeasurementRelease.from_json(tmp_path / "edited.json")
 
 
+def test_what_a_file_cannot_hold_is_said(tmp_path):
+    bound = pf.LeakagePropagation(chain(0.2, 0.3), length=T)
+    space = dp.vector_domain(dp.atom_domain(T=str), size=T), dp.change_one_distance(), dp.max_divergence()
+    for value, kept in (
+        (np.float64(0.5), 0.5),
+        (np.array([1, 2]), [1, 2]),
+        (math.nan, None),
+        ([1.0, {"of": (math.inf,)}], None),
+    ):
+        constant = dp.m.make_user_measurement(*space, lambda records, v=value: v, lambda d: 0.0)
+        found = pf.release_measurement(["rest"] * T, constant, bound, 1.0)
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.json"
+        if kept is None:
+            with pytest.raises(RecordError, match="NaN or an infinite number"):
+                found.to_json(path)
+            assert not path.exists()
+        else:
+            assert found.value == kept
+            found.to_json(path)
+            assert pf.MeasurementRelease.from_json(path) == found
+
+
 def test_what_is_refused_spends_nothing():
     model = chain(0.2, 0.3)
     bound = pf.LeakagePropagation(model, length=T)

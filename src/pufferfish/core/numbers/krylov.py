@@ -42,13 +42,13 @@ def solve(apply: Callable[[Vector], Vector], right: Vector, *, tolerance: float,
     shares = np.zeros(0)
     for n in range(1, len(basis)):
         following = apply(basis[n - 1])
+        if not np.isfinite(following).all():
+            break
         for _ in range(2):  # twice: once leaves what rounding makes of a small rest
             along = basis[:n] @ following
             following = following - along @ basis[:n]
             on_basis[:n, n - 1] += along
         rest = float(np.linalg.norm(following))
-        if not np.isfinite(rest):
-            break
         on_basis[n, n - 1] = rest
         system = on_basis[: n + 1, :n]
         shares = np.linalg.lstsq(system, goal[: n + 1], rcond=None)[0]

@@ -1,5 +1,7 @@
 """Large linear systems from products alone."""
 
+import math
+
 import numpy as np
 
 from pufferfish.core.numbers import krylov
@@ -35,3 +37,9 @@ def test_what_cannot_be_solved_ends() -> None:
     found = krylov.solve(lambda x: singular @ x, np.array([1.0, 1.0]), tolerance=1e-9, most=50)
     assert np.all(np.isfinite(found))
     assert krylov.solve(lambda x: x, np.zeros(3), tolerance=1e-9, most=5).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_products_that_are_no_numbers_give_what_was_found_before() -> None:
+    for broken in (math.nan, math.inf):
+        found = krylov.solve(lambda x, b=broken: x * b, np.array([1.0, 2.0]), tolerance=1e-9, most=50)
+        assert found.tolist() == [1.0, 2.0]
