@@ -165,6 +165,18 @@ def in_duckdb(rows, folder):
     return connection.sql("select * from held")
 
 
+def in_ibis(rows, folder):
+    return ibis_table(in_polars(rows, folder).sample(fraction=1, shuffle=True, seed=3), folder)
+
+
+def ibis_table(frame, folder):
+    ibis = pytest.importorskip("ibis")
+    frame.write_parquet(folder / "held.parquet")
+    connection = ibis.duckdb.connect()
+    connection.raw_sql(f"create table held as select * from read_parquet('{folder / 'held.parquet'}')")
+    return connection.table("held")
+
+
 def in_csv(rows, folder):
     in_polars(rows, folder).write_csv(folder / "table.csv")
     return folder / "table.csv"
@@ -199,7 +211,7 @@ def spark_frame(frame, folder):
     return SparkSession.getActiveSession().read.parquet(str(held))
 
 
-WITHOUT_ORDER = (in_duckdb, in_spark)
+WITHOUT_ORDER = (in_duckdb, in_ibis, in_spark)
 ENGINES = [
     in_polars,
     in_lazy_polars,
@@ -210,6 +222,7 @@ ENGINES = [
     in_categorical_pandas,
     in_arrow,
     in_duckdb,
+    in_ibis,
     in_csv,
     in_quoted_csv_gz,
     in_tsv,
@@ -405,6 +418,8 @@ def engine_of_frame(engine, frame, folder):
         connection = duckdb.connect()
         connection.register("held", frame.to_arrow())
         return connection.sql("select * from held")
+    if "ibis" in name:
+        return ibis_table(frame, folder)
     return frame.to_arrow() if "arrow" in name else frame.lazy() if "lazy" in name else frame
 
 
@@ -451,7 +466,9 @@ def test_white_space_around_times_is_the_same_on_every_engine():
             read_sequences(table, "act", time="t")
 
 
-def test_a_relation_without_time_is_refused():
+def test_a_relation_without_time_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"rows of this table \(.*\) have no order: give time="):
+        read_sequences(ibis_table(pl.DataFrame({"act": [1, 1, 1]}), tmp_path), "act")
     relation = duckdb.connect().sql("select 1 as act from range(3)")
     with pytest.raises(DataError, match=r"rows of this table \(DuckDB relation\) have no order: give time="):
         read_sequences(relation, "act")
