@@ -37,7 +37,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: run only with --slow, or when named on the command line")
     config.addinivalue_line("markers", "grid(keep): how many cases are run without --slow")
     config.addinivalue_line("markers", "spark: needs a Spark cluster; run first, so that one process has them all")
-    config.addinivalue_line("markers", "compiles: compiles loops; run first, so that other processes find them on disk")
     config.addinivalue_line("markers", "program: starts other programs, not run with --quick")
     settings.load_profile(_tier(config))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as for what a shell starts in the background
@@ -65,7 +64,7 @@ def _tier(config: pytest.Config) -> str:
 
 def _place(item: pytest.Item) -> int:
     """What takes long by itself comes first, and all of it in one process."""
-    return 0 if item.get_closest_marker("compiles") else 1 if item.get_closest_marker("spark") else 2
+    return 0 if item.get_closest_marker("spark") else 1
 
 
 def _some(cases: list[pytest.Item], tier: str) -> list[pytest.Item]:

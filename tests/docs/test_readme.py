@@ -39,14 +39,12 @@ def blocks(language: str) -> list[tuple[str, str]]:
 
 LONG = {"guarantee.md"}
 """Compares mechanisms over a day, among them the slowest."""
-COMPILING = {"clocks.md", "networks.md"}
 ON_SPARK = {"spark.md"}
 """Takes the session that runs."""
 WITH_PYTHON = [
     pytest.param(
         page,
         marks=[pytest.mark.slow] * (page.name in LONG)
-        + [pytest.mark.compiles] * (page.name in COMPILING)
         + [pytest.mark.spark, pytest.mark.program] * (page.name in ON_SPARK),
         id=name_of(page),
     )

@@ -106,7 +106,6 @@ def test_what_covers_all_later_records_covers_the_next_one(seed: int) -> None:
 @pytest.mark.grid(keep=2)
 @pytest.mark.parametrize("stay", [0.55, 0.75, 0.9])
 @pytest.mark.parametrize("looked", [1, 2, 3])
-@pytest.mark.compiles
 def test_far_ends_hold_for_powers(stay: float, looked: int) -> None:
     """Of symmetric chains on two states Birkhoff's contraction is the eigenvalue: there is no room."""
     p: Array = np.array([[stay, 1 - stay], [1 - stay, stay]])

@@ -159,7 +159,6 @@ class TestLayout:
             assert found.total == pytest.approx(expected.total, rel=1e-13)
             assert (called[found.node or 0], found.pair) == (expected.node, expected.pair)
 
-    @pytest.mark.compiles
     def test_one_large_node_among_many_small_ones(self, slow: bool) -> None:
         rng = np.random.default_rng(7)
         n = 300 if slow else 20
