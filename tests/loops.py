@@ -22,9 +22,8 @@ def chain(k: int) -> pf.MarkovChain:
 def tree(nodes: int) -> pf.BayesianNetwork:
     step = [[0.9, 0.1], [0.2, 0.8]]
     first = {"v0": pf.CPT(["a", "b"], [0.5, 0.5])}
-    return pf.BayesianNetwork(
-        first | {f"v{i}": pf.CPT(["a", "b"], step, [f"v{(i - 1) // 2}"]) for i in range(1, nodes)}
-    )
+    below = {f"v{i}": pf.CPT(["a", "b"], step, [f"v{(i - 1) // 2}"]) for i in range(1, nodes)}
+    return pf.BayesianNetwork(first | below)
 
 
 BINARY = pf.BinaryChainInterval(0.2, 0.8)
