@@ -34,7 +34,7 @@ def in_one_and_in_many(table, monkeypatch, rows, **options):
 
 
 @pytest.mark.parametrize("engine", [in_polars, in_csv])
-def test_small_batches_are_read_as_the_plain_reader_does(engine, tmp_path, monkeypatch):
+def test_small_batches_are_read_as_the_plain_reader_does(engine, tmp_path, monkeypatch, slow):
     counted = 0
     for seed in range(6):
         rows = random_rows(seed)
@@ -42,11 +42,11 @@ def test_small_batches_are_read_as_the_plain_reader_does(engine, tmp_path, monke
             rows = [row | {"t": 2 * i + (i % 3 == 0)} for i, row in enumerate(rows)]
         table = engine(rows, tmp_path)
         monkeypatch.setattr(batches, "BATCH", 7 + 4 * seed)
-        for options in OPTIONS[seed::11]:
+        for options in OPTIONS[seed :: 11 if slow else 29]:
             expected, found = expected_and_read(rows, table, options, subject="who" if seed else None)
             assert found == expected, (seed, options)
             counted += expected is not None
-    assert counted > 20
+    assert counted > (20 if slow else 8)
 
 
 def test_memory_clocks_and_groups_go_on_from_batch_to_batch(monkeypatch):

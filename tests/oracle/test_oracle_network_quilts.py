@@ -138,16 +138,16 @@ def test_a_limited_search_is_sound_and_no_better(network: Network, most: int) ->
             assert found.value <= trivial * (1 + 1e-12)
 
 
-def test_a_limited_search_finds_less() -> None:
+def test_a_limited_search_finds_less(slow: bool) -> None:
     """Control: on some of these networks one look is not enough."""
     worse = 0
-    for network in DAGS:
+    for network in DAGS if slow else DAGS[::3]:
         losses = losses_of(network, "unlike")
         for node in range(network.size):
             if (pairs := network.secrets(node)).any():
                 one, every = (search_of(network, losses, "score 4", most).best(node, pairs) for most in (1, None))
                 worse += one.value > every.value * 1.001
-    assert worse > 10
+    assert worse > (10 if slow else 3)
 
 
 @pytest.mark.parametrize("network", SMALL[::4], ids=str)

@@ -137,10 +137,10 @@ def chain_bounds(theta: Any, length: Any) -> list[Any]:
     return found
 
 
-def test_no_bound_is_below_the_truth_on_chains() -> None:
+def test_no_bound_is_below_the_truth_on_chains(slow: bool) -> None:
     """Hundreds of chains: two and three states, zeros, certain records, one record, a histogram beside."""
     rng, near = np.random.default_rng(1), []
-    for n in range(150):
+    for n in range(150 if slow else 50):
         k = 2 + (n % 5 == 4)
         length = int(rng.integers(1, 7 if k == 2 else 5))
         zeros = n % 2 == 1

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
+from optional import ibis_table
 from pufferfish.data.local_time import zone_named
 from pufferfish.errors import DataError, ModelError, ParameterError
 
@@ -40,18 +41,14 @@ def tables() -> dict[str, Any]:
     pandas = pd.DataFrame({"t": [t for t, _ in ROWS], "s": [s for _, s in ROWS]})
     connection = duckdb.connect()
     connection.register("frame", frame.to_arrow())
-    found: dict[str, Any] = {
+    return {
         "polars": frame,
         "polars lazy": frame.lazy(),
         "text": text,
         "pandas": pandas,
         "duckdb": connection.sql("select * from frame"),
+        "ibis": ibis_table(frame),
     }
-    try:
-        import ibis
-    except ImportError:
-        return found
-    return found | {"ibis": ibis.memtable(pandas)}
 
 
 @pytest.mark.parametrize("clock", list(PHASES))

@@ -171,7 +171,7 @@ def test_states_are_matched_by_name_not_by_place(sequences_of: Make, two_states:
 
 
 def test_post_processing_makes_a_valid_histogram_and_says_so(sequences_of: Make, two_states: pf.MarkovChain) -> None:
-    for _ in range(30):
+    for _ in range(6):
         found = released(sequences_of, two_states, postprocess="valid")
         assert found.value.min() >= 0
         assert math.isclose(found.value.sum(), 1, abs_tol=1e-12)

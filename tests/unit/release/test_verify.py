@@ -150,7 +150,7 @@ def test_any_one_field_changed_is_found_or_listed(slow: bool, tmp_path: Path) ->
     every = list((CHANGES | NEAR).items())
     for case in sorted(RELEASES) if slow else ("count, made valid, in a ledger", "joint law", "marginals, made valid"):
         record = json.loads(RELEASES[case]().to_json())
-        ways = itertools.cycle([every] if slow else [every[i::11] for i in range(11)])
+        ways = itertools.cycle([every] if slow else [every[i::20] for i in range(20)])
         for place in leaves(record):
             for name, change in next(ways):
                 path.write_text(changed(record, place, change))

@@ -82,8 +82,12 @@ def test_bounds_on_a_proportion_hold_whenever_one_stops() -> None:
     assert fixed > miss * runs  # the control: Clopper and Pearson's do not hold at a random number
 
 
-def test_a_fitted_interval_holds_the_matrix_as_often_as_it_says() -> None:
-    p, rng, runs = np.array([[0.8, 0.15, 0.05], [0.3, 0.6, 0.1], [0.0, 0.5, 0.5]]), np.random.default_rng(7), 200
+def test_a_fitted_interval_holds_the_matrix_as_often_as_it_says(slow: bool) -> None:
+    p, rng, runs = (
+        np.array([[0.8, 0.15, 0.05], [0.3, 0.6, 0.1], [0.0, 0.5, 0.5]]),
+        np.random.default_rng(7),
+        200 if slow else 60,
+    )
     held = narrow = 0
     for _ in range(runs):
         theta = pf.fit_interval(sequences_of(walk(rng, p, 400), 3), confidence=0.8)
