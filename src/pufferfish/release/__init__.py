@@ -165,10 +165,10 @@ def prepare(
         draw = drawing(records, bound, calibration, discrete_laplace_noise)
         draft = draft_of(records, bound, calibration, noise_of(calibration), valid, proof, told)
     else:
-        valid, exact = None if postprocess is None else grouped.possible(records, query, bound), grouped.exact.ravel()
-        draw = discrete_laplace_noise(exact.tolist(), calibration.unit_scale, lipschitz=bound.unit_lipschitz)
+        valid = None if postprocess is None else grouped.possible(records, query, bound)
+        draw = grouped.drawing(calibration, bound, discrete_laplace_noise)
         draft = draft_of(records, bound, calibration, grouped.noise(calibration), valid, proof, told)
-        draft, outputs = grouped.recorded(draft, bound), exact.size
+        draft, outputs = grouped.recorded(draft, bound), grouped.exact.size
 
     def filled(numbers: Iterable[int], booked: LedgerRecord | None, after: str | None = None) -> Release:
         noisy = [float(number * unit) for number in numbers] if grouped is None else grouped.values(numbers)
