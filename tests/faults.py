@@ -1,7 +1,7 @@
 """Faults made on purpose: killed programs, full disks, engines that break off, clocks set back, flipped bits.
 
 Run it by ``make faults``, which writes ``docs/faults.md``, or for a part by ``python tests/faults.py disks clock``.
-Every trial is a real command line in a process of its own, and after each it is looked at that
+Every trial runs in a process of its own, most of them a whole command, and after each it is looked at that
 
 - nothing was released that is not in the ledger's book, and what is spent never falls;
 - each file is absent, as it was before, or whole; no hidden file stays once another command ran;
@@ -713,7 +713,7 @@ def page(rows: list[Row]) -> str:
         "# Faults",
         "",
         "What happens when a program is killed, a disk is full, an engine breaks off, the clock is set back or a bit",
-        "flips. Every trial is a real command line in a process of its own; `make faults` runs them all and writes",
+        "flips. Every trial runs in a process of its own, most of them a whole command; `make faults` runs them and writes",
         "this page. After each trial it is looked at that nothing was released that is not booked, what is spent never",
         "falls, each file is absent, as before, or whole, no hidden file stays, and the same command works again or",
         "says in one line what to do.",
