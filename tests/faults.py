@@ -498,7 +498,9 @@ def engines(place: Path, quick: bool) -> Iterator[Row]:
 def _broken(name: str, after: int) -> None:
     """Release with a table, or noise, that fails after so many rows; end with 0 where it fails as it should."""
     ledger = pf.Ledger.open("book.json")
-    table: Any = pl.read_csv("table.csv")
+    rows = pl.read_csv("table.csv")
+    table: Any = rows
+    order = {"time": "row"} if name == "DuckDB" else {}
     if name == "noise":
         table = "table.csv"
 
@@ -510,23 +512,23 @@ def _broken(name: str, after: int) -> None:
         from polars.io.plugins import register_io_source
 
         def batches(*_: Any) -> Iterator[pl.DataFrame]:
-            yield table[:after]
+            yield rows[:after]
             raise Broken("the disk is gone")
 
-        table = register_io_source(batches, schema=table.schema)
+        table = register_io_source(batches, schema=rows.schema)
     elif name == "DuckDB":
         import duckdb
 
         kept = duckdb.connect()
 
         def count(row: int) -> int:
-            if row > after:
+            if row >= after:
                 raise Broken("the disk is gone")
             return row
 
         kept.create_function("count_row", count, ["BIGINT"], "BIGINT")  # pyright: ignore
-        kept.register("rows", table.with_row_index("row"))
-        table = kept.sql("select id, activity from rows where count_row(row) >= 0")
+        kept.register("rows", rows.with_row_index("row"))
+        table = kept.sql("select id, activity, row from rows where count_row(row) >= 0")
     else:
         import gzip
 
@@ -535,7 +537,7 @@ def _broken(name: str, after: int) -> None:
         table = "cut.csv.gz"
     query = pf.Histogram()
     try:
-        data = pf.read_sequences(table, "activity", subject="id")
+        data = pf.read_sequences(table, "activity", subject="id", **order)
         noise = ledger.bound.calibrate(query, 0.5)
         pf.release(data, query, noise, ledger=ledger)
     except (PufferfishError, Broken) as error:
@@ -721,7 +723,7 @@ def page(rows: list[Row]) -> str:
         "",
         "What happens when a program is killed, a disk is full, an engine breaks off, the clock is set back or a bit",
         "flips. Every trial runs in a process of its own, most of them a whole command; `make faults` runs them and",
-        "writes this page. After each trial it is looked at that nothing was released that is not booked, what is spent never",
+        "writes this page. After each trial it is looked at that nothing was released unbooked, what is spent never",
         "falls, each file is absent, as before, or whole, no hidden file stays, and the same command works again or",
         "says in one line what to do.",
         "",
