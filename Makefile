@@ -6,7 +6,7 @@ PY := .venv/bin/python
 unexport PYTHONDONTWRITEBYTECODE
 DATA ?= ../shared/data
 
-.PHONY: demo test test-slow fast coverage mutants check bench audit reproduce clean
+.PHONY: demo test test-slow fast coverage mutants faults check bench audit reproduce clean
 
 demo: .venv/plain  ## the main job on real data: a private histogram and its picture, in demo/
 	bash scripts/demo.sh
@@ -25,6 +25,9 @@ coverage: .venv/ready  ## which lines the usual tests never run (compiled loops 
 
 mutants: .venv/ready  ## do the tests notice faults that are put into the source on purpose?
 	$(PY) tests/mutants.py
+
+faults: .venv/ready  ## killed programs, full disks, broken engines, clocks set back, flipped bits: docs/faults.md
+	$(PY) tests/faults.py
 
 check: .venv/ready  ## style and types
 	$(PY) -m ruff check .

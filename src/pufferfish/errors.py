@@ -14,9 +14,14 @@
 
 All but ``NotApplicableError``, ``ReleaseRefused`` and ``BudgetExceeded`` are also ``ValueError``. The command line
 prints the message and exits with code 2.
+
+A message is for the owner of the table: it may quote states, subjects and numbers of rows. Every class has a ``kind``,
+a fixed sentence that everybody may read (``pufferfish --quiet-errors`` prints no more), and an error whose whole
+message depends on no row says so by ``public``.
 """
 
 import re
+from typing import ClassVar, TypeVar
 
 __all__ = [
     "BudgetExceeded",
@@ -30,6 +35,7 @@ __all__ = [
     "ReleaseRefused",
     "one_line",
     "printable",
+    "public",
     "shortened",
 ]
 
@@ -77,6 +83,11 @@ def one_line(text: str) -> str:
 class PufferfishError(Exception):
     """The root of every error this package raises on purpose; its message is one line."""
 
+    kind: ClassVar[str] = "this is refused"
+    """What failed, in words that depend on no row of any table."""
+    public: bool = False
+    """Whether the message depends on no row either; where there is doubt, it does."""
+
     def __str__(self) -> str:
         return one_line(super().__str__())
 
@@ -84,13 +95,19 @@ class PufferfishError(Exception):
 class ParameterError(PufferfishError, ValueError):
     """A number or option is out of its range."""
 
+    kind = "an option does not fit"
+
 
 class ModelError(PufferfishError, ValueError):
     """A model is not a probability distribution, or lacks a property that was asked of it."""
 
+    kind = "the model does not fit"
+
 
 class QueryError(PufferfishError, ValueError):
     """A query does not fit the states of the model."""
+
+    kind = "the query does not fit"
 
 
 class NotApplicableError(PufferfishError):
@@ -104,6 +121,8 @@ class NotApplicableError(PufferfishError):
         The mechanism, where the reason is its own.
     """
 
+    kind = "the mechanism does not apply"
+
     def __init__(self, reason: str, title: str | None = None) -> None:
         super().__init__(reason, title)
         self.reason = reason
@@ -116,14 +135,38 @@ class NotApplicableError(PufferfishError):
 class DataError(PufferfishError, ValueError):
     """A table cannot be read as sequences or rows of states."""
 
+    kind = "the table cannot be read as was asked"
+
 
 class RecordError(PufferfishError, ValueError):
     """A file of this package is damaged, of another version, or cannot be read or written."""
+
+    kind = "a file cannot be read or written"
 
 
 class ReleaseRefused(PufferfishError):
     """Noise, data and ledger do not belong together; nothing was released."""
 
+    kind = "the release is refused"
+
 
 class BudgetExceeded(ReleaseRefused):
     """A ledger has too little left; nothing was spent and nothing released."""
+
+    kind = "the ledger has too little left"
+    public = True  # what is spent, and what a release would add: calibration sees no row, and the book is public
+
+
+_Error = TypeVar("_Error", bound=PufferfishError)
+
+
+def public(error: _Error) -> _Error:
+    """Mark an error whose message depends on no row of any table, and return it.
+
+    Examples
+    --------
+    >>> public(DataError("file steps.csv not found")).public
+    True
+    """
+    error.public = True
+    return error

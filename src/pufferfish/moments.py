@@ -5,15 +5,16 @@ from datetime import UTC, datetime
 __all__ = ["is_moment", "now"]
 
 
-def now() -> str:
-    """Return the time, in UTC, to the second.
+def now(after: str | None = None) -> str:
+    """Return the time, in UTC, to the second; never one before ``after``: clocks are set back.
 
     Examples
     --------
     >>> is_moment(now())
     True
     """
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    found = datetime.now(UTC).replace(microsecond=0)
+    return (found if after is None else max(found, datetime.fromisoformat(after))).isoformat(timespec="seconds")
 
 
 def is_moment(text: str) -> bool:

@@ -19,7 +19,7 @@ def test_nothing_public_is_left_out() -> None:
     assert public <= set(pf.__all__)
 
 
-TEXT = {"one_line", "printable", "shortened"}
+TEXT = {"one_line", "printable", "public", "shortened"}
 """Functions for messages, beside the errors."""
 
 

@@ -16,6 +16,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from pufferfish import starting
+from pufferfish.cli.telling import Telling
 from pufferfish.errors import PufferfishError, one_line, printable
 from pufferfish.hints import did_you_mean
 
@@ -77,7 +78,8 @@ class _Group(click.Group):
             raise click.exceptions.Exit(2) from error
 
     def invoke(self, ctx: click.Context) -> Any:
-        closed = _closed()
+        closed, said = _closed(), Telling(quiet=bool(ctx.params.get("quiet_errors")))
+        ctx.obj = said
         try:
             found = super().invoke(ctx)
             if closed:  # as where whoever read the output has gone
@@ -87,24 +89,39 @@ class _Group(click.Group):
         except NoArgsIsHelpError:  # a group without a command: its help
             raise
         except click.UsageError as error:
-            _tell(error, f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip())
+            if said.quiet:
+                said.say(f"error: {said.words(error)}")
+            else:
+                _tell(error, f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip())
             ctx.exit(2)
         except PufferfishError as error:
-            click.echo(f"error: {error}", err=True)
+            said.say(f"error: {said.words(error)}")
             ctx.exit(2)
         except OSError as error:
             if error.errno == errno.EPIPE:  # whoever read the output has gone, such as head
                 raise
             _forget_output()
             where = "standard output" if error.filename is None else str(error.filename)
-            click.echo(printable(f"error: cannot write to {where}: {error.strerror or error}"), err=True)
+            why = said.words(error) if said.quiet else f"cannot write to {where}: {error.strerror or error}"
+            said.say(printable(f"error: {why}"))
             ctx.exit(1)
+        except (click.exceptions.Exit, click.Abort):
+            raise
+        except BaseException as error:
+            if not said.quiet or isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+            said.say(f"error: {said.words(error)}")  # its traceback could quote rows
+            ctx.exit(1)
+        finally:
+            said.end()
 
 
 def _tell(error: click.UsageError, command: str) -> None:
     """Print in one line what is wrong with a command line, and where it is explained."""
     path = command if error.ctx is None else error.ctx.command_path
     said = " ".join(error.format_message().split()).rstrip(".")
+    if isinstance(error, click.NoSuchOption) and error.option_name == "--quiet-errors":
+        said, path = "--quiet-errors stands before the command", "pufferfish"
     click.echo(f"error: {one_line(said)}{_nearest_choice(error)}; see {path} --help", err=True)
 
 
@@ -133,7 +150,14 @@ def _nearest_choice(error: click.UsageError) -> str:
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="pufferfish-privacy", prog_name="pufferfish")
-def main() -> None:
+@click.option(
+    "--quiet-errors",
+    is_flag=True,
+    envvar="PUFFERFISH_QUIET_ERRORS",
+    help="Errors and warnings say nothing of the rows of a table, but only what kind of thing failed: for logs that "
+    "others read. Stands before the command, or is set by PUFFERFISH_QUIET_ERRORS=1.",
+)
+def main(quiet_errors: bool) -> None:
     """Private statistics of correlated records.
 
     \b

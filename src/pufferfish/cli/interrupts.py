@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-import click
+from pufferfish.cli.telling import tell
 
 __all__ = ["until_done"]
 
@@ -24,7 +24,7 @@ def until_done(what: str) -> Generator[None]:
         nonlocal told
         if not told:
             told = True
-            click.echo(f"interrupted too late: {what}, so this is finished first, and written", err=True)
+            tell(f"interrupted too late: {what}, so this is finished first, and written")
 
     before = signal.signal(signal.SIGINT, wait)
     try:

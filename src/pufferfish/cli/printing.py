@@ -3,13 +3,12 @@
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from pufferfish.cli.telling import telling
 from pufferfish.core.numbers.progress import listening
-from pufferfish.errors import printable
 
 __all__ = ["number", "print_table", "print_warnings", "progress"]
 
@@ -37,7 +36,7 @@ def print_table(table: Table) -> None:
 def print_warnings(texts: Iterable[str]) -> None:
     """Print warnings on standard error, a line each."""
     for text in texts:
-        click.echo(printable(f"warning: {text}"), err=True)
+        telling().warn(text)
 
 
 def number(value: float) -> str:

@@ -8,6 +8,7 @@ import click
 
 from pufferfish.calibration import Calibration
 from pufferfish.cli.printing import print_warnings, progress
+from pufferfish.cli.telling import tell, telling
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, PufferfishError, printable
 from pufferfish.files import same_file
@@ -84,11 +85,10 @@ def release_each_subject(
         except BaseException as error:
             if not (places.begun and places.pending_record.exists()):
                 raise
-            why = str(error) if isinstance(error, PufferfishError) else "interrupted"
-            click.echo(
+            why = telling().words(error) if isinstance(error, PufferfishError) else "interrupted"
+            tell(
                 f"error: {printable(why)}; {printable(places.given_record)}.pending says what was begun: run the same "
-                "command again, which goes on, and spends no budget twice",
-                err=True,
+                "command again, which goes on, and spends no budget twice"
             )
             if isinstance(error, PufferfishError):
                 sys.exit(1)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from pufferfish.cli.numbers import WHOLE
 from pufferfish.cli.printing import print_table
+from pufferfish.cli.telling import rows_are_read, tell
 from pufferfish.core.numbers.progress import listening
 from pufferfish.errors import DataError, ParameterError, printable
 from pufferfish.experiments import (
@@ -73,9 +74,11 @@ def reproduce_command(name: str, data_path: Path | None, trials: int | None, see
     if seed < 0:
         raise ParameterError(f"--seed is {seed}, expected a number of at least 0")
     require_matplotlib()
+    if data_path is not None:
+        rows_are_read()
     data = find_data(data_path)
     if data.missing:
-        click.echo(f"not in {printable(str(data_path))}, so left out: {', '.join(data.missing)}", err=True)
+        tell(f"not in {printable(str(data_path))}, so left out: {', '.join(data.missing)}")
     chosen = _possible(EXPERIMENTS, data) if name == _ALL else [_with_data(_BY_NAME[name], data, data_path)]
     work = [(experiment, Settings(seed, trials or experiment.trials, data)) for experiment in chosen]
     with workplace(work, folder):
@@ -85,7 +88,7 @@ def reproduce_command(name: str, data_path: Path | None, trials: int | None, see
                     found = run(experiment, settings, folder, on_part)
             except KeyboardInterrupt:
                 kept = f"interrupted: what is done is kept in {folder}; the same command goes on from there"
-                click.echo(kept, err=True)
+                tell(kept)
                 raise
             _print_results(experiment, found, first=i == 0)
 
@@ -107,7 +110,7 @@ def _possible(experiments: Sequence[Experiment], data: DataSets) -> list[Experim
     left_out = [experiment for experiment in experiments if experiment not in possible]
     if left_out:
         names = ", ".join(f"{experiment.name} ({' or '.join(experiment.needs)} data)" for experiment in left_out)
-        click.echo(f"left out, for want of data: {names}; give --data", err=True)
+        tell(f"left out, for want of data: {names}; give --data")
     return possible
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pufferfish.cli.options import node_names
 from pufferfish.cli.printing import print_warnings, progress
+from pufferfish.cli.telling import rows_are_read
 from pufferfish.data import Rows, Sequences, read_rows, read_sequences
 from pufferfish.durations import parse_duration
 from pufferfish.errors import DataError, ParameterError
@@ -34,11 +35,13 @@ def opened(paths: Sequence[str], reading: dict[str, Any]) -> "Generator[str | Sp
     if master is None:
         if len(paths) > 1:
             raise ParameterError(f"{len(paths)} tables are given, expected one file; several are read with --spark")
+        rows_are_read()
         yield paths[0]
         return
     from pufferfish.data.spark import spark_files, spark_session  # here: a command may read no table
 
     with spark_session(master) as session:
+        rows_are_read()
         with progress("looking for files"):
             files = spark_files(session, paths)
         yield files

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import click
 
+from pufferfish.cli.telling import tell
 from pufferfish.errors import ParameterError, RecordError, printable
 from pufferfish.files import Kind, Output, check_writable, same_file
 from pufferfish.files.reading import shown
@@ -106,9 +107,7 @@ class ReleaseFiles:
         if found.ledger is not None:
             spent += f", and the ledger's budget for it is spent (entry {found.ledger.entry})"
         why = error if isinstance(error, RecordError) else f"interrupted before {self._names['--output']} was written"
-        click.echo(
-            f"error: {printable(str(why))}; {spent}: keep its record, which follows on standard output", err=True
-        )
+        tell(f"error: {printable(str(why))}; {spent}: keep its record, which follows on standard output")
         click.echo(content, nl=False)
         if not isinstance(error, RecordError):
             raise error
@@ -116,7 +115,7 @@ class ReleaseFiles:
 
 
 def _fail(text: str) -> NoReturn:
-    click.echo(f"error: {printable(text)}", err=True)
+    tell(f"error: {printable(text)}")
     sys.exit(1)
 
 

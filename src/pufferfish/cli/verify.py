@@ -5,6 +5,7 @@ import sys
 import click
 
 from pufferfish.cli.printing import progress
+from pufferfish.cli.telling import rows_are_read
 from pufferfish.release import verify
 
 __all__ = ["verify_command"]
@@ -33,6 +34,8 @@ def verify_command(
     Example:
       pufferfish verify release.json --model model.json --ledger book.json
     """
+    if table is not None:
+        rows_are_read()
     with progress("computing the proof again"):
         found = verify(release_path, model=model_path, ledger=ledger_path, table=table, values=values_path)
     click.echo(str(found))

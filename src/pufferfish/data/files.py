@@ -23,7 +23,7 @@ import polars as pl
 from pufferfish.data.columns import Column, collected, native_column, profile_text, with_text_column
 from pufferfish.data.kinds import KINDS, is_parquet, separator_of
 from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
-from pufferfish.errors import DataError, PufferfishError
+from pufferfish.errors import DataError, PufferfishError, public
 from pufferfish.files.reading import leads_nowhere, shown
 from pufferfish.hints import did_you_mean
 from pufferfish.theta.states import state_label
@@ -277,28 +277,28 @@ def open_source(source: Any, columns: Needed, public: Collection[str] = ()) -> S
 def _refuse_no_file(name: str) -> None:
     """Refuse what a path would be made of though it names no file of this machine."""
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", name):  # a drive of Windows has one letter; a path has lost one slash
-        raise DataError(f"{shown(name)} is an address, and only local files are read: download it first")
+        raise public(DataError(f"{shown(name)} is an address, and only local files are read: download it first"))
     if name.endswith(("/", os.sep)) and not os.path.isdir(name):
-        raise DataError(f"{shown(name)} ends in {name[-1]}, as only the name of a folder does: name a file")
+        raise public(DataError(f"{shown(name)} ends in {name[-1]}, as only the name of a folder does: name a file"))
 
 
 def _from_file(path: Path, needed: Needed) -> Source:
     if path.is_dir():
-        raise DataError(f"{shown(path)} is a folder, expected a file ({KINDS})")
+        raise public(DataError(f"{shown(path)} is a folder, expected a file ({KINDS})"))
     if nowhere := leads_nowhere(path):
-        raise DataError(f"{shown(path)} cannot be read: {nowhere}")
+        raise public(DataError(f"{shown(path)} cannot be read: {nowhere}"))
     if not path.exists():
-        raise DataError(f"file {shown(path)} not found")
+        raise public(DataError(f"file {shown(path)} not found"))
     if not path.is_file():
-        raise DataError(f"{shown(path)} is a device or a pipe, and only regular files are read")
+        raise public(DataError(f"{shown(path)} is a device or a pipe, and only regular files are read"))
     if not path.name.isprintable():  # it is written into releases and ledgers, as text
-        raise DataError(f"the file name {path.name!r} has characters that do not print: rename the file")
+        raise public(DataError(f"the file name {path.name!r} has characters that do not print: rename the file"))
     separator = separator_of(path.name)
     parquet = is_parquet(path.name)
     if separator is None and not parquet:
-        raise DataError(f"{shown(path.name)} is not of a kind that can be read, expected {KINDS}")
+        raise public(DataError(f"{shown(path.name)} is not of a kind that can be read, expected {KINDS}"))
     if path.stat().st_size == 0:
-        raise DataError(f"{path.name} is empty (0 bytes)")
+        raise public(DataError(f"{path.name} is empty (0 bytes)"))
     if parquet:
         scan = pl.scan_parquet(path, glob=False)
     else:

@@ -112,10 +112,24 @@ class Output:
             _flush_folder(self.path.parent)
 
     def _take_the_name(self) -> None:
-        """Put the hidden file where it belongs; a name that is free is claimed first, so that one program has it."""
+        """Put the hidden file where it belongs; a name that is free is taken by one program only.
+
+        It takes the name whole, in one step: a program that is killed leaves no empty file, which the next one would
+        have to refuse. Disks without second names (hard links) cannot do that: there the name is claimed first.
+        """
         if os.path.lexists(self.path):
             os.replace(self._hidden, self.path)
             return
+        try:
+            os.link(self._hidden, self.path)
+        except FileExistsError:
+            raise
+        except (OSError, NotImplementedError):
+            self._claim_the_name()
+        else:
+            self._hidden.unlink()
+
+    def _claim_the_name(self) -> None:
         os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
             os.replace(self._hidden, self.path)

@@ -17,6 +17,7 @@ from pufferfish.errors import RecordError
 from pufferfish.files import check_writable, decode_record, read_file, record_kind, write_whole
 from pufferfish.files.locks import check_lock
 from pufferfish.files.reading import check_path, failing, leads_nowhere, shown
+from pufferfish.files.writing import sweep
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.ledger.subjects import Subjects
 from pufferfish.mechanisms import InfluenceBound, bound_of
@@ -225,13 +226,19 @@ class BookFile:
             If it is missing, damaged, of another version, or has a second name: then a write would leave two books.
         """
         with failing("cannot read", self._given):
-            names = self.path.stat().st_nlink if self.path.is_file() else 1
+            names = self._names()
+            if names > 1:  # of one who was killed when it had just given the ledger its name
+                sweep(self.path.parent)
+                names = self._names()
         if names > 1:
             raise RecordError(
                 f"the ledger {shown(self._given)} has {names} names (hard links), which would become two "
                 "books: delete all of them but one"
             )
         return book_of(read_file(self.path), shown(self.path))
+
+    def _names(self) -> int:
+        return self.path.stat().st_nlink if self.path.is_file() else 1
 
     def write(self, book: Book, *, new: bool = False) -> None:
         """Write the book in one step; when this returns, it is on the disk.

@@ -165,16 +165,16 @@ def prepare(
         draw = drawing(records, bound, calibration, discrete_laplace_noise)
         draft = draft_of(records, bound, calibration, noise_of(calibration), valid, proof, told)
     else:
-        valid, exact = None if postprocess is None else grouped.possible(records, query, bound), grouped.exact.ravel()
-        draw = discrete_laplace_noise(exact.tolist(), calibration.unit_scale, lipschitz=bound.unit_lipschitz)
+        valid = None if postprocess is None else grouped.possible(records, query, bound)
+        draw = grouped.drawing(calibration, bound, discrete_laplace_noise)
         draft = draft_of(records, bound, calibration, grouped.noise(calibration), valid, proof, told)
-        draft, outputs = grouped.recorded(draft, bound), exact.size
+        draft, outputs = grouped.recorded(draft, bound), grouped.exact.size
 
-    def filled(numbers: Iterable[int], booked: LedgerRecord | None) -> Release:
+    def filled(numbers: Iterable[int], booked: LedgerRecord | None, after: str | None = None) -> Release:
         noisy = [float(number * unit) for number in numbers] if grouped is None else grouped.values(numbers)
         found = msgspec.structs.replace(
             draft,
-            created=now(),
+            created=now(after),
             noisy_values=noisy,
             values=noisy if valid is None else valid.of(noisy),
             ledger=booked,
@@ -196,8 +196,8 @@ def prepare(
         if ledger is None or isinstance(records, Database):
             begin()
             return filled(draw(), None)
-        booked = _book(ledger, records, calibration, window, coarsening, begin)
-        return filled(draw(), booked)
+        booked, at = _book(ledger, records, calibration, window, coarsening, begin)
+        return filled(draw(), booked, at)
 
     return finish
 
@@ -209,9 +209,10 @@ def _book(
     window: Any,
     coarsening: Mapping[Any, Any] | None,
     begin: Callable[[], object],
-) -> LedgerRecord:
+) -> tuple[LedgerRecord, str]:
+    """Write a release into the ledger's book; return its place there, and when it was written."""
     theta, length = calibration.theta, ledger.bound.length
     if theta.of_chains and ledger.bound.theta.of_chains and tuple(calibration.length) != tuple(length):
         check_start(theta, as_windows(window, length))
     entry = ledger.spend(calibration, data=data, window=window, coarsening=coarsening, begin=begin)
-    return place_in(ledger, entry.number, entry.spent)
+    return place_in(ledger, entry.number, entry.spent), entry.created

@@ -254,7 +254,7 @@ def prepare_each(
     check_units(calibration)
     subjects = each_subject(data, bound, theta)
     valid = None if postprocess is None else "projected" if query.is_histogram else "clipped"
-    draw = noise_in_bulk(subjects.exact, calibration.unit_scale, lipschitz=bound.unit_lipschitz)
+    draw = subjects.drawing(calibration, bound, noise_in_bulk)
     draft = _draft(data, bound, calibration, valid, told)
     try:
         booked = None if ledger is None else place_in(ledger, 1, ledger.budget)

@@ -1,18 +1,20 @@
 """The values of each subject: exact ones, which never leave the memory, and the table of the noisy ones."""
 
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.calibration import Calibration
 from pufferfish.core.numbers import discrete_laplace
 from pufferfish.data.sequences import Sequences
 from pufferfish.queries import LinearQuery
 from pufferfish.release.each_record import columns_of
+from pufferfish.release.unseen import unseen
 from pufferfish.release.values import in_model_order
 from pufferfish.theta.model_class import Theta
 
@@ -27,9 +29,17 @@ class EachSubject:
 
     names: tuple[str, ...]
     records: NDArray[np.int64]
-    exact: NDArray[np.int64]
+    exact: NDArray[np.int64] = field(repr=False)
+
+    def drawing(
+        self, calibration: Calibration, query: LinearQuery, noise: Callable[..., Callable[[], NDArray[np.int64]]]
+    ) -> Callable[[], NDArray[np.int64]]:
+        """Return what draws the noisy outputs; all that can be refused is refused here."""
+        made = unseen(lambda: noise(self.exact, calibration.unit_scale, lipschitz=query.unit_lipschitz))
+        return unseen(made())
 
 
+@unseen
 def each_subject(data: Sequences, query: LinearQuery, theta: Theta) -> EachSubject:
     """Return the exact outputs of each subject, chains of one subject together.
 

@@ -5,8 +5,8 @@ by d(x, x') in L1, and those of no other group. So the record loss of all groups
 whole table, and so is the noise. What is divided by a group's public number of records is divided afterwards.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +25,7 @@ from pufferfish.release.fields import NOISE_LAW, AccuracyRecord, NoiseRecord, Qu
 from pufferfish.release.groups import GroupsRecord, errors_of, of_each_group
 from pufferfish.release.postprocessing import ClippedByGroup, PostProcessing, Projected
 from pufferfish.release.record import Release
+from pufferfish.release.unseen import unseen
 from pufferfish.release.values import PrivateData, in_model_order
 from pufferfish.theta.model_class import Theta
 
@@ -52,10 +53,18 @@ class Grouped:
     """
 
     groups: Groups
-    exact: NDArray[np.int64]
+    exact: NDArray[np.int64] = field(repr=False)
     unit: Fraction
     by: tuple[int, ...] | None
     reads: int
+
+    def drawing(
+        self, calibration: Calibration, linear: LinearQuery, noise: Callable[..., Callable[[], list[int]]]
+    ) -> Callable[[], list[int]]:
+        """Return what draws the noisy outputs of all groups; all that can be refused is refused here."""
+        step = linear.unit_lipschitz
+        made = unseen(lambda: noise(self.exact.ravel().tolist(), calibration.unit_scale, lipschitz=step))
+        return unseen(made())
 
     def values(self, numbers: Iterable[int]) -> list[float]:
         """Return whole numbers as values: in the query's unit, and divided."""
@@ -114,6 +123,7 @@ class Grouped:
         return msgspec.structs.replace(draft, query=query, groups=found, accuracy_95=AccuracyRecord(0.05, each, joint))
 
 
+@unseen
 def grouped_of(data: PrivateData, query: Query, bound: BoundQuery, calibration: Calibration) -> Grouped | None:
     """Return a query on the groups of a table, None where it was read without groups.
 

@@ -26,6 +26,7 @@ from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import ThetaRecord
 from pufferfish.moments import is_moment, now
 from pufferfish.release.fields import LedgerRecord
+from pufferfish.release.unseen import unseen
 from pufferfish.release.words import not_promised_of, promise_of, versions
 from pufferfish.theta.lengths import ChainLength
 
@@ -263,7 +264,7 @@ def release_measurement(
         booked = LedgerRecord(entry.number, entry.spent, ledger.budget, ledger.bound.name, ledger.bound.theta.origin)
     return msgspec.structs.replace(
         draft,
-        value=_plain(measurement(given)),
+        value=_plain(unseen(lambda: measurement(given))()),
         ledger=booked,
         not_promised=not_promised_of(None, booked, kind=bound.theta.kind, composes=True),
     )

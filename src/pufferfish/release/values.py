@@ -1,7 +1,7 @@
 """A query's exact value on private data, and what post-processing makes of the noisy one."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -18,6 +18,7 @@ from pufferfish.given import is_list
 from pufferfish.hints import did_you_mean
 from pufferfish.queries import BoundQuery, FunctionQuery, LinearQuery, StepQuery
 from pufferfish.release.postprocessing import Ascending, Clipped, PostProcessing, Projected
+from pufferfish.release.unseen import unseen
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.model_class import Theta
@@ -40,7 +41,7 @@ __all__ = [
 class Database:
     """One database, record by record: the state of each by its name."""
 
-    states: Mapping[Any, str]
+    states: Mapping[Any, str] = field(repr=False)
 
 
 PrivateData = Sequences | Rows | Database
@@ -109,6 +110,7 @@ def exact_value(data: PrivateData, bound: BoundQuery, theta: Theta) -> list[int]
     return [sum(int(w) * int(c) for w, c in zip(row, counts, strict=True)) for row in bound.weights]
 
 
+@unseen
 def drawing(
     data: PrivateData, bound: BoundQuery, calibration: Calibration, noise: Callable[..., Callable[[], list[int]]]
 ) -> Callable[[], list[int]]:
@@ -120,14 +122,14 @@ def drawing(
     strategy, theta = calibration.strategy, calibration.theta
     if strategy is None or not isinstance(bound, LinearQuery):
         exact, step = exact_value(data, bound, theta), bound.unit_lipschitz
-        return noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step)
+        return unseen(noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step))
     counts = exact_value(data, strategy.counted(bound), theta)
     draws = [
         noise([count], float_up(Fraction(calibration.unit_scale) / int(s)), lipschitz=bound.largest_factor)
         for count, s in zip(counts, strategy.sharpness, strict=True)
     ]
     total = _total(data, calibration, bound)
-    return lambda: strategy.answers([draw()[0] for draw in draws], total)
+    return unseen(lambda: strategy.answers([draw()[0] for draw in draws], total))
 
 
 def _total(data: PrivateData, calibration: Calibration, linear: LinearQuery) -> int:

@@ -94,16 +94,16 @@ def of_table(found: Release | EachRelease, table: Any) -> Iterator[Finding]:
     if isinstance(data, Rows):
         observed = {state_label(node): number for node, number in data.observed.items()}
         rules += [
-            (facts.subjects == data.records, f"{data.records} rows"),
+            (facts.subjects == data.records, f"{facts.subjects} rows"),
             (facts.observed == observed, "as many observed cells in each column"),
         ]
     else:
         chains, longest = len(data.length), max(chain.steps for chain in data.length)
         rules += [
-            (facts.subjects == data.subjects, f"{data.subjects} subjects"),
-            (facts.chains == chains, f"{chains} chains"),
-            (facts.records == data.records, f"{data.records} records"),
-            (facts.longest_chain == longest, f"a longest chain of {longest} steps"),
+            (facts.subjects == data.subjects, f"{facts.subjects} subjects"),
+            (facts.chains == chains, f"{facts.chains} chains"),
+            (facts.records == data.records, f"{facts.records} records"),
+            (facts.longest_chain == longest, f"a longest chain of {facts.longest_chain} steps"),
         ]
         again = found.calibration
         if isinstance(again, CalibrationRecord) and again.lengths and not _of_a_part(found):
@@ -114,7 +114,7 @@ def of_table(found: Release | EachRelease, table: Any) -> Iterator[Finding]:
             rules.append((enough, "no chain that the noise is not for"))
     wrong = [rule for right, rule in rules if not right]
     if wrong:
-        yield fails("table", f"expected of the table in the record: {'; '.join(wrong)}", _READ)
+        yield fails("table", f"the table differs from the record, which says: {'; '.join(wrong)}", _READ)
     else:
         yield holds("table", f"it was read again, and has the record's {facts.records:,} records and lengths", _READ)
 

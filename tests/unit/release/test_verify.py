@@ -4,6 +4,7 @@ import copy
 import itertools
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -256,3 +257,24 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     output.write_text(json.dumps(record))
     refused("verify", output, "--ledger", model, says=["m.json"])
     refused("verify", output, "--values", table, says=["for each subject"])
+
+
+def test_a_clock_that_is_set_back_spoils_no_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The release is not older than its entry, and entries are in the order of their numbers."""
+    times = iter(range(1, 1000))
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime(2026, 1, 1, tzinfo=UTC) - timedelta(days=next(times))
+
+    monkeypatch.setattr("pufferfish.moments.datetime", Clock)
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+    data = pf.read_sequences(pl.DataFrame({"s": ["rest", "rest", "active"] * 20}), "s")
+    ledger = pf.Ledger(pf.GroupDP(chain, data.length), 3.0, base=data)
+    ledger.save(tmp_path / "book.json")
+    for number in range(1, 4):
+        found = pf.release(data, pf.Histogram(), ledger.bound.calibrate(pf.Histogram(), 0.5), ledger=ledger)
+        assert found.created >= ledger.entries[-1].created
+        assert pf.verify(found, ledger=tmp_path / "book.json").holds
+        assert [entry.number for entry in pf.Ledger.open(tmp_path / "book.json").entries] == list(range(1, number + 1))
