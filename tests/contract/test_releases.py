@@ -31,7 +31,8 @@ def test_every_query_has_an_example_of_each_of_its_kinds() -> None:
             names = not isinstance(
                 query, pf.Transitions | pf.Switches | pf.CDF | pf.Quantiles
             )  # others are of chains alone
-            bound = query.bind(STATES, 12, {"u": tuple(STATES)} if names else None)
+            columns = {name: tuple(STATES) for name in ("uv" if isinstance(query, pf.Joint) else "u")}
+            bound = query.bind(STATES, 12, columns if names else None)
             assert known.relative == (bound.divided_by is not None)
             assert known.moves in (None, bound.unit_lipschitz)
 
@@ -39,12 +40,14 @@ def test_every_query_has_an_example_of_each_of_its_kinds() -> None:
 @pytest.mark.grid(keep=len(MECHANISMS))
 @pytest.mark.parametrize("make", MECHANISMS, ids=lambda m: m.name)
 def test_what_is_released_is_read_again(make: type[Mechanism], tmp_path: Path) -> None:
-    chains, rows = pf.read_sequences(SERIES, state="s", states=STATES), pf.read_rows(TABLE, NETWORK)
+    chains, rows = pf.read_sequences(SERIES, state="s", states=STATES), pf.read_rows(TABLE, NETWORK, joint=["u", "v"])
     path, done = tmp_path / "release.json", 0
     kinds = (CHAIN, COIN, PHASES, MEMORY, FORGETS)
     for theta, data in (*((theta, chains) for theta in kinds), (NETWORK, rows)):
         for query in (query for queries in EXAMPLES.values() for query in queries):
-            asked: Any = pf.Subset(query, ["u"]) if data is rows and not isinstance(query, pf.Marginals) else query
+            asked: Any = (
+                pf.Subset(query, ["u"]) if data is rows and not isinstance(query, pf.Marginals | pf.Joint) else query
+            )
             try:
                 noise = make.of(theta, data.length).calibrate(asked, 1.0)
             except (NotApplicableError, QueryError):

@@ -17,7 +17,7 @@ from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.laws import About, LawPair, pairs_of_laws
 from pufferfish.laws.interval import IntervalLaws
 from pufferfish.mechanisms.mechanism import Mechanism
-from pufferfish.queries import BoundQuery, LinearQuery, Query, StepQuery
+from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.given_laws import GivenLaws
@@ -123,6 +123,11 @@ class LawMechanism(Mechanism):
         if isinstance(found, StepQuery):
             raise NotApplicableError(
                 "laws of numbers of steps are not computed: use LeakagePropagation, MQMExact or GroupDP", self.title
+            )
+        if isinstance(found, JointQuery):
+            raise NotApplicableError(
+                "laws of several columns together are not computed: use LeakagePropagation, MarkovQuilt or GroupDP",
+                self.title,
             )
         return found
 
