@@ -73,14 +73,8 @@ def test_the_exact_value() -> None:
     release = released(three, rows)
     each = Counter(zip(TABLE["smoker"], TABLE["fever"], TABLE["cough"], strict=True))
     assert release.query.labels[1] == "smoker=no, fever=none, cough=yes"
-    values = np.array(release.noisy_values).reshape(2, 3, 2)
-    for (i, s), (j, f), (l, c) in (
-        ((i, s), (j, f), (l, c))
-        for i, s in enumerate(SMOKER.states)
-        for j, f in enumerate(FEVER.states)
-        for l, c in enumerate(COUGH.states)  # noqa: E741
-    ):
-        assert values[i, j, l] == pytest.approx(each[s, f, c] / 6)
+    expected = [each[s, f, c] / 6 for s in SMOKER.states for f in FEVER.states for c in COUGH.states]
+    assert release.noisy_values == pytest.approx(expected)
     assert released(rows=rows).noisy_values == COUNTS
     row = {"smoker": "no", "cough": "yes", "fever": "mild"}
     noise = pf.LeakagePropagation(NETWORK).calibrate(FEVER_COUGH, 1.0)
