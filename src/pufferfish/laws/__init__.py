@@ -39,7 +39,8 @@ def pairs_of_laws(
         If a model cannot tell the law of such a query, or given such secrets.
     """
     if isinstance(theta, ChainClass):
-        yield from chain_pairs(theta, lengths, _linear(bound, "Markov chains"), secrets)
+        query_on_steps = bound if isinstance(bound, StepQuery) else _linear(bound, "Markov chains")
+        yield from chain_pairs(theta, lengths, query_on_steps, secrets)
         return
     for index, member in enumerate(theta.members):
         if isinstance(member, JointDistribution):

@@ -159,6 +159,11 @@ def check_records(data: PrivateData, calibration: Calibration) -> None:
                 f"{calibration.title} calibrates to the law of the query on exactly {_spelled(calibration)} records, "
                 "and the data has other chains: calibrate with length=data.length, or a model of these records"
             )
+        if isinstance(linear, StepQuery) and data.transitions.sum() != data.records - len(data.length):
+            raise ReleaseRefused(
+                f"{calibration.title} calibrates to the law of the number of steps between all records of a chain, and "
+                "not all of them were counted: use LeakagePropagation, MQMExact or GroupDP"
+            )
         return
     for chain in data.length:
         if not any(chain.steps <= c.steps and chain.records <= c.records for c in calibration.length):
