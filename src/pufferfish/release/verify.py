@@ -174,10 +174,10 @@ def _own(found: ReleaseFields) -> bool:
     return found.software.get(PROGRAM) == versions()[PROGRAM]
 
 
-def _calibrated(found: ReleaseFields, told: Callable[[str], str]) -> Iterator[Finding]:
+def _calibrated(found: ReleaseFields, worded: Callable[[str], str]) -> Iterator[Finding]:
     """Yield what is found about what the noise was calibrated from, all of it made again.
 
-    ``told`` takes the words of a query to those that are compared.
+    ``worded`` takes the words of a query to those that are compared.
     """
     record = found.calibration
     if not isinstance(record, CalibrationRecord):
@@ -199,7 +199,7 @@ def _calibrated(found: ReleaseFields, told: Callable[[str], str]) -> Iterator[Fi
         yield fails(PROOF, f"the noise cannot be calibrated from what the record says: {error}")
         return
     yield _parts(
-        "query", lambda: _query(found, again, told), "outputs, and how far one record moves them, computed again"
+        "query", lambda: _query(found, again, worded), "outputs, and how far one record moves them, computed again"
     )
     noise = _parts(
         "noise", lambda: _noise(found, record, again), f"scale {found.noise.scale:.6g}, which the proof is about"
@@ -233,13 +233,13 @@ def _parts(what: str, rules: Callable[[], Sequence[tuple[bool, str]]], says: str
     return fails(what, f"expected {'; '.join(wrong)}") if wrong else holds(what, says)
 
 
-def _query(found: ReleaseFields, again: Calibration, told: Callable[[str], str]) -> list[tuple[bool, str]]:
+def _query(found: ReleaseFields, again: Calibration, worded: Callable[[str], str]) -> list[tuple[bool, str]]:
     said, linear = found.query, again.linear
     lipschitz = linear.lipschitz
     moved = said.lipschitz == lipschitz if None in (said.lipschitz, lipschitz) else near(said.lipschitz, lipschitz)  # pyright: ignore[reportArgumentType]
     return [
         (said.kind == again.query.kind, f"the kind {again.query.kind}"),
-        (told(said.description) == told(linear.description), f"the description {linear.description!r}"),
+        (worded(said.description) == worded(linear.description), f"the description {linear.description!r}"),
         (list(said.labels) == list(linear.labels), f"the labels {', '.join(linear.labels[:8])}"),
         (moved, f"that one record moves the answer by {lipschitz}"),
         (said.divided_by == linear.divided_by, f"a division by {linear.divided_by}"),
