@@ -39,6 +39,15 @@ def queries_of(network: Network) -> list[Asked]:
             pf.Marginals([f"v{j}" for j in pair], relative=False),
             lambda row: [float(row[j] == s) for j in pair for s in network.states[j]],
         ),
+        Asked(
+            "joint",
+            pf.Joint([f"v{j}" for j in pair], relative=False),
+            lambda row: [
+                float((row[pair[0]], row[pair[1]]) == (s, t))
+                for s in network.states[pair[0]]
+                for t in network.states[pair[1]]
+            ],
+        ),
         Asked("one node", pf.Subset(pf.Count(last), "v0"), lambda row: [float(row[0] == last)]),
         Asked(
             "some nodes",
@@ -72,6 +81,7 @@ NAMES = [
     "histogram",
     "sum",
     "marginals",
+    "joint",
     "one node",
     "some nodes",
     "histogram of some nodes",

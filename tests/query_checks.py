@@ -8,7 +8,7 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.errors import ModelError, NotApplicableError
-from query_laws import Ask, Databases, Pair, count, farthest, laplace_loss, share, total, weighted, within
+from query_laws import Ask, Databases, Pair, count, farthest, laplace_loss, share, switches, total, weighted, within
 
 ROUNDING = 1e-9
 
@@ -32,6 +32,11 @@ def all_queries(k: int, length: int) -> list[Asked]:
         found.append((pf.Window(pf.Sum(values), 1, length - 1), within(total(values), 1, length - 1)))
         found.append((pf.Window(pf.Frequency(1), 0, 2), within(share(count(1)), 0, 2)))
     return found
+
+
+def of_chains(k: int, length: int) -> list[Asked]:
+    """These, and numbers of steps."""
+    return [*all_queries(k, length), (pf.Switches(), switches), (pf.Switches(relative=True), share(switches))]
 
 
 def check(

@@ -143,6 +143,10 @@ def total(values: Sequence[Any]) -> Ask:
     return lambda row: sum((exact[x] for x in row), Fraction(0))
 
 
+def switches(row: Sequence[int]) -> Answer:
+    return Fraction(sum(x != y for x, y in itertools.pairwise(row)))
+
+
 def histogram(k: int) -> Ask:
     return lambda row: tuple(Fraction(row.count(x)) for x in range(k))
 

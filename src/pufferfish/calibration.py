@@ -16,7 +16,7 @@ from pufferfish.core.propagation.lower_bound_of_networks import TiltedNetwork
 from pufferfish.core.propagation.lower_bound_of_steps import TiltedSteps
 from pufferfish.errors import ParameterError, QueryError
 from pufferfish.given import truth
-from pufferfish.queries import BoundQuery, FunctionQuery, LinearQuery, Query, StepQuery
+from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.lengths import ChainLength
@@ -83,7 +83,7 @@ class Calibration(ReadOnly):
         Laplace scale in units of the query (the scale of the integer noise).
     query : Query
         The query as given.
-    linear : LinearQuery, StepQuery or FunctionQuery
+    linear : LinearQuery, StepQuery, JointQuery or FunctionQuery
         The query on the model's states.
     witness : Witness
         The secret that decides the noise.
@@ -208,8 +208,8 @@ class Calibration(ReadOnly):
             If Θ is no class of networks, or the query is a function of the database.
         """
         measured = self.measured
-        if not self.theta.networks or not isinstance(measured, LinearQuery):
-            raise QueryError("node_loss is of networks and queries that are linear in their nodes' states")
+        if not self.theta.networks or not isinstance(measured, LinearQuery | JointQuery):
+            raise QueryError("node_loss is of networks, and of queries of which the loss of each node is known")
         distances = dict(zip(map(state_label, self.theta.networks[0].nodes), measured.distances, strict=True))
         return {v: np.where(d > 0, np.nextafter(d / self.unit_scale, np.inf), 0.0) for v, d in distances.items()}
 

@@ -31,7 +31,8 @@ def test_every_query_has_an_example_of_each_of_its_kinds() -> None:
             names = not isinstance(
                 query, pf.Transitions | pf.Switches | pf.CDF | pf.Quantiles
             )  # others are of chains alone
-            bound = query.bind(STATES, 12, {"u": tuple(STATES)} if names else None)
+            columns = {name: tuple(STATES) for name in ("uv" if isinstance(query, pf.Joint) else "u")}
+            bound = query.bind(STATES, 12, columns if names else None)
             assert known.relative == (bound.divided_by is not None)
             assert known.moves in (None, bound.unit_lipschitz)
 
@@ -39,14 +40,16 @@ def test_every_query_has_an_example_of_each_of_its_kinds() -> None:
 @pytest.mark.grid(keep=len(MECHANISMS))
 @pytest.mark.parametrize("make", MECHANISMS, ids=lambda m: m.name)
 def test_what_is_released_is_read_again(make: type[Mechanism], tmp_path: Path, slow: bool) -> None:
-    chains, rows = pf.read_sequences(SERIES, state="s", states=STATES), pf.read_rows(TABLE, NETWORK)
+    chains, rows = pf.read_sequences(SERIES, state="s", states=STATES), pf.read_rows(TABLE, NETWORK, joint=["u", "v"])
     path, done = tmp_path / "release.json", 0
     kinds = (CHAIN, COIN, PHASES, MEMORY, FORGETS)
     every = [query for queries in EXAMPLES.values() for query in queries]
     for i, (theta, data) in enumerate((*((theta, chains) for theta in kinds), (NETWORK, rows))):
         # every query with a chain and with a network; with other kinds of model, all of them together have every query
         for query in every if slow or theta is CHAIN or data is rows else every[i - 1 :: len(kinds) - 1]:
-            asked: Any = pf.Subset(query, ["u"]) if data is rows and not isinstance(query, pf.Marginals) else query
+            asked: Any = (
+                pf.Subset(query, ["u"]) if data is rows and not isinstance(query, pf.Marginals | pf.Joint) else query
+            )
             try:
                 noise = make.of(theta, data.length).calibrate(asked, 1.0)
             except (NotApplicableError, QueryError):

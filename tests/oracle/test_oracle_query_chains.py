@@ -10,7 +10,7 @@ import pufferfish as pf
 from awkward_chains import CASES, Case, awkward, dyadic_law, dyadic_matrix
 from enumeration import exact_stationary
 from pufferfish.errors import ModelError, NotApplicableError
-from query_checks import all_queries, check, check_least
+from query_checks import check, check_least, of_chains
 from query_laws import (
     Databases,
     bottleneck,
@@ -36,7 +36,7 @@ def of_case(case: Case) -> Databases:
 @pytest.mark.parametrize("case", SHORT, ids=str)
 def test_chains(case: Case) -> None:
     databases = of_case(case)
-    check(lambda kind: kind(case.chain, case.length), all_queries(len(case.initial), case.length), databases.pairs)
+    check(lambda kind: kind(case.chain, case.length), of_chains(len(case.initial), case.length), databases.pairs)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -51,7 +51,7 @@ def test_stationary_chains(seed: int) -> None:
             continue
         break
     databases = Databases.of_chain(exact_stationary(matrix), matrix, length)
-    check(lambda kind: kind(chain, length), all_queries(k, length), databases.pairs)
+    check(lambda kind: kind(chain, length), of_chains(k, length), databases.pairs)
 
 
 @pytest.mark.parametrize(
@@ -75,14 +75,14 @@ def test_ties_that_doubles_cannot_hold(matrix: list[list[str]], initial: list[st
     chain = pf.MarkovChain([[float(v) for v in row] for row in exact], [float(v) for v in start])
     for length in (2, 5):
         databases = Databases.of_chain(start, np.array(exact, dtype=object), length)
-        check(lambda kind, length=length: kind(chain, length), all_queries(len(start), length), databases.pairs)
+        check(lambda kind, length=length: kind(chain, length), of_chains(len(start), length), databases.pairs)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("case", CASES[1:30:2], ids=str)
 def test_the_least_noise_of_chains(case: Case, epsilon: float) -> None:
     databases = of_case(case)
-    for query, ask in all_queries(len(case.initial), case.length)[:3]:
+    for query, ask in of_chains(len(case.initial), case.length)[:3]:
         pairs = databases.pairs(ask)
         if farthest(pairs) and laplace_loss(pairs, 1e-4) > epsilon:
             check_least(pf.ExactLaplace(case.chain, case.length), query, pairs, epsilon)
@@ -179,7 +179,7 @@ def test_the_total_of_several_chains(seed: int) -> None:
     databases = Databases({(): Fraction(1)})
     for length in lengths:
         databases = databases * Databases.of_chain(list(start), matrix, length)
-    queries = all_queries(k, 2)[:4]
+    queries = of_chains(k, 2)[:4]
     chain = pf.MarkovChain(matrix, start)
     check(lambda kind: kind(chain, lengths), queries, databases.pairs)
     if k == 2:

@@ -13,6 +13,7 @@ from pufferfish.queries import (
     Count,
     Frequency,
     Histogram,
+    Joint,
     Marginals,
     Mean,
     Quantiles,
@@ -64,6 +65,7 @@ class _Parts(NamedTuple):
 
 _STATES = _Parts("STATE,…", "STATE,…", each_once)
 _VALUES = _Parts("STATE=V,…,*=V", "STATE=1,*=0 (* is all other states)", _values)
+_NODES = _Parts("NODE,NODE,…", "NODE,NODE,…", each_once, "node")
 _SHARES = _Parts(".1,.5,.9", ".1,.5,.9, shares of the records", _shares, "quantile")
 
 
@@ -90,13 +92,19 @@ _WORDS: Mapping[str, _Word] = {
     "switch-rate": _Word(partial(Switches, relative=True)),
 }
 _OF_COLUMNS = ("marginals", "marginal-counts")
+_TOGETHER: Mapping[str, _Word] = {
+    "joint": _Word(Joint, _NODES),
+    "joint-counts": _Word(partial(Joint, relative=False), _NODES),
+}
+"""Queries of networks that name their columns themselves."""
 
 QUERY_HELP = (
     f"{', '.join(f'{name}:{word.parts.shown}' if word.parts else name for name, word in _WORDS.items())} (* is all "
     "other states; V1,V2,… are the values of all states in their order; a histogram is of shares; cdf and quantiles "
     "are of ordered states, such as bins; transitions: how often each state is followed by each; switches: changes of "
-    "state; rates are per record); for networks marginals (shares in every column) and marginal-counts, and "
-    "the others on --columns that have the same states "
+    "state; rates are per record); for networks marginals (shares in every column) and marginal-counts, "
+    "joint:NODE,NODE,… and joint-counts:NODE,NODE,… (rows in each combination of their states), and the others on "
+    "--columns that have the same states "
     "[default: histogram; marginals for networks]"
 )
 
@@ -112,10 +120,18 @@ def parse_query(
     if not theta.networks:
         if text in _OF_COLUMNS:
             raise QueryError(f"query {text!r} is for networks, and the model is made of Markov chains: ask a histogram")
+        if text is not None and text.partition(":")[0] in _TOGETHER:
+            raise QueryError(
+                f"query {text!r} counts columns of a network's table together, and the model is made of Markov chains: "
+                "how often each state is followed by each is --query transitions"
+            )
         return _parse("histogram" if text is None else text)
     if text is None or text in _OF_COLUMNS:
         return Marginals(named if present is None else present, relative=text != "marginal-counts")
     found = _parse(text)
+    if isinstance(found, Joint):
+        network = theta.networks[0]
+        return Joint([network.nodes[network.place(node)] for node in found.records], relative=found.relative)
     found = found if named is None else Subset(found, named)
     refuse_pooling(found, theta.networks[0].node_states)
     return found
@@ -125,10 +141,11 @@ def _parse(text: str) -> Query:
     name, colon, argument = text.partition(":")
     if not text.strip():
         raise QueryError("--query is empty: name one, such as histogram, or leave it out")
-    if name not in _WORDS and name not in _OF_COLUMNS:
-        words = (*_WORDS, *_OF_COLUMNS)
+    known = {**_WORDS, **_TOGETHER}
+    if name not in known and name not in _OF_COLUMNS:
+        words = (*known, *_OF_COLUMNS)
         raise QueryError(f"query {text!r} is not understood.{did_you_mean(name, words)} Queries: {', '.join(words)}")
-    word = _WORDS.get(name)
+    word = known.get(name)
     if word is None or word.parts is None:
         if colon or word is None:
             raise QueryError(

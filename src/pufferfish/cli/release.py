@@ -99,6 +99,7 @@ def release_command(
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min \\
         --model model.json --query histogram --epsilon 1 --output release.json --plot release.png
       pufferfish release patients.csv --model asia.bif --columns lung,bronc --epsilon 1 --output release.json
+      pufferfish release patients.csv --model asia.bif --query joint:smoke,lung --epsilon 1 --output release.json
       pufferfish release steps.csv --state activity --subject id --model model.json --epsilon 1 --each-subject \\
         --output values.parquet
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min --by hour,sex \\
@@ -148,7 +149,7 @@ def release_command(
             "name the ledger of this table"
         )
     with opened(tables, reading) as table:
-        data = read_under(table, model, reading)
+        data = read_under(table, model, reading, asked)
         fitted_here = model.fitted_on is not None and model.fitted_on == fingerprint(table, reading)
     query = parse_query(query_text, model.theta, named, data.nodes if isinstance(data, Rows) else None)
     with progress("calibrating noise"):

@@ -14,6 +14,7 @@ from pufferfish.durations import parse_duration
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.files.reading import failing
 from pufferfish.model_file import Model
+from pufferfish.queries import Joint, Query
 from pufferfish.theta.chain_models import ChainModels
 
 if TYPE_CHECKING:
@@ -47,12 +48,17 @@ def opened(paths: Sequence[str], reading: dict[str, Any]) -> "Generator[str | Sp
         yield files
 
 
-def read_under(table: "str | SparkFiles", model: Model, reading: dict[str, Any]) -> Sequences | Rows:
-    """Read a table as a model says: as chains of states, or as independent rows of the nodes of a network."""
-    return _rows(table, model, reading) if model.theta.networks else _sequences(table, model, reading)
+def read_under(
+    table: "str | SparkFiles", model: Model, reading: dict[str, Any], query: Query | None = None
+) -> Sequences | Rows:
+    """Read a table as a model says: as chains of states, or as independent rows of the nodes of a network.
+
+    Columns that a query counts together are counted so.
+    """
+    return _rows(table, model, reading, query) if model.theta.networks else _sequences(table, model, reading)
 
 
-def _rows(table: "str | SparkFiles", model: Model, reading: dict[str, Any]) -> Rows:
+def _rows(table: "str | SparkFiles", model: Model, reading: dict[str, Any], query: Query | None) -> Rows:
     given = [name for name in _OF_CHAINS if reading[name] is not None]
     if given or reading["gaps"] != "unobserved":
         option = (given[0] if given else "gaps").replace("_", "-")
@@ -66,6 +72,7 @@ def _rows(table: "str | SparkFiles", model: Model, reading: dict[str, Any]) -> R
             where=reading["where"],
             missing=reading["missing"] or "refuse",
             by=reading.get("by"),
+            joint=query.records if isinstance(query, Joint) else None,
         )
 
 

@@ -4,8 +4,8 @@ Every row is a subject of its own, and its cells are the records of a Bayesian n
 each other as θ says, and rows are independent of each other under every θ. The secret is one cell of one row.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -107,6 +107,9 @@ class Rows(ReadOnly):
         How the table was read.
     groups : Groups, optional
         The counts by public groups, where the table was read with ``by``.
+    joint : dict from tuple of nodes to ndarray of int64, optional
+        Rows in each combination of the states of several nodes, an axis for each node; with groups the first axis is
+        that of the groups. A row in which one of these cells is missing is in no combination.
 
     Examples
     --------
@@ -121,6 +124,7 @@ class Rows(ReadOnly):
     records: int
     base: RowsBase
     groups: Groups | None = None
+    joint: Mapping[tuple[Any, ...], NDArray[np.int64]] = field(default_factory=FrozenDict[Any, Any])
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(self.nodes))
@@ -157,6 +161,41 @@ class Rows(ReadOnly):
                 raise ParameterError("groups.counts do not add up to counts")
         object.__setattr__(self, "counts", FrozenDict(counts))
         object.__setattr__(self, "states", FrozenDict({node: tuple(self.states[node]) for node in self.nodes}))
+        joint = {tuple(nodes): self._checked_joint(tuple(nodes), given) for nodes, given in self.joint.items()}
+        object.__setattr__(self, "joint", FrozenDict(joint))
+
+    def _checked_joint(self, nodes: tuple[Any, ...], given: Any) -> NDArray[np.int64]:
+        """Return the counts of several nodes together, refused where they are none or contradict those of a node."""
+        if len(nodes) < 2 or len(set(nodes)) < len(nodes) or not set(nodes) <= set(self.nodes):
+            raise ParameterError(f"joint names {_names(nodes)}, expected two or more of the nodes {_names(self.nodes)}")
+        try:
+            array = whole_array(given)
+        except TypeError as error:
+            raise ParameterError(f"joint[{_names(nodes)}] {error}; expected numbers of rows") from None
+        cells = () if self.groups is None else (len(self.groups.cells),)
+        shape = (*cells, *(len(self.states[node]) for node in nodes))
+        if array.shape != shape or (array < 0).any():
+            raise ParameterError(
+                f"joint[{_names(nodes)}] has the shape {array.shape}, expected numbers of rows of the shape {shape}"
+            )
+        for i, node in enumerate(nodes):
+            own = array.sum(axis=tuple(axis for axis in range(array.ndim) if axis != len(cells) + i))
+            same = np.array_equal(own, self.counts[node]) if self.base.missing == "refuse" else None
+            if same is False or (own > self.counts[node]).any():
+                raise ParameterError(f"joint[{_names(nodes)}] does not add up to the counts of {node!r}")
+        return read_only(array)
+
+    def together(self, nodes: Sequence[Any]) -> NDArray[np.int64] | None:
+        """Return the rows in each combination of the states of some nodes, those of the last one changing fastest.
+
+        Of shape (groups, combinations), of one group where there are none; None where they were not counted.
+        """
+        for held, array in self.joint.items():
+            if set(held) == set(nodes):
+                first = array.ndim - len(held)  # the axis of groups, if there is one
+                axes = [*range(first), *(first + held.index(node) for node in nodes)]
+                return np.transpose(array, axes).reshape(array.shape[0] if first else 1, -1)
+        return None
 
     def __repr__(self) -> str:
         nodes = len(self.nodes)

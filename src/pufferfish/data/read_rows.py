@@ -24,6 +24,7 @@ def read_rows(
     where: str | None = None,
     missing: Literal["refuse", "unobserved"] = "refuse",
     by: str | Sequence[str] | None = None,
+    joint: Sequence[Any] | None = None,
 ) -> Rows:
     """Read a table with one row per independent subject and one column per node of a Bayesian network.
 
@@ -46,6 +47,9 @@ def read_rows(
     by : str or sequence of str, optional
         Count also by public groups of rows, for a release of each group: columns that are no nodes, such as ``"sex"``,
         and parts of times, such as ``"month(admitted)"``; see :func:`read_sequences`.
+    joint : sequence of nodes, or sequence of such sequences, optional
+        Nodes whose columns are counted together too, for :class:`~pufferfish.Joint`: the rows in each combination of
+        their states. A row in which one of these cells is missing is in no combination.
 
     Returns
     -------
@@ -77,4 +81,4 @@ def read_rows(
     """
     from pufferfish.data.row_reading import count_cells
 
-    return count_cells(source, network, columns, subject, where, missing, by)
+    return count_cells(source, network, columns, subject, where, missing, by, joint)

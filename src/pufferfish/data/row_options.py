@@ -10,6 +10,7 @@ from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
 from pufferfish.given import is_list
 from pufferfish.hints import did_you_mean, nearest
+from pufferfish.queries.joint_query import refuse_many_combinations
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.model_class import ModelClass
 from pufferfish.theta.same_records import same_records
@@ -31,6 +32,7 @@ class RowOptions:
     where: Where | None
     missing: Literal["refuse", "unobserved"]
     by: tuple[Grouping, ...] = ()
+    joint: tuple[tuple[str, ...], ...] = ()
 
     @property
     def public(self) -> tuple[str, ...]:
@@ -54,11 +56,19 @@ class RowOptions:
                 f"no column is a node of the network. {remedy} Columns: {listed(present)}. "
                 f"Nodes: {listed(list(self.nodes))}."
             )
+        unread = [label for labels in self.joint for label in labels if label not in cells]
+        if unread:
+            raise DataError(
+                f"joint names the node {unread[0]!r}, and no column has its name: give columns={{{unread[0]!r}: …}}. "
+                f"Columns: {listed(present)}."
+            )
         subject = () if self.subject is None else (self.subject,)
         return tuple(dict.fromkeys([*cells.values(), *subject, *self.public]))
 
 
-def check_row_options(network: Any, columns: Any, subject: Any, where: Any, missing: Any, by: Any = None) -> RowOptions:
+def check_row_options(
+    network: Any, columns: Any, subject: Any, where: Any, missing: Any, by: Any = None, joint: Any = None
+) -> RowOptions:
     """Check options as they were given.
 
     Raises
@@ -82,7 +92,7 @@ def check_row_options(network: Any, columns: Any, subject: Any, where: Any, miss
     check_choice("missing", missing, ("refuse", "unobserved"))
     kept = None if where is None else parse_where(where, private, "node column")
     groupings = parse_by(by, time=None, private=private, called="node column")
-    return RowOptions(model, nodes, chosen, subject, kept, missing, groupings)
+    return RowOptions(model, nodes, chosen, subject, kept, missing, groupings, _together(joint, model, nodes, chosen))
 
 
 def _one_network(network: Any) -> BayesianNetwork:
@@ -102,6 +112,35 @@ def _one_network(network: Any) -> BayesianNetwork:
         if not isinstance(member, BayesianNetwork):
             raise ModelError(f"network[{i}] is {type(member).__name__}, {expected}")
     return same_records(members, "network")[0]
+
+
+def _together(
+    given: Any, model: BayesianNetwork, nodes: Mapping[str, Any], read: Mapping[str, str] | None
+) -> tuple[tuple[str, ...], ...]:
+    """Return the nodes that are counted together, by their labels: one list of nodes, or several such lists."""
+    if given is None:
+        return ()
+    example = "expected two or more nodes, such as ['rain', 'wet'], or a list of such lists"
+    several: list[Any] = list(given) if is_list(given) else []
+    if not several:
+        raise ParameterError(f"joint is {given!r}, {example}")
+    lists = several if all(is_list(each) and state_label(each) not in nodes for each in several) else [several]
+    found: list[tuple[str, ...]] = []
+    for each in lists:
+        labels = tuple(state_label(node) for node in each)
+        for label in labels:
+            if label not in nodes:
+                ask = did_you_mean(label, nodes)
+                raise ParameterError(f"joint names {label!r}, which is no node.{ask} Nodes: {listed(list(nodes))}")
+            if read is not None and label not in read:
+                raise ParameterError(
+                    f"joint names the node {label!r}, and columns does not: name it in both, to read its column"
+                )
+        if len(labels) < 2 or len(set(labels)) < len(labels):
+            raise ParameterError(f"joint has {listed(labels)}, {example}; each node once")
+        refuse_many_combinations({label: len(model.node_states[nodes[label]]) for label in labels})
+        found.append(labels)
+    return tuple({frozenset(labels): labels for labels in found}.values())
 
 
 def _chosen(given: Any, nodes: Mapping[str, Any]) -> dict[str, str]:

@@ -24,6 +24,7 @@ from pufferfish.data.cells import (
 )
 from pufferfish.data.chains import CELL, KEEP, SUBJECT
 from pufferfish.data.columns import Column, count_where, is_absent, state_column, subject_column
+from pufferfish.data.combinations import count_together
 from pufferfish.data.files import ROW, Source, engine_errors, open_source
 from pufferfish.data.groupings import Grouping
 from pufferfish.data.independent_rows import Rows, RowsBase
@@ -41,9 +42,11 @@ _CELL, _STATE, _COUNT = "__pf_cell", "__pf_state", "__pf_count"
 Frame = nw.LazyFrame[Any]
 
 
-def count_cells(source: Any, network: Any, columns: Any, subject: Any, where: Any, missing: Any, by: Any) -> Rows:
+def count_cells(
+    source: Any, network: Any, columns: Any, subject: Any, where: Any, missing: Any, by: Any, joint: Any = None
+) -> Rows:
     """Do the work of :func:`~pufferfish.read_rows`."""
-    options = check_row_options(network, columns, subject, where, missing, by)
+    options = check_row_options(network, columns, subject, where, missing, by, joint)
     table = open_source(source, options.needed, options.public)
     with engine_errors(table.name, table.path):
         return _read(table, options)
@@ -77,6 +80,27 @@ def _read(table: Source, options: RowOptions) -> Rows:
     }
     counts = {label: _in_order(groups[label], states[label], names[label]) for label in cells}
     nodes = {label: options.nodes[label] for label in cells}
+    by_groups = (
+        None
+        if not options.by
+        else groups_of(
+            options.by,
+            {nodes[label]: {g: _renamed(own, names[label]) for g, own in by_group[label].items()} for label in cells},
+            {node: states[label] for label, node in nodes.items()},
+            rows=True,
+        )
+    )
+    joint = {
+        tuple(nodes[label] for label in labels): count_together(
+            table.name,
+            frame.select(*(f"{_CELL}{list(cells).index(label)}" for label in labels), *_groups(options.by)),
+            [{state: states[label].index(name) for state, name in names[label].items()} for label in labels],
+            [len(states[label]) for label in labels],
+            options.by,
+            by_groups,
+        )
+        for labels in options.joint
+    }
     return Rows(
         nodes=tuple(nodes.values()),
         states={node: states[label] for label, node in nodes.items()},
@@ -90,14 +114,8 @@ def _read(table: Source, options: RowOptions) -> Rows:
             missing=options.missing,
             by=tuple(each.text for each in options.by) or None,
         ),
-        groups=None
-        if not options.by
-        else groups_of(
-            options.by,
-            {nodes[label]: {g: _renamed(own, names[label]) for g, own in by_group[label].items()} for label in cells},
-            {node: states[label] for label, node in nodes.items()},
-            rows=True,
-        ),
+        groups=by_groups,
+        joint=joint,
     )
 
 
@@ -156,7 +174,7 @@ def _count(frame: Frame, cells: Mapping[str, str], most: int, by: Sequence[Group
     for key in keys:
         by_type.setdefault(types[key], []).append(key)
     counts: dict[str, Held] = {label: {} for label in cells}
-    groups = [f"{CELL}{i}" for i in range(len(by))]
+    groups = _groups(by)
     for together in by_type.values():
         counted_by = [_CELL, *groups, _STATE]
         found = (
@@ -179,6 +197,11 @@ def _count(frame: Frame, cells: Mapping[str, str], most: int, by: Sequence[Group
                 "give the node's own column in columns="
             )
     return counts
+
+
+def _groups(by: Sequence[Grouping]) -> list[str]:
+    """Return the columns that say in which group a row is."""
+    return [f"{CELL}{i}" for i in range(len(by))]
 
 
 def _together(found: Held) -> dict[Any, int]:

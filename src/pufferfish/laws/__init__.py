@@ -9,7 +9,7 @@ from pufferfish.laws.given import given_pairs
 from pufferfish.laws.joints import joint_pairs
 from pufferfish.laws.networks import network_pairs
 from pufferfish.laws.pairs import About, LawPair
-from pufferfish.queries import BoundQuery, LinearQuery, Query, StepQuery
+from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.cliques import Cliques
@@ -39,11 +39,12 @@ def pairs_of_laws(
         If a model cannot tell the law of such a query, or given such secrets.
     """
     if isinstance(theta, ChainClass):
-        yield from chain_pairs(theta, lengths, _linear(bound, "Markov chains"), secrets)
+        query_on_steps = bound if isinstance(bound, StepQuery) else _linear(bound, "Markov chains")
+        yield from chain_pairs(theta, lengths, query_on_steps, secrets)
         return
     for index, member in enumerate(theta.members):
         if isinstance(member, JointDistribution):
-            assert not isinstance(bound, StepQuery)  # a mechanism refuses to bind it
+            assert not isinstance(bound, StepQuery | JointQuery)  # a mechanism refuses to bind it
             yield from joint_pairs(index, member, bound, secrets)
         elif isinstance(member, Cliques):
             linear = _linear(bound, member.kind)

@@ -16,12 +16,13 @@ from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.core.numbers.wide import Wide
 from pufferfish.errors import NotApplicableError
 from pufferfish.laws.coding import Coding
+from pufferfish.laws.coding_of_steps import StepCoding
 from pufferfish.laws.pairs import About, LawPair, counts_of, place_of, records_of
-from pufferfish.queries import LinearQuery
+from pufferfish.queries import LinearQuery, StepQuery
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
-from pufferfish.theta.secrets import RecordIs, Secret, SecretPair, check_states
+from pufferfish.theta.secrets import CountIs, RecordIs, Secret, SecretPair, check_states
 
 __all__ = ["chain_pairs"]
 
@@ -30,7 +31,10 @@ _MOST_WORK = 1e10
 
 
 def chain_pairs(
-    theta: ChainClass, lengths: Sequence[ChainLength], query: LinearQuery, secrets: Sequence[SecretPair] | None
+    theta: ChainClass,
+    lengths: Sequence[ChainLength],
+    query: LinearQuery | StepQuery,
+    secrets: Sequence[SecretPair] | None,
 ) -> Iterator[LawPair]:
     """Yield the pairs of laws that decide: of any two values of any record, or of the secrets that are given.
 
@@ -63,16 +67,27 @@ def _starts(chain: MarkovChain) -> tuple[list[Wide], float]:
     return [Wide.of(row) for row in np.eye(chain.k)], 0.0
 
 
-def _of_records(index: int, chain: MarkovChain, steps: Sequence[int], query: LinearQuery) -> Iterator[LawPair]:
-    coding = Coding(query, (), chain.states, sum(steps))
+def _coding(
+    query: LinearQuery | StepQuery, counts: Sequence[CountIs], chain: MarkovChain, steps: Sequence[int]
+) -> Coding | StepCoding:
+    if isinstance(query, StepQuery):
+        return StepCoding(query, counts)
+    return Coding(query, counts, chain.states, sum(steps))
+
+
+def _of_records(
+    index: int, chain: MarkovChain, steps: Sequence[int], query: LinearQuery | StepQuery
+) -> Iterator[LawPair]:
+    coding = _coding(query, (), chain, steps)
     values, before, after = _read(coding.values)
-    steps = steps if query.factors is None else [len(query.factors) - before - after]
-    _check_work(chain.k, values, steps)
+    factors = None if isinstance(query, StepQuery) else query.factors
+    steps = steps if factors is None else [len(factors) - before - after]
+    _check_work(chain.k, values, steps, coding.moves)
     starts, error = _starts(chain)
     any_start = len(starts) > 1
     starts = [_later(start, chain, before) for start in starts]
     error += 4 * before * (chain.k + 4) * UNIT
-    totals = {} if any_start else _totals(starts[0], chain, values, steps, error)
+    totals = {} if any_start else _totals(starts[0], chain, values, steps, error, coding.moves)
     for length in dict.fromkeys(steps):
         others = _without(totals, steps, length)
         sweeps = [
@@ -84,13 +99,14 @@ def _of_records(index: int, chain: MarkovChain, steps: Sequence[int], query: Lin
                 log_error=error,
                 period=chain.period if chain.is_irreducible else 1,
                 others=others,
+                moves=coding.moves,
             ).nodes()
             for start in starts
         ]
         for found in zip(*sweeps, strict=True):
             laws = [[coding.decoded(nodes.laws[a]) for nodes in found] for a in range(chain.k)]
             for a, b in combinations(range(chain.k), 2):
-                whole = length if query.factors is None else len(query.factors)
+                whole = length if factors is None else len(factors)
                 about = About(coding.norm, index, whole, found[0].node + before, (chain.states[a], chain.states[b]))
                 yield from _pairs(laws[a], laws[b], about)
 
@@ -137,13 +153,18 @@ def _later(start: Wide, chain: MarkovChain, steps: int) -> Wide:
 
 
 def _totals(
-    start: Wide, chain: MarkovChain, values: NDArray[np.int64], steps: Sequence[int], error: float
+    start: Wide,
+    chain: MarkovChain,
+    values: NDArray[np.int64],
+    steps: Sequence[int],
+    error: float,
+    moves: NDArray[np.int64] | None,
 ) -> dict[int, Law]:
     """Return the law of what a whole chain adds, for every length, where there are several chains."""
     if len(steps) == 1:
         return {}
     return {
-        length: AdditiveChain(start, chain.transition_matrix, values, length, log_error=error).total()
+        length: AdditiveChain(start, chain.transition_matrix, values, length, log_error=error, moves=moves).total()
         for length in set(steps)
     }
 
@@ -158,8 +179,8 @@ def _without(totals: dict[int, Law], steps: Sequence[int], length: int) -> Law |
     return sum_of((totals[other], times - (other == length)) for other, times in Counter(steps).items())
 
 
-def _check_work(k: int, values: NDArray[np.int64], steps: Sequence[int]) -> None:
-    width = int((values.max(axis=-1) - values.min(axis=-1)).max())
+def _check_work(k: int, values: NDArray[np.int64], steps: Sequence[int], moves: NDArray[np.int64] | None) -> None:
+    width = int((values.max(axis=-1) - values.min(axis=-1)).max()) + (0 if moves is None else int(moves.max()))
     work = max(steps) * (sum(steps) * width + 1) * k * k / 2
     if work > _MOST_WORK:
         raise NotApplicableError(
@@ -169,25 +190,25 @@ def _check_work(k: int, values: NDArray[np.int64], steps: Sequence[int]) -> None
 
 
 def _of_secrets(
-    index: int, chain: MarkovChain, steps: Sequence[int], query: LinearQuery, secrets: Sequence[SecretPair]
+    index: int, chain: MarkovChain, steps: Sequence[int], query: LinearQuery | StepQuery, secrets: Sequence[SecretPair]
 ) -> Iterator[LawPair]:
     counts = counts_of([secret for pair in secrets for secret in pair])
-    coding = Coding(query, counts, chain.states, sum(steps))
+    coding = _coding(query, counts, chain, steps)
     starts, error = _starts(chain)
     if len(starts) > 1 and len(steps) > 1:
         raise NotApplicableError(
             'secrets of your own under initial_distribution="any" are covered for one chain, not for several'
         )
     width = int((coding.values.max(axis=-1) - coding.values.min(axis=-1)).max())
-    _check_work(chain.k, np.array([0, width]), steps)
+    _check_work(chain.k, np.array([0, width]), steps, coding.moves)
 
     def law(secret: Secret, start: Wide) -> Law | None:
         allowed = _allowed(secret, chain, steps)
         parts: list[tuple[Law, int]] = []
         for c, length in enumerate(steps):
-            one = AdditiveChain(start, chain.transition_matrix, coding.values, length, log_error=error).given(
-                allowed[c]
-            )
+            one = AdditiveChain(
+                start, chain.transition_matrix, coding.values, length, log_error=error, moves=coding.moves
+            ).given(allowed[c])
             if one is None:
                 return None
             parts.append((one, 1))

@@ -29,7 +29,7 @@ from pufferfish.ledger.subjects import Subjects
 from pufferfish.ledger.ties import CHAIN_TIES, check_lengths, check_start, groups_of
 from pufferfish.ledger.windows import Windows, as_windows, windows_read
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
-from pufferfish.queries import Profile, StepLoss, StepQuery
+from pufferfish.queries import LinearQuery, Profile, StepLoss, StepQuery
 from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["ChainCharging"]
@@ -81,6 +81,7 @@ class ChainCharging(Charging):
                 _check_steps(data, base)
                 distance, step = whole(np.zeros((len(states),) * 2)), linear.unit_step
             else:
+                assert isinstance(linear, LinearQuery)  # several columns together are those of networks
                 windows = windows_read(linear, windows, length)
                 coarse = whole(linear.unit_distance)
                 places = range(len(states)) if groups is None else groups

@@ -25,7 +25,7 @@ from pufferfish.ledger.book import AnyBase, Entry
 from pufferfish.ledger.subjects import Subjects, packed, unpacked
 from pufferfish.ledger.windows import Windows, as_windows
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
-from pufferfish.queries import FunctionQuery, LinearQuery, StepQuery
+from pufferfish.queries import FunctionQuery, RecordQuery
 
 __all__ = [
     "Charge",
@@ -199,7 +199,7 @@ def classes_of(
     return [found for found in lists if found], numbers[which]
 
 
-def composing(what: Calibration, way_out: str) -> LinearQuery | StepQuery:
+def composing(what: Calibration, way_out: str) -> RecordQuery:
     """Return the query whose release with noise of ``unit_scale`` has a calibration's record losses, which add.
 
     It is what was asked, or with a strategy what is measured for it.

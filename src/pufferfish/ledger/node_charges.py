@@ -15,7 +15,7 @@ from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import AnyBase
 from pufferfish.ledger.charges import Charge, Charging, Distance, check_tied, composing, in_decimals, sum_up, whole
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
-from pufferfish.queries import LinearQuery
+from pufferfish.queries import JointQuery, LinearQuery
 from pufferfish.queries.record_loss import as_record_loss
 from pufferfish.theta.states import state_label
 
@@ -109,8 +109,8 @@ class NodeCharging(Charging):
             )
         network = what.theta.networks[0]
         query = composing(what, "calibration.node_loss")
-        assert isinstance(query, LinearQuery)  # steps are those of chains
-        linear = replace(query, domains=network.domains)
+        assert isinstance(query, LinearQuery | JointQuery)  # steps are those of chains
+        known = query if isinstance(query, JointQuery) else replace(query, domains=network.domains)
         found = _by_label(network.node_states)
         self._check_states(found, "the noise was calibrated for another network")
         if len(found) < len(self._states):
@@ -121,7 +121,7 @@ class NodeCharging(Charging):
                 f"the noise was calibrated for a table of {what.bound.rows} rows, and that of the ledger has "
                 f"{self._bound.rows}: other records need a ledger of their own"
             )
-        return {node: whole(distance) for node, distance in zip(found, linear.distances, strict=True)}
+        return {node: whole(distance) for node, distance in zip(found, known.distances, strict=True)}
 
     def _check_data(self, data: Rows, base: RowsBase | None, read: Mapping[str, Distance]) -> None:
         """Refuse data that are no part of the base, or that take a node that is charged from another column."""

@@ -17,7 +17,7 @@ from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError
 from pufferfish.given import one_of, truth
 from pufferfish.mechanisms.steps import LARGEST_ANSWER, LEAST_EPSILON, accuracy_reached, steps_within
-from pufferfish.queries import BoundQuery, LinearQuery, Query, StepQuery
+from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
@@ -333,6 +333,11 @@ class Mechanism(ABC):
             raise QueryError(
                 f"{query.kind} are about steps from one record of a chain to the next, and Θ is a class of "
                 f"{self.theta.kind}: ask for states, such as Histogram()"
+            )
+        if isinstance(found, JointQuery) and not self.networks:
+            raise QueryError(
+                f"{query.kind} counts several columns of a network's table together, and Θ is a class of "
+                f"{self.theta.kind}: ask for states, such as Histogram(), or use a BayesianNetwork"
             )
         if isinstance(found, LinearQuery) and found.largest * records > LARGEST_ANSWER:
             raise QueryError(

@@ -12,13 +12,16 @@ from pufferfish.queries.cumulative import CDF, Quantiles
 from pufferfish.queries.linear import (
     BoundQuery,
     FunctionQuery,
+    JointQuery,
     Line,
     LinearQuery,
     Query,
     QueryKind,
+    RecordQuery,
     StepQuery,
     Variables,
 )
+from pufferfish.queries.of_columns import Joint
 from pufferfish.queries.of_records import Function, Weighted, Window
 from pufferfish.queries.of_states import Count, Frequency, Histogram, Mean, Sum
 from pufferfish.queries.of_steps import Switches, Transitions
@@ -34,6 +37,8 @@ __all__ = [
     "Function",
     "FunctionQuery",
     "Histogram",
+    "Joint",
+    "JointQuery",
     "Line",
     "LinearQuery",
     "Marginals",
@@ -42,6 +47,7 @@ __all__ = [
     "Quantiles",
     "Query",
     "QueryKind",
+    "RecordQuery",
     "StepLoss",
     "StepQuery",
     "Subset",
@@ -65,6 +71,7 @@ QUERIES: tuple[type[Query], ...] = (
     CDF,
     Quantiles,
     Marginals,
+    Joint,
     Transitions,
     Switches,
 )

@@ -24,8 +24,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
+from pufferfish.queries.joint_query import JointQuery
+from pufferfish.queries.step_query import StepQuery
 
-__all__ = ["BoundQuery", "FunctionQuery", "Line", "LinearQuery", "Query", "QueryKind", "StepQuery", "Variables"]
+__all__ = [
+    "BoundQuery",
+    "FunctionQuery",
+    "JointQuery",
+    "Line",
+    "LinearQuery",
+    "Query",
+    "QueryKind",
+    "RecordQuery",
+    "StepQuery",
+    "Variables",
+]
 
 Variables = Mapping[Any, tuple[str, ...]]
 """Names of records, with the states of each."""
@@ -226,73 +239,10 @@ class FunctionQuery(ReadOnly):
         return None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StepQuery(ReadOnly):
-    """A query bound to the states of chains that counts steps, from a record to the next, in one output each, or none.
+RecordQuery = LinearQuery | StepQuery | JointQuery
+"""Queries of which it is known how far one record moves them."""
 
-    One step changed alone moves the outputs by :attr:`unit_step` at most; one record is part of two steps.
-
-    Parameters
-    ----------
-    outputs : (k, k) ndarray of int64
-        The place of the output in which a step from state x to state y counts, −1 where it counts in none.
-    unit : Fraction
-        What one step is worth.
-    labels : tuple of str
-        Names of the outputs.
-    description : str
-        The query in words.
-    divided_by : int, optional
-        The public number of records that rates are per record of; None where nothing is divided.
-    """
-
-    outputs: NDArray[np.int64]
-    unit: Fraction
-    labels: tuple[str, ...]
-    description: str
-    divided_by: int | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "outputs", read_only(self.outputs))
-
-    @property
-    def unit_step(self) -> int:
-        """L1 change of the outputs, in units, when one step alone is changed: to another output, or to none."""
-        found = np.unique(self.outputs)
-        counted = int(np.count_nonzero(found >= 0))
-        return 2 if counted > 1 else counted if found.size > 1 else 0
-
-    @property
-    def unit_lipschitz(self) -> int:
-        """L1 change of the outputs, in units, when one record alone changes, which is part of two steps."""
-        return 2 * self.unit_step
-
-    @property
-    def lipschitz(self) -> float:
-        """Largest L1 change of the query when one record changes."""
-        return float(self.unit * self.unit_lipschitz)
-
-    @property
-    def unit_distance(self) -> NDArray[np.float64]:
-        """A bound on the L1 change, in units, when one record goes from state x to x'; shape (k, k)."""
-        return self.unit_lipschitz * (1.0 - np.eye(len(self.outputs)))
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """What tells this query from others on the same states."""
-        return "steps", self.outputs.shape, self.outputs.tobytes(), self.unit
-
-    def counted(self, transitions: Sequence[Sequence[int]]) -> list[int]:
-        """Return the query's value, in units, from how often each state is followed by each."""
-        totals = [0] * len(self.labels)
-        for row, counts in zip(self.outputs.tolist(), transitions, strict=True):
-            for output, count in zip(row, counts, strict=True):
-                if output >= 0:
-                    totals[output] += count
-        return totals
-
-
-BoundQuery = LinearQuery | FunctionQuery | StepQuery
+BoundQuery = RecordQuery | FunctionQuery
 
 
 def _l1_distances(weights: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -11,16 +11,37 @@ from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import whole_number
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import QueryError
-from pufferfish.given import listed
+from pufferfish.given import is_list, listed
+from pufferfish.hints import did_you_mean
 from pufferfish.queries.linear import FunctionQuery, LinearQuery, Query, QueryKind, Variables
 from pufferfish.theta.masses import exact_number
+from pufferfish.theta.states import state_label
 
-__all__ = ["Function", "Restricted", "Weighted", "Window", "inner_query", "rows_of"]
+__all__ = ["Function", "Restricted", "Weighted", "Window", "inner_query", "names_of", "place_of", "rows_of"]
 
 
 def rows_of(records: int, variables: Variables | None) -> tuple[int, int]:
     """Return how many records a row of the table has, and how many rows there are; a chain is one row."""
     return (records, 1) if variables is None else (len(variables), records // len(variables))
+
+
+def names_of(records: Any, name: str) -> tuple[Any, ...]:
+    """Return the names of records that a user gives: one or several, each once."""
+    several = is_list(records)
+    given: tuple[Any, ...] = tuple(records) if several else (records,)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if not given or len({state_label(record) for record in given}) < len(given):
+        raise QueryError(f"{name} is of the records {records!r}, expected at least one name, each once")
+    return given
+
+
+def place_of(record: Any, places: Sequence[Any]) -> int:
+    """Return which record a name means; names that read the same are the same."""
+    label = state_label(record)
+    labels = [state_label(name) for name in places]
+    if label in labels:
+        return labels.index(label)
+    shown = ", ".join(labels[:20]) + (", …" if len(labels) > 20 else "")
+    raise QueryError(f"there is no record {record!r}.{did_you_mean(label, labels)} Records: {shown}")
 
 
 def inner_query(

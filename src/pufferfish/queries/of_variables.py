@@ -10,31 +10,22 @@ import numpy as np
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import QueryError
-from pufferfish.given import is_list, truth
-from pufferfish.hints import did_you_mean
+from pufferfish.given import truth
 from pufferfish.queries.linear import LinearQuery, Query, QueryKind, Variables
-from pufferfish.queries.of_records import Function, Restricted, Weighted, Window, inner_query, rows_of
+from pufferfish.queries.of_columns import Joint
+from pufferfish.queries.of_records import (
+    Function,
+    Restricted,
+    Weighted,
+    Window,
+    inner_query,
+    names_of,
+    place_of,
+    rows_of,
+)
 from pufferfish.theta.states import state_label
 
 __all__ = ["Marginals", "Subset", "refuse_pooling"]
-
-
-def _names(records: Any, name: str) -> tuple[Any, ...]:
-    several = is_list(records)
-    given: tuple[Any, ...] = tuple(records) if several else (records,)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    if not given or len({state_label(record) for record in given}) < len(given):
-        raise QueryError(f"{name} is of the records {records!r}, expected at least one name, each once")
-    return given
-
-
-def _place(record: Any, places: Sequence[Any]) -> int:
-    """Return which record a name means; names that read the same are the same."""
-    label = state_label(record)
-    labels = [state_label(name) for name in places]
-    if label in labels:
-        return labels.index(label)
-    shown = ", ".join(labels[:20]) + (", …" if len(labels) > 20 else "")
-    raise QueryError(f"there is no record {record!r}.{did_you_mean(label, labels)} Records: {shown}")
 
 
 @dataclass(frozen=True, init=False)
@@ -62,12 +53,12 @@ class Subset(Restricted):
     @called_as('Subset(query, ["a", "b"])')
     def __init__(self, query: Query, records: Any) -> None:
         object.__setattr__(self, "query", query)
-        object.__setattr__(self, "records", _names(records, "Subset"))
+        object.__setattr__(self, "records", names_of(records, "Subset"))
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and records."""
         places, rows = rows_of(records, variables)
-        at = [_place(record, range(places) if variables is None else list(variables)) for record in self.records]
+        at = [place_of(record, range(places) if variables is None else list(variables)) for record in self.records]
         own = states if variables is None else _states_of(at, variables)
         found = inner_query(self.query, own, len(at) * rows, "Subset", variables)
         factors = np.zeros(places, dtype=np.int64)
@@ -106,7 +97,7 @@ class Marginals(ReadOnly, Query):
     relative: bool
 
     def __init__(self, records: Any = None, relative: bool = True) -> None:
-        object.__setattr__(self, "records", None if records is None else _names(records, "Marginals"))
+        object.__setattr__(self, "records", None if records is None else names_of(records, "Marginals"))
         object.__setattr__(self, "relative", truth(relative, "relative", QueryError))
 
     @property
@@ -125,7 +116,7 @@ class Marginals(ReadOnly, Query):
             raise QueryError("Marginals are of records that have names: the nodes of a network. Use Histogram()")
         places, rows = rows_of(records, variables)
         names = list(variables)
-        at = list(range(places)) if self.records is None else [_place(record, names) for record in self.records]
+        at = list(range(places)) if self.records is None else [place_of(record, names) for record in self.records]
         outputs = [(place, state) for place in at for state in variables[names[place]]]
         columns, every = {state: x for x, state in enumerate(states)}, np.arange(len(outputs))
         weights = np.zeros((len(outputs), len(states)), dtype=np.int64)
@@ -195,10 +186,10 @@ def refuse_pooling(query: Query, variables: Variables) -> None:
 def _pooled(query: Query, variables: Variables) -> list[Any]:
     """Return the names of the records that a query adds up."""
     names = list(variables)
-    if isinstance(query, Marginals | Function):
+    if isinstance(query, Marginals | Joint | Function):
         return []
     if isinstance(query, Subset):
-        return [names[_place(record, names)] for record in query.records]
+        return [names[place_of(record, names)] for record in query.records]
     if isinstance(query, Window):
         return names[query.start : query.stop]
     if isinstance(query, Weighted):

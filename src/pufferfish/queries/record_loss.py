@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pufferfish.core.numbers.given import real_array, whole_number
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ParameterError
-from pufferfish.queries.linear import LinearQuery, StepQuery
+from pufferfish.queries.linear import JointQuery, RecordQuery, StepQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
@@ -243,11 +243,11 @@ def decisive(losses: RecordLoss, *, steps: bool = False) -> Iterator[BlockLoss]:
                 yield chain
 
 
-def loss_of_query(query: LinearQuery | StepQuery, theta: Theta, length: Sequence[ChainLength]) -> RecordLoss:
+def loss_of_query(query: RecordQuery, theta: Theta, length: Sequence[ChainLength]) -> RecordLoss:
     """Return the record losses of a query with noise of scale 1, on the records of Θ."""
     if isinstance(query, StepQuery):
         return as_record_loss(StepLoss(float(query.unit_step)), theta, length)
-    if theta.networks:
+    if isinstance(query, JointQuery) or theta.networks:
         return _of_nodes(query.distances)
     if query.factors is None:
         return as_record_loss(query.unit_distance, theta, length)

@@ -20,7 +20,7 @@ from pufferfish.ledger.ties import check_start
 from pufferfish.ledger.windows import as_windows
 from pufferfish.moments import now
 from pufferfish.noise import discrete_laplace_noise
-from pufferfish.queries import LinearQuery, Query
+from pufferfish.queries import JointQuery, LinearQuery, Query
 from pufferfish.release.checks import (
     check_arguments,
     check_query,
@@ -160,7 +160,7 @@ def prepare(
     proof = prove(calibration)
     unit = bound.unit
     check_units(calibration)
-    if grouped is None or not isinstance(bound, LinearQuery):
+    if grouped is None or not isinstance(bound, LinearQuery | JointQuery):
         valid, outputs = None if postprocess is None else possible(calibration, records), len(bound.labels)
         draw = drawing(records, bound, calibration, discrete_laplace_noise)
         draft = draft_of(records, bound, calibration, noise_of(calibration), valid, proof, told)

@@ -13,7 +13,7 @@ from pufferfish.durations import parse_duration
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.hints import did_you_mean
 from pufferfish.mechanisms.mechanism import Mechanism
-from pufferfish.queries import BoundQuery, LinearQuery, Query, StepQuery, refuse_pooling
+from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery, refuse_pooling
 from pufferfish.release.values import Database, PrivateData
 from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.lengths import ChainLength
@@ -85,7 +85,7 @@ def check_query(data: PrivateData, query: Query, calibration: Calibration) -> Bo
     if isinstance(found, LinearQuery) and isinstance(known, LinearQuery):
         mine, its = (np.zeros(0, dtype=np.int64) if q.factors is None else q.factors for q in (found, known))
         same = same and np.array_equal(found.weights, known.weights) and np.array_equal(mine, its)
-    if isinstance(found, StepQuery) and isinstance(known, StepQuery):
+    if isinstance(found, StepQuery | JointQuery) and isinstance(known, StepQuery | JointQuery):
         same = same and found.key == known.key
     if not same:
         raise ReleaseRefused(f"the noise was calibrated for {known.description}, and this is {found.description}")
@@ -159,6 +159,11 @@ def check_records(data: PrivateData, calibration: Calibration) -> None:
                 f"{calibration.title} calibrates to the law of the query on exactly {_spelled(calibration)} records, "
                 "and the data has other chains: calibrate with length=data.length, or a model of these records"
             )
+        if isinstance(linear, StepQuery) and data.transitions.sum() != data.records - len(data.length):
+            raise ReleaseRefused(
+                f"{calibration.title} calibrates to the law of the number of steps between all records of a chain, and "
+                "not all of them were counted: use LeakagePropagation, MQMExact or GroupDP"
+            )
         return
     for chain in data.length:
         if not any(chain.steps <= c.steps and chain.records <= c.records for c in calibration.length):
@@ -172,7 +177,7 @@ def _check_rows(rows: Rows, calibration: Calibration) -> None:
     """Refuse a table that is not about the network's nodes, or lacks what the query reads."""
     theta, linear = calibration.theta, calibration.linear
     network = theta.networks[0]
-    if not isinstance(linear, LinearQuery):
+    if not isinstance(linear, LinearQuery | JointQuery):
         raise ReleaseRefused("a function of the database needs its records by name: give a dict, not a table")
     for node in rows.nodes:
         if node not in network.node_states or rows.states[node] != network.node_states[node]:

@@ -19,14 +19,14 @@ from pufferfish.data.groups import Groups
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, ReleaseRefused
-from pufferfish.queries import LinearQuery, Query, StepQuery, Weighted, Window
+from pufferfish.queries import JointQuery, LinearQuery, Query, StepQuery, Weighted, Window
 from pufferfish.queries.linear import BoundQuery
 from pufferfish.release.fields import NOISE_LAW, AccuracyRecord, NoiseRecord, QueryRecord
 from pufferfish.release.groups import GroupsRecord, errors_of, of_each_group
 from pufferfish.release.postprocessing import ClippedByGroup, PostProcessing, Projected
 from pufferfish.release.record import Release
 from pufferfish.release.unseen import unseen
-from pufferfish.release.values import PrivateData, in_model_order
+from pufferfish.release.values import PrivateData, in_model_order, together
 from pufferfish.theta.model_class import Theta
 
 __all__ = ["Grouped", "grouped_of"]
@@ -49,7 +49,7 @@ class Grouped:
     by : tuple of int or None
         What the outputs of each group are divided by.
     reads : int
-        How many records the query reads of each row of a network's table; 1 for chains.
+        How many records the query counts of each row of a network's table; 1 for chains, and for columns together.
     """
 
     groups: Groups
@@ -78,7 +78,7 @@ class Grouped:
         scale = calibration.unit_scale * float(self.unit)
         return NoiseRecord(NOISE_LAW, scale, float(self.unit), calibration.noise_multiplier)
 
-    def possible(self, data: PrivateData, query: Query, linear: LinearQuery) -> PostProcessing:
+    def possible(self, data: PrivateData, query: Query, linear: LinearQuery | JointQuery) -> PostProcessing:
         """Return what makes the noisy values of each group the nearest possible ones, for so many records as it has.
 
         Raises
@@ -93,16 +93,17 @@ class Grouped:
             )
         by, m = self.by or (1,) * len(self.groups.records), self.exact.shape[1]
         worth = [self.unit * n / d for n, d in zip(self.groups.records, by, strict=True)]
-        if query.is_histogram:
-            own = [list(outputs) for outputs, _ in linear.blocks] or [list(range(m))]
-            times = 1 if linear.blocks else self.reads
+        if isinstance(linear, JointQuery) or query.is_histogram:
+            blocks = () if isinstance(linear, JointQuery) else linear.blocks
+            own = [list(outputs) for outputs, _ in blocks] or [list(range(m))]
+            times = 1 if blocks else self.reads
             places = [[g * m + place for place in block] for g in range(len(worth)) for block in own]
             return Projected(places, [float(times * w) for w in worth for _ in own])
         ends = int(linear.weights.min()), int(linear.weights.max())
         low, high = ([float(end * self.reads * w) for w in worth] for end in ends)
         return ClippedByGroup(m, low, high)
 
-    def recorded(self, draft: Release, linear: LinearQuery) -> Release:
+    def recorded(self, draft: Release, linear: LinearQuery | JointQuery) -> Release:
         """Return the record of a release of all records together as that of a release by groups."""
         noise, outputs = draft.noise, self.exact.size
         found = GroupsRecord(
@@ -142,7 +143,7 @@ def grouped_of(data: PrivateData, query: Query, bound: BoundQuery, calibration: 
             f"{query.kind} are about steps, and a step may lead from one group to another: read the table without by, "
             "or release the rows of each group by themselves with where"
         )
-    if not isinstance(bound, LinearQuery) or isinstance(query, Weighted | Window):
+    if not isinstance(bound, LinearQuery | JointQuery) or isinstance(query, Weighted | Window):
         raise ReleaseRefused(
             f"{query.kind} is about single records, and groups know how many of their records are in which state: ask "
             "a histogram, count, share, sum or mean, or read the table without by"
@@ -160,7 +161,10 @@ def grouped_of(data: PrivateData, query: Query, bound: BoundQuery, calibration: 
             "each group: calibrate by LeakagePropagation or another mechanism that composes, or read the table without "
             "by"
         )
-    exact = _of_rows(data, bound, theta) if isinstance(data, Rows) else _of_chains(data, bound, theta)
+    if isinstance(bound, JointQuery):
+        exact = together(data, bound, theta)
+    else:
+        exact = _of_rows(data, bound, theta) if isinstance(data, Rows) else _of_chains(data, bound, theta)
     if exact.size > _MOST_VALUES:
         raise ReleaseRefused(
             f"{len(groups.cells):,} groups with {exact.shape[1]:,} values each are more than {_MOST_VALUES:,} values: "
@@ -169,7 +173,8 @@ def grouped_of(data: PrivateData, query: Query, bound: BoundQuery, calibration: 
     times = None if bound.divided_by is None else bound.divided_by // data.records
     unit = bound.unit * (bound.divided_by or 1)
     by = None if times is None else tuple(times * n for n in groups.records)
-    reads = sum(bound.reads(place) for place in range(len(theta.networks[0].nodes))) if theta.networks else 1
+    several = theta.networks and not isinstance(bound, JointQuery)
+    reads = sum(bound.reads(place) for place in range(len(theta.networks[0].nodes))) if several else 1
     return Grouped(groups, exact, unit, by, reads)
 
 

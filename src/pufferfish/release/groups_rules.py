@@ -9,11 +9,11 @@ import math
 import msgspec
 
 from pufferfish.data.groups import in_order
-from pufferfish.queries import KINDS
+from pufferfish.queries import KINDS, Joint
 from pufferfish.release.fields import AccuracyRecord, ReleaseFields
 from pufferfish.release.groups import GroupsRecord, errors_of, of_the_whole
 from pufferfish.release.postprocessing import ClippedByGroup, Projected
-from pufferfish.release.query_rules import Rules, blocks_of, near, nodes_of
+from pufferfish.release.query_rules import OF_ROWS, Rules, blocks_of, near, nodes_of
 
 __all__ = ["groups_rules", "stand_in"]
 
@@ -77,7 +77,7 @@ def _of_groups(found: ReleaseFields, groups: GroupsRecord) -> Rules:
     ]
     if groups.divided_by is not None and all(holds for holds, _ in rules):
         times = groups.divided_by[0] // groups.records[0] if groups.divided_by else 0
-        most = len(nodes_of(found)) if data.rows is not None and found.query.kind != "marginals" else 1
+        most = len(nodes_of(found)) if data.rows is not None and found.query.kind not in OF_ROWS else 1
         rules += [
             (1 <= times <= most, "a group is divided by its records, or by those of some columns"),
             (groups.divided_by == [times * count for count in groups.records], "all groups are divided alike"),
@@ -117,7 +117,7 @@ def _possible(found: ReleaseFields, groups: GroupsRecord, by: list[int]) -> Rule
     if done is None:
         return []
     worth = [n * found.noise.unit / d for n, d in zip(groups.records, by, strict=True)]
-    histogram = query.kind.startswith(("histogram", "marginal"))
+    histogram = query.kind.startswith(("histogram", "marginal")) or query.kind in Joint.kinds
     rules = [
         (isinstance(done, Projected if histogram else ClippedByGroup), "histograms are projected, all else is clipped"),
         (found.data.rows is None or found.data.rows.missing == "refuse", "no cells are missing"),

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pufferfish.queries import Transitions, measure_of
+from pufferfish.queries import Joint, Transitions, measure_of
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups_picture import draw_groups
-from pufferfish.release.step_picture import draw_transitions
+from pufferfish.release.query_rules import joint_nodes, nodes_of
+from pufferfish.release.table_picture import draw_table
 from pufferfish.report.palette import BLUE, INK, PALE
 from pufferfish.report.plot import require_matplotlib, shortened
 
@@ -20,12 +21,18 @@ _MOST_LABELS = 26
 
 
 def draw_release(release: ReleaseFields) -> "Figure":
-    """Draw the released value of each output with a 95% error bar of its noise; transitions as a heat map."""
-    if release.query.kind in Transitions.kinds:
-        return draw_transitions(release)
+    """Draw the released value of each output with a 95% error bar of its noise; a table of two ways as a heat map."""
     require_matplotlib()
     if release.groups is not None:
         return draw_groups(release, release.groups)
+    if release.query.kind in Transitions.kinds:
+        states, steps = release.theta.states, f"{release.data.steps or 0:,} steps"
+        return draw_table(release, ("from", states), ("to", states), steps)
+    nodes = nodes_of(release)
+    names = (joint_nodes(release.query.labels, nodes) if release.query.kind in Joint.kinds else None) or []
+    if len(names) == 2:
+        row, column = ((name, nodes[name]) for name in names)
+        return draw_table(release, row, column, _rows(release))
     from matplotlib.figure import Figure
 
     labels, values = [shortened(label) for label in release.query.labels], release.value
@@ -58,7 +65,7 @@ def draw_release(release: ReleaseFields) -> "Figure":
     axes.set_ylabel(measure_of(release.query.kind))
     if len(labels) > 1 and release.data.base is not None:
         axes.set_xlabel(shortened(release.data.base.state), parse_math=False)
-    n = f"n = {release.data.records:,}" if release.data.rows is None else f"{release.data.subjects:,} rows"
+    n = f"n = {release.data.records:,}" if release.data.rows is None else _rows(release)
     axes.set_title(f"{release.mechanism.title}, ε = {release.epsilon:g}, {n}", loc="left")
     least, most = (f"{error:.3g}" for error in (errors.min(), errors.max()))
     shown = "released value" + (" (post-processed)" if release.postprocessing else "")
@@ -72,3 +79,8 @@ def draw_release(release: ReleaseFields) -> "Figure":
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     return figure
+
+
+def _rows(release: ReleaseFields) -> str:
+    n = release.data.subjects
+    return f"{n:,} row{'' if n == 1 else 's'}"

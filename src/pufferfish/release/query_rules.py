@@ -4,22 +4,27 @@ Each rule is a condition and, in words, what is expected.
 """
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
-from pufferfish.queries import CDF, KINDS, Quantiles, Switches, Transitions
+from pufferfish.queries import CDF, KINDS, Joint, Quantiles, Switches, Transitions
 from pufferfish.queries.cumulative import named_quantiles
+from pufferfish.queries.of_columns import combination_labels
 from pufferfish.queries.of_steps import ARROW
 from pufferfish.release.fields import WEIGHTED, ReleaseFields
 from pufferfish.release.postprocessing import Ascending, ClippedByGroup, Projected
 from pufferfish.theta.bayesian_network import BayesianNetwork
 
-__all__ = ["Rules", "near", "nodes_of", "on_grid", "postprocessing_rules", "query_rules"]
+__all__ = ["OF_ROWS", "Rules", "near", "nodes_of", "on_grid", "postprocessing_rules", "query_rules"]
 
 Rules = list[tuple[bool, str]]
 """Conditions, with what is expected."""
 
 _SAME = 1e-9
 _CUMULATIVE = {*CDF.kinds, *Quantiles.kinds}
+
+OF_ROWS = ("marginals", "joint")
+"""Kinds of queries whose answers are shares of rows."""
 
 _OF_STEPS = {*Transitions.kinds, *Switches.kinds}
 """Kinds of queries about steps."""
@@ -99,8 +104,8 @@ def _divisor(found: ReleaseFields, weighted: bool, kind: str) -> Rules:
     data, by = found.data, found.query.divided_by
     if by is None:
         return []
-    if data.rows is not None and kind == "marginals":
-        return [(by == data.subjects, "marginals are shares of the rows")]
+    if data.rows is not None and kind in OF_ROWS:
+        return [(by == data.subjects, "marginals, and tables of several columns, are shares of the rows")]
     if data.rows is not None:
         most = data.subjects * data.longest_chain
         return [(by % max(data.subjects, 1) == 0 and by <= most, "shares are of the cells of some columns")]
@@ -124,6 +129,8 @@ def _labels_fit(found: ReleaseFields, kind: str) -> bool:
     nodes = nodes_of(found)
     if kind in ("marginals", "marginal-counts"):
         return blocks_of(labels, nodes) is not None
+    if kind in Joint.kinds:
+        return joint_nodes(labels, nodes) is not None
     if kind in _CUMULATIVE:
         return labels == [f"up to {state}" for state in states[:-1]]
     if not kind.startswith("histogram"):  # a kind of query whose labels nothing else tells
@@ -168,6 +175,28 @@ def blocks_of(labels: list[str], nodes: dict[str, list[str]]) -> list[tuple[str,
     return blocks if len({name for name, _ in blocks}) == len(blocks) > 0 else None
 
 
+def joint_nodes(labels: list[str], nodes: dict[str, list[str]]) -> list[str] | None:
+    """Return the nodes whose states are counted together, in the order of the labels; None where there are no such."""
+    text = labels[0] if labels else ""
+
+    def named(at: int, left: int, found: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        """Yield the ways to read the rest of the first label as nodes in their first states; names may hold commas."""
+        for name, states in nodes.items():
+            part = f"{name}={states[0]}"
+            if name in found or left % len(states) or not text.startswith(part, at):
+                continue
+            end, further = at + len(part), left // len(states)
+            if end == len(text) and further == 1:
+                yield (*found, name)
+            elif text.startswith(", ", end):
+                yield from named(end + 2, further, (*found, name))
+
+    for found in named(0, len(labels), ()):
+        if len(found) > 1 and combination_labels([(name, nodes[name]) for name in found]) == labels:
+            return list(found)
+    return None
+
+
 def postprocessing_rules(found: ReleaseFields) -> Rules:
     """Check that the possible values are those of the query: totals and ranges follow from numbers of records."""
     done = found.postprocessing
@@ -185,7 +214,7 @@ def postprocessing_rules(found: ReleaseFields) -> Rules:
         records, sure = _records_read(found)
         fits = near(done.high, records * unit) if sure else done.high <= records * unit * (1 + _SAME)
         return [(done.low == 0 and fits, "the range is from 0 to the number of records")]
-    whole = kind.startswith(("histogram", "marginal")) or kind in Transitions.kinds
+    whole = kind.startswith(("histogram", "marginal")) or kind in {*Joint.kinds, *Transitions.kinds}
     rules = [(not whole and kind != "function", "histograms are projected")]
     if kind in Switches.kinds:
         total = (found.data.steps or 0) * unit
@@ -204,14 +233,16 @@ def postprocessing_rules(found: ReleaseFields) -> Rules:
 
 def _projected(found: ReleaseFields, done: Projected, kind: str, unit: float) -> Rules:
     labels = list(found.query.labels)
-    if kind in ("histogram", "histogram-counts") or kind in Transitions.kinds:
+    if kind in ("histogram", "histogram-counts") or kind in {*Joint.kinds, *Transitions.kinds}:
         steps = found.data.steps
         records, sure = _records_read(found) if steps is None else (steps, True)
         whole = [list(block) for block in done.outputs] == [list(range(len(labels)))] and len(done.totals) == 1
         total = done.totals[0] if done.totals else -1.0
         fits = near(total, records * unit) if sure else total <= records * unit * (1 + _SAME)
-        what = "the total is the number of records, or steps, in the query's unit"
-        return [(whole, "a histogram has one total"), (fits, what)]
+        what = "the total is the number of records, steps or rows, in the query's unit"
+        rows = found.data.rows
+        known = kind not in Joint.kinds or rows is None or rows.missing == "refuse"
+        return [(whole, "a histogram has one total"), (fits, what), (known, "no cells are missing")]
     blocks = blocks_of(labels, nodes_of(found)) if kind in ("marginals", "marginal-counts") else None
     if blocks is None:
         return [(False, "histograms and marginals alone are projected")]
@@ -227,6 +258,8 @@ def _projected(found: ReleaseFields, done: Projected, kind: str, unit: float) ->
 def _records_read(found: ReleaseFields) -> tuple[int, bool]:
     """Return how many records a query reads, and whether it is as many; otherwise it is at most so many."""
     data, by = found.data, found.query.divided_by
+    if found.query.kind in Joint.kinds:
+        return (1 if data.rows is None else data.subjects), True
     if data.rows is not None:
         named = found.query.kind not in ("marginals", "marginal-counts") and by is not None
         return data.records, named and by == data.records

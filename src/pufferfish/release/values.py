@@ -16,7 +16,7 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.errors import DataError, ParameterError, shortened
 from pufferfish.given import is_list
 from pufferfish.hints import did_you_mean
-from pufferfish.queries import BoundQuery, FunctionQuery, LinearQuery, StepQuery
+from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, StepQuery
 from pufferfish.release.postprocessing import Ascending, Clipped, PostProcessing, Projected
 from pufferfish.release.unseen import unseen
 from pufferfish.theta.bayesian_network import BayesianNetwork
@@ -34,6 +34,7 @@ __all__ = [
     "possible",
     "possible_of",
     "steps_of",
+    "together",
 ]
 
 
@@ -101,7 +102,10 @@ def exact_value(data: PrivateData, bound: BoundQuery, theta: Theta) -> list[int]
         if isinstance(bound, FunctionQuery):
             return list(bound.function(data.states))
         order = {state: x for x, state in enumerate(states)}
-        return list(bound.value([order[state] for state in data.states.values()]))
+        places = [order[state] for state in data.states.values()]
+        return list(bound.value(places))
+    if isinstance(bound, JointQuery):
+        return together(data, bound, theta)[0].tolist()
     if not isinstance(bound, LinearQuery):
         raise ParameterError("a function of the database needs its records by name: give a dict, not a table")
     if isinstance(data, Rows):
@@ -172,6 +176,24 @@ def _of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> list[int]:
     return totals
 
 
+def together(data: PrivateData, query: JointQuery, theta: Theta) -> NDArray[np.int64]:
+    """Return the rows in each combination of states, of each group; of shape (groups, outputs).
+
+    Raises
+    ------
+    ParameterError
+        If the table was read without counting these columns together.
+    """
+    nodes = [theta.networks[0].nodes[place] for place in query.nodes]
+    found = data.together(nodes) if isinstance(data, Rows) else None
+    if found is None:
+        names = ", ".join(repr(node) for node in nodes)
+        raise ParameterError(
+            f"the columns of {names} were not counted together when the table was read: read_rows(…, joint=[{names}])"
+        )
+    return found
+
+
 def in_model_order(data: Sequences, states: tuple[str, ...]) -> list[int]:
     """Return how many records are in each of the model's states; refuse states that it lacks."""
     totals = dict(zip(data.states, (int(c) for c in data.counts.sum(axis=0)), strict=True))
@@ -199,13 +221,25 @@ def possible(calibration: Calibration, data: PrivateData) -> PostProcessing:
         total = float(steps_of(data, calibration) * linear.unit)
         whole = [list(range(len(linear.labels)))]
         return Projected(whole, [total]) if calibration.query.is_histogram else Clipped(0.0, total)
+    if isinstance(linear, JointQuery):
+        if isinstance(data, Rows) and data.base.missing == "unobserved":
+            raise ParameterError(
+                'postprocess="valid" of columns together needs to know in how many rows all of them are there: read '
+                "the table with missing='refuse', or leave postprocess out"
+            )
+        return possible_of(calibration, linear, np.full(1, data.records if isinstance(data, Rows) else 1))
     if not isinstance(linear, LinearQuery):
         raise ParameterError("which values a function can have is not known: leave postprocess out")
     return possible_of(calibration, linear, _observed(data, calibration, linear))
 
 
-def possible_of(calibration: Calibration, linear: LinearQuery, times: NDArray[np.int64]) -> PostProcessing:
-    """Return what makes a noisy value the nearest possible one, from how often each record was observed."""
+def possible_of(calibration: Calibration, linear: LinearQuery | JointQuery, times: NDArray[np.int64]) -> PostProcessing:
+    """Return what makes a noisy value the nearest possible one, from how often each record was observed.
+
+    Of several columns together, how many rows there are.
+    """
+    if isinstance(linear, JointQuery):
+        return Projected([list(range(len(linear.labels)))], [float(int(times.sum()) * linear.unit)])
     if linear.blocks:
         totals = [float(int(times[place]) * linear.unit) for _, place in linear.blocks]
         return Projected([list(outputs) for outputs, _ in linear.blocks], totals)

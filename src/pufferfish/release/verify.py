@@ -21,12 +21,13 @@ from pufferfish.files import read_file
 from pufferfish.files.reading import decode_record, shown
 from pufferfish.ledger import Ledger
 from pufferfish.model_file import Model
-from pufferfish.queries import LinearQuery
+from pufferfish.queries import JointQuery, LinearQuery
 from pufferfish.release import each_record
 from pufferfish.release.calibration_record import CalibrationRecord, calibration_again, record_of
 from pufferfish.release.consistency import PROGRAM, contradictions
 from pufferfish.release.each_record import EachRelease
 from pufferfish.release.fields import FORMAT, VERSION, ReleaseFields
+from pufferfish.release.groups import of_each_group
 from pufferfish.release.groups_rules import stand_in
 from pufferfish.release.query_rules import near
 from pufferfish.release.record import Release
@@ -153,7 +154,10 @@ def _of_release(found: ReleaseFields, wrong: Sequence[str]) -> Iterator[Finding]
             yield fails(
                 "accuracy", f"expected ±{found.accuracy():g}, and ±{found.accuracy(joint=True):g} for all at once"
             )
-    yield from _calibrated(found if found.groups is None else stand_in(found, found.groups))
+    if found.groups is None:
+        yield from _calibrated(found, str)
+    else:  # how many records all groups have is not in the words of a count
+        yield from _calibrated(stand_in(found, found.groups), of_each_group)
     yield unchecked(
         "noise drawn", "that noise was drawn from this law, once, and added to the exact value", ["noisy_values"]
     )
@@ -170,8 +174,11 @@ def _own(found: ReleaseFields) -> bool:
     return found.software.get(PROGRAM) == versions()[PROGRAM]
 
 
-def _calibrated(found: ReleaseFields) -> Iterator[Finding]:
-    """Yield what is found about what the noise was calibrated from, all of it made again."""
+def _calibrated(found: ReleaseFields, worded: Callable[[str], str]) -> Iterator[Finding]:
+    """Yield what is found about what the noise was calibrated from, all of it made again.
+
+    ``worded`` takes the words of a query to those that are compared.
+    """
     record = found.calibration
     if not isinstance(record, CalibrationRecord):
         if _own(found):
@@ -191,7 +198,9 @@ def _calibrated(found: ReleaseFields) -> Iterator[Finding]:
     except BROKEN as error:
         yield fails(PROOF, f"the noise cannot be calibrated from what the record says: {error}")
         return
-    yield _parts("query", lambda: _query(found, again), "outputs, and how far one record moves them, computed again")
+    yield _parts(
+        "query", lambda: _query(found, again, worded), "outputs, and how far one record moves them, computed again"
+    )
     noise = _parts(
         "noise", lambda: _noise(found, record, again), f"scale {found.noise.scale:.6g}, which the proof is about"
     )
@@ -224,13 +233,13 @@ def _parts(what: str, rules: Callable[[], Sequence[tuple[bool, str]]], says: str
     return fails(what, f"expected {'; '.join(wrong)}") if wrong else holds(what, says)
 
 
-def _query(found: ReleaseFields, again: Calibration) -> list[tuple[bool, str]]:
+def _query(found: ReleaseFields, again: Calibration, worded: Callable[[str], str]) -> list[tuple[bool, str]]:
     said, linear = found.query, again.linear
     lipschitz = linear.lipschitz
     moved = said.lipschitz == lipschitz if None in (said.lipschitz, lipschitz) else near(said.lipschitz, lipschitz)  # pyright: ignore[reportArgumentType]
     return [
         (said.kind == again.query.kind, f"the kind {again.query.kind}"),
-        (said.description == linear.description, f"the description {linear.description!r}"),
+        (worded(said.description) == worded(linear.description), f"the description {linear.description!r}"),
         (list(said.labels) == list(linear.labels), f"the labels {', '.join(linear.labels[:8])}"),
         (moved, f"that one record moves the answer by {lipschitz}"),
         (said.divided_by == linear.divided_by, f"a division by {linear.divided_by}"),
@@ -351,9 +360,11 @@ def _words(found: ReleaseFields, again: Calibration) -> list[tuple[bool, str]]:
 
 def _processed(found: ReleaseFields, again: Calibration) -> list[tuple[bool, str]]:
     linear, data = again.linear, found.data
-    if not isinstance(linear, LinearQuery) or data.records > 2**31:
+    if not isinstance(linear, LinearQuery | JointQuery) or data.records > 2**31:
         return []
-    if data.rows is not None and data.observed is not None:
+    if isinstance(linear, JointQuery):
+        times = np.full(1, 1 if data.rows is None else data.subjects)
+    elif data.rows is not None and data.observed is not None:
         network = again.theta.networks[0]
         times = np.array([data.observed.get(state_label(node), 0) for node in network.nodes], dtype=np.int64)
     elif data.base is not None and linear.factors is None:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pufferfish.calibration import Calibration
 from pufferfish.errors import ParameterError, printable
 from pufferfish.mechanisms.composing.network_quilts import ActiveQuilt
-from pufferfish.queries import LinearQuery
+from pufferfish.queries import JointQuery, LinearQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.quilt import Quilt
 from pufferfish.theta.states import state_label
@@ -89,7 +89,7 @@ def marked(network: BayesianNetwork, calibration: Calibration | None, node: Any,
     subject = _subject(network, calibration, node, quilt)
     roles = _roles(network, subject)
     read = [True for _ in roles]
-    if calibration is not None and isinstance(calibration.linear, LinearQuery):
+    if calibration is not None and isinstance(calibration.linear, LinearQuery | JointQuery):
         read = [bool(distance.any()) for distance in calibration.linear.distances]
     above = [tuple(network.place(parent) for parent in network.cpts[name].parents) for name in network.nodes]
     drawn = _drawn(above, roles, subject)

@@ -36,7 +36,7 @@ def test_distances_of_every_node_are_what_it_can_change(network: Network, name: 
     answers = network.answers(asked.answer)
     each = moves(answers)
     for j, truth in enumerate(each):
-        assert linear.distance_of(j) * float(linear.unit) == pytest.approx(truth, abs=1e-12)
+        assert linear.distances[j] * float(linear.unit) == pytest.approx(truth, abs=1e-12)
         if not linear.reads(j):
             assert not truth.any()
     assert linear.lipschitz == pytest.approx(max(float(truth.max()) for truth in each), abs=1e-12)
@@ -57,7 +57,7 @@ def test_distances_by_states_are_the_largest_over_nodes_that_have_both(network: 
             for x, y in itertools.product(range(len(names)), repeat=2):
                 at = states.index(names[x]), states.index(names[y])
                 truth[at] = max(truth[at], move[x, y])
-        assert linear.distance == pytest.approx(truth, abs=1e-12)
+        assert linear.unit_distance * float(linear.unit) == pytest.approx(truth, abs=1e-12)
 
 
 class TestSubset:

@@ -130,6 +130,9 @@ def test_records_are_read_again_and_say_what_is_taken_as_public(tmp_path):
                 found = release(data, query, postprocess=valid)
                 found.to_json(path)
                 assert pf.Release.from_json(path) == found
+                assert all(
+                    part.holds is not False for part in found.verify().findings
+                )  # numbers in words of counts too
                 assert any("Records are grouped by" in sentence for sentence in found.assumptions)
                 frame = found.to_frame()
                 assert ("noisy_value" in frame.columns) == (valid is not None)

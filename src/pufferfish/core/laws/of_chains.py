@@ -17,9 +17,13 @@ all other factors are non-negative and the same. So the nodes that are m or more
 first of them, with an error of η for each hop on the way, and twice that for conditional laws. η falls geometrically
 with m; the least m at which the whole error is negligible is searched, and if there is none every node has its law
 computed.
+
+**Steps.** A statistic may count steps too, F = Σ_t f(X_t) + Σ_t g(X_{t−1}, X_t): then a step of a sweep adds up a step
+with each part P∘[g = d] of the matrix, shifted by d, and M(z) has the entries P(x, y) z^{f(y)+g(x,y)}. All else is the
+same, as α and β are separated at a record, and each step is on one side of it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,6 +90,8 @@ class AdditiveChain:
         Period of the chain, where it has one.
     others : Law, optional
         Law of what other records add, independent of the chain.
+    moves : (k, k) ndarray of int, optional
+        What a step from state x to y adds to the statistic, 0 or more; nothing by default.
     """
 
     def __init__(
@@ -98,6 +104,7 @@ class AdditiveChain:
         log_error: float = 0.0,
         period: int = 1,
         others: Law | None = None,
+        moves: NDArray[np.int64] | None = None,
     ) -> None:
         self.steps: int = steps
         self.k: int = transition.shape[0]
@@ -108,9 +115,10 @@ class AdditiveChain:
         self._adds = (each - low[:, None]).astype(np.int64)
         self._negligible = max(_LEAST_NEGLIGIBLE, _NEGLIGIBLE * steps)
         self._start = int(low.sum()) + (0 if others is None else others.start)
-        self._p, self._back = Wide.of(transition), Wide.of(transition.T.copy())
-        self._size = int(self._adds.max(axis=1).sum()) + (1 if others is None else others.size)
-        self._error = log_error + (4 * steps * (self.k + 4) + 8 * self._size) * UNIT
+        self._parts = _Parts(transition, np.zeros((self.k, self.k), dtype=np.int64) if moves is None else moves)
+        self._size = int(self._adds.max(axis=1).sum()) + (steps - 1) * self._parts.most
+        self._size += 1 if others is None else others.size
+        self._error = log_error + (4 * steps * (self.k + 3 + len(self._parts.forward)) + 8 * self._size) * UNIT
         self._error += 0.0 if others is None else others.log_error
 
     @property
@@ -129,7 +137,7 @@ class AdditiveChain:
         at = self._sweep_forward(with_others=True)
         for t in range(self.steps):
             if t:
-                at = at.pushed(self._p, self._adds[t])
+                at = self._parts.pushed(at, self._adds[t])
             mask = allowed[t]
             if mask is not None:
                 at = Wide(np.where(mask[:, None], at.values, 0.0), np.where(mask[:, None], at.levels, -(2**40)))
@@ -172,7 +180,7 @@ class AdditiveChain:
         """Yield nodes ``highest`` … 0, backwards: their left parts are short, and are kept."""
         left = [self._sweep_forward(with_others=False)]
         for node in range(1, highest + 1):
-            left.append(left[-1].pushed(self._p, self._adds[node]))
+            left.append(self._parts.pushed(left[-1], self._adds[node]))
         right = Wide.of(np.ones((self.k, 1)))
         if self._others is not None:
             right = _rows(self._others.masses, self.k)
@@ -195,7 +203,7 @@ class AdditiveChain:
             if node >= lowest:
                 yield self._node(node, right.pop().convolved(left))
             if node + 1 < self.steps:
-                left = left.pushed(self._p, self._adds[node + 1])
+                left = self._parts.pushed(left, self._adds[node + 1])
 
     def _report(self, done: int) -> None:
         if done % _REPORTED == 0:
@@ -206,7 +214,7 @@ class AdditiveChain:
         return NodeLaws(node, node, laws)
 
     def _pulled(self, right: Wide, node: int) -> Wide:
-        """Return β of the record before ``node``: β(x, s) = Σ_y P(x, y) β'(y, s − f(y))."""
+        """Return β of the record before ``node``: β(x, s) = Σ_y P(x, y) β'(y, s − f(y) − g(x, y))."""
         adds = self._adds[node]
         size = right.shape[1] + int(adds.max())
         values, levels = np.zeros((self.k, size)), np.full((self.k, size), -(2**40), dtype=np.int64)
@@ -214,7 +222,7 @@ class AdditiveChain:
             add = int(adds[y])
             there = slice(add, add + right.shape[1])
             values[y, there], levels[y, there] = right.values[y], right.levels[y]
-        return Wide(values, levels).pushed(self._back, np.zeros(self.k, dtype=np.int64))
+        return self._parts.pulled(Wide(values, levels))
 
     def _margin(self) -> tuple[int | None, float]:
         """Return how far from both ends nodes are covered by one of them, and with what error."""
@@ -233,7 +241,7 @@ class AdditiveChain:
         while 2 * longest <= m:
             longest *= 2
         farthest = (self.steps - 2 * m) // self._period
-        powers = _Powers(self._p, self._adds[0])
+        powers = _Powers(self._parts, self._adds[0])
         near = powers.to(m)
         error, hop = 0.0, 1
         while hop <= longest and hop <= farthest:
@@ -246,18 +254,38 @@ class AdditiveChain:
         return error
 
 
-class _Powers:
-    """Powers of the matrix of polynomials P(x, y) z^{f(y)}, as (k, k, S) wide numbers."""
+class _Parts:
+    """A transition matrix as the sum of parts, in each of which every step adds the same."""
 
-    def __init__(self, p: Wide, adds: NDArray[np.int64]) -> None:
-        self._p, self._adds = p, adds
+    def __init__(self, transition: NDArray[np.float64], moves: NDArray[np.int64]) -> None:
+        amounts = np.unique(moves).tolist()
+        parts = [np.where(moves == amount, transition, 0.0) for amount in amounts]
+        self.most: int = amounts[-1]
+        self.forward: list[tuple[int, Wide]] = [(d, Wide.of(p)) for d, p in zip(amounts, parts, strict=True)]
+        self._back = [(d, Wide.of(p.T.copy())) for d, p in zip(amounts, parts, strict=True)]
+
+    def pushed(self, at: Wide, adds: NDArray[np.int64]) -> Wide:
+        """Return one step of a chain, where a record in state y adds ``adds[y]``, and a step what it adds."""
+        return _sum(at.pushed(p, adds + d) for d, p in self.forward)
+
+    def pulled(self, at: Wide) -> Wide:
+        """Return one step backwards, where only steps add."""
+        still = np.zeros(at.shape[0], dtype=np.int64)
+        return _sum(at.pushed(p, still + d) for d, p in self._back)
+
+
+class _Powers:
+    """Powers of the matrix of polynomials P(x, y) z^{f(y) + g(x, y)}, as (k, k, S) wide numbers."""
+
+    def __init__(self, parts: _Parts, adds: NDArray[np.int64]) -> None:
+        self._parts, self._adds = parts, adds
         self._at = 0
         self._rows: list[Wide] = [Wide.of(row[:, None]) for row in np.eye(len(adds))]
 
     def to(self, n: int) -> list[Wide]:
         """Return M^n, row by row, for n no less than before."""
         for _ in range(n - self._at):
-            self._rows = [row.pushed(self._p, self._adds) for row in self._rows]
+            self._rows = [self._parts.pushed(row, self._adds) for row in self._rows]
         self._at = n
         return self._rows
 
@@ -277,6 +305,16 @@ def _apart(near: list[Wide], far: list[Wide]) -> float:
                 rounding = sum(log_rounding(w, 4 * w.shape[1] * (k + 2)) for w in (one, other))
                 worst = max(worst, difference + rounding)
     return worst
+
+
+def _sum(parts: Iterable[Wide]) -> Wide:
+    """Return the sum of arrays of polynomials, the later ones of which have the higher degrees."""
+    first, *more = parts
+    for part in more:
+        wider = part.shape[1] - first.shape[1]
+        values = np.pad(first.values, ((0, 0), (0, wider)))
+        first = Wide(values, np.pad(first.levels, ((0, 0), (0, wider)), constant_values=-(2**40))) + part
+    return first
 
 
 def _rows(row: Wide, k: int) -> Wide:

@@ -17,7 +17,7 @@ from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.laws import About, LawPair, pairs_of_laws
 from pufferfish.laws.interval import IntervalLaws
 from pufferfish.mechanisms.mechanism import Mechanism
-from pufferfish.queries import BoundQuery, LinearQuery, Query, StepQuery
+from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.given_laws import GivenLaws
@@ -120,9 +120,20 @@ class LawMechanism(Mechanism):
     def bind(self, query: Query) -> BoundQuery:
         """Return a query on the states and records of Θ, refused where its laws are not computed."""
         found = super().bind(query)
-        if isinstance(found, StepQuery):
+        if isinstance(found, StepQuery) and len(found.labels) > 1:
             raise NotApplicableError(
-                "laws of numbers of steps are not computed: use LeakagePropagation, MQMExact or GroupDP", self.title
+                "laws of several numbers of steps are not computed: use LeakagePropagation, MQMExact or GroupDP",
+                self.title,
+            )
+        if isinstance(found, StepQuery) and self._interval is not None:
+            raise NotApplicableError(
+                "laws of numbers of steps are not computed for every chain of an interval: use LeakagePropagation",
+                self.title,
+            )
+        if isinstance(found, JointQuery):
+            raise NotApplicableError(
+                "laws of several columns together are not computed: use LeakagePropagation, MarkovQuilt or GroupDP",
+                self.title,
             )
         return found
 
@@ -130,7 +141,7 @@ class LawMechanism(Mechanism):
         """Return what kept laws are known by; None where they depend on a function of the user's."""
         bound = self.bind(query)
         given = any(isinstance(member, GivenLaws) for member in self.theta.members)
-        return bound.key if isinstance(bound, LinearQuery) and not given else None
+        return bound.key if isinstance(bound, LinearQuery | StepQuery) and not given else None
 
     def _of_interval(self, of: Callable[[LinearQuery], tuple[_Number, About]], query: Query) -> tuple[_Number, About]:
         """Ask for a number that holds for every member of a continuum."""
