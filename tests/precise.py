@@ -129,7 +129,7 @@ def tilt_loss(law: Law, losses: Sequence[Sequence[Sequence[float]]], tilts: Iter
 
 
 def transfer_loss(start: ArrayLike, p: ArrayLike, length: int, tilt: ArrayLike) -> Decimal:
-    """Largest loss of the density Π_t e^{tilt[x_t]} of a chain of many states: forwards and backwards, no enumeration."""
+    """Largest loss of the density Π_t e^{tilt[x_t]} of a chain of many states: by passes, without enumeration."""
     with localcontext(DIGITS):
         steps, factors = rows(p), [Decimal(float(v)).exp() for v in np.asarray(tilt)]
         states = range(len(factors))
