@@ -178,7 +178,8 @@ def _measured(data: Databases, noise: Calibration) -> tuple[Whole, Array]:
     linear, strategy = noise.linear, noise.strategy
     if strategy is None:
         answers = _counted(linear, data.rows)
-        return answers, np.full(answers.shape[1], noise.unit_scale, dtype=np.float64)
+        scales = np.asarray([noise.unit_scale] * answers.shape[1], dtype=np.float64)
+        return answers, scales
     assert isinstance(linear, LinearQuery)
     return _counted(strategy.counted(linear), data.rows), strategy.scales(noise.unit_scale)
 
