@@ -1,6 +1,6 @@
 """Whether mechanisms keep their promise: true losses by enumeration, and real releases sampled in two worlds."""
 
-from pufferfish.audit.cases import CONTROLS, audited, controls_caught
+from pufferfish.audit.cases import CONTROLS, audited, audited_shapes, controls_caught
 from pufferfish.audit.exact import Databases, databases_of, laplace_loss, worst_count_loss
 from pufferfish.audit.page import report
 from pufferfish.audit.sampled import sampled_loss
@@ -9,6 +9,7 @@ __all__ = [
     "CONTROLS",
     "Databases",
     "audited",
+    "audited_shapes",
     "controls_caught",
     "databases_of",
     "laplace_loss",

@@ -2,24 +2,25 @@
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from pufferfish.audit.exact import Databases, databases_of
 from pufferfish.audit.sampled import sampled_loss
+from pufferfish.audit.shapes import BROKEN, shapes
 from pufferfish.calibration import Calibration
 from pufferfish.core.propagation.lower_bound import TiltedChain
 from pufferfish.errors import NotApplicableError
-from pufferfish.mechanisms import MECHANISMS, EntryDP, GroupDP, LeakagePropagation, Mechanism
-from pufferfish.queries import Count, Histogram, LinearQuery, Query, Sum
+from pufferfish.mechanisms import MECHANISMS, EntryDP, GroupDP, InfluenceBound, LeakagePropagation, Mechanism
+from pufferfish.queries import Count, Histogram, LinearQuery, Query, Sum, Transitions
 from pufferfish.release import release
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_intervals import BinaryChainInterval
 from pufferfish.theta.cpt import CPT
 from pufferfish.theta.markov_chain import MarkovChain
 
-__all__ = ["CONTROLS", "Audited", "Control", "audited", "controls_caught"]
+__all__ = ["CONTROLS", "Audited", "Control", "audited", "audited_shapes", "controls_caught"]
 
 _SHORT, _LONG = 8, 200
 STICKY = MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=["no", "yes"])
@@ -31,6 +32,11 @@ _GIVEN = [[0.97, 0.03], [0.05, 0.95]]
 STAR = BayesianNetwork(
     {"a": CPT(["no", "yes"], [0.5, 0.5]), **{v: CPT(["no", "yes"], _GIVEN, ["a"]) for v in ("b", "c", "d")}}
 )
+_BOTH = [[[0.95, 0.05], [0.3, 0.7]], [[0.4, 0.6], [0.02, 0.98]]]
+PAIR = BayesianNetwork(
+    {v: CPT(["no", "yes"], [0.7, 0.3]) for v in ("a", "b")}
+    | {v: CPT(["no", "yes"], _BOTH, ["a", "b"]) for v in ("c", "d")}
+)
 MODELS: dict[str, Any] = {
     "two states, slow": STICKY,
     "two states, fast": WEAK,
@@ -38,6 +44,7 @@ MODELS: dict[str, Any] = {
     "independent records": SAME,
     "stays within [0.4, 0.7]": BinaryChainInterval(0.4, 0.7, states=("no", "yes")),
     "a network, one node and three children": STAR,
+    "a network, two parents and two children": PAIR,
 }
 
 
@@ -83,6 +90,14 @@ def audited(epsilons: tuple[float, ...] = (0.5, 2.0), models: Collection[str] = 
                     if length == _LONG and not kind.composes:
                         continue  # their laws are what the exact loss is made of: short chains show as much
                     yield from _lines(kind, name, theta, length, query, every, epsilons)
+
+
+def audited_shapes(epsilons: tuple[float, ...] = (1.0,)) -> Iterator[Audited]:
+    """Yield a line for noise of every shape: strategies, steps, groups, clocks, classes, ledgers, measurements."""
+    for epsilon in epsilons:
+        for found in shapes(epsilon):
+            loss, exact = found.loss, found.exact
+            yield Audited(found.mechanism, found.model, found.query, found.records, epsilon, loss, exact)
 
 
 def _lines(
@@ -228,18 +243,24 @@ def controls_caught(rng: Any, epsilon: float = 1.0) -> Iterator[tuple[str, float
 
         found = sampled_loss(seeded, data, record, (secrets[0], secrets[1]), rng, trials=4000)
         yield control.name, found, "sampled"
+    for name, loss_of in BROKEN:
+        yield name, loss_of(epsilon), "exact"
 
 
 def sampled_releases(rng: Any, epsilon: float = 1.0, trials: int = 1000) -> Iterator[tuple[str, float, float]]:
     """Yield what real releases show: a mechanism, its ε, and a loss that is exceeded with 99.9% confidence."""
-    data = databases_of(STICKY, _SHORT)
-    query = Count("yes")
-    for kind in (LeakagePropagation, GroupDP):
-        noise = kind.of(STICKY, _SHORT).calibrate(query, epsilon)
-        assert isinstance(noise.linear, LinearQuery)
-        record = data.worst(data.answers(noise.linear), noise.unit_scale)[1]
+    data, middle = databases_of(STICKY, _SHORT), _SHORT // 2
+    some: tuple[tuple[type[InfluenceBound], Query, Literal["equal", "best"]], ...] = (
+        (LeakagePropagation, Count("yes"), "equal"),
+        (GroupDP, Count("yes"), "equal"),
+        (LeakagePropagation, _HIST, "best"),
+        (LeakagePropagation, Transitions(), "equal"),
+    )
+    for kind, query, shape in some:
+        noise = kind.of(STICKY, _SHORT).calibrate(query, epsilon, noise=shape)
 
-        def real(row: list[int], noise: Calibration = noise) -> float:
-            return release([STICKY.states[x] for x in row], query, noise).values[0]
+        def real(row: list[int], query: Query = query, noise: Calibration = noise) -> float:
+            return release([STICKY.states[x] for x in row], query, noise).values[-1]
 
-        yield noise.title, epsilon, sampled_loss(real, data, record, (0, 1), rng, trials=trials)
+        words = f"{noise.title}, {query.kind}" + (", best noise" if shape == "best" else "")
+        yield words, epsilon, sampled_loss(real, data, middle, (0, 1), rng, trials=trials)

@@ -18,7 +18,7 @@ from pufferfish.queries import LinearQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.markov_chain import MarkovChain
 
-__all__ = ["Databases", "databases_of", "laplace_loss", "worst_count_loss"]
+__all__ = ["Databases", "databases_of", "laplace_loss", "paths", "worst_count_loss"]
 
 Array = NDArray[np.float64]
 
@@ -51,8 +51,8 @@ class Databases(ReadOnly):
         """Return the states that a record can have."""
         return np.unique(self.rows[:, record]).tolist()
 
-    def worst(self, answers: NDArray[np.int64], scale: float) -> tuple[float, int]:
-        """Return the loss of noise of a scale, in units, on all outputs, and the record that decides it."""
+    def worst(self, answers: NDArray[np.int64], scale: float | Array) -> tuple[float, int]:
+        """Return the loss of noise of a scale, in units, or of one for each output, and the record that decides it."""
         atoms, place = np.unique(answers, axis=0, return_inverse=True)
         losses = [
             laplace_loss(atoms, self._laws(record, np.ravel(place), len(atoms)), scale) for record in self._free()
@@ -109,8 +109,26 @@ def _of_chain(chain: MarkovChain, length: int) -> tuple[NDArray[np.int64], Array
     k = len(p)
     if length < 1 or k**length > _MOST:
         raise ParameterError(f"{k}^{length} databases are enumerated up to {_MOST:,}: give a shorter chain")
-    rows = np.array(list(itertools.product(range(k), repeat=length)), dtype=np.int64)
-    return rows, np.asarray(start[rows[:, 0]] * np.prod(p[rows[:, :-1], rows[:, 1:]], axis=1), dtype=np.float64)
+    every = paths(start, [p] * (length - 1))
+    return every.rows, every.weights
+
+
+def paths(start: Array, steps: Sequence[Array]) -> Databases:
+    """Return every path of records: the first m from a law on m axes, each step from a table of m records and the next.
+
+    Parameters
+    ----------
+    start : (k, …) ndarray
+        Law of the first m records, m axes.
+    steps : sequence of (k, …, k) ndarray
+        For each record more: its law given the m records before it, the latest last.
+    """
+    k, m = start.shape[0], start.ndim
+    rows = np.array(list(itertools.product(range(k), repeat=m + len(steps))), dtype=np.int64)
+    weights = start[tuple(rows[:, :m].T)]
+    for t, step in enumerate(steps):
+        weights = weights * step[tuple(rows[:, t : t + m + 1].T)]
+    return Databases(rows[weights > 0], np.asarray(weights[weights > 0], dtype=np.float64))
 
 
 def _of_network(network: BayesianNetwork) -> tuple[NDArray[np.int64], Array]:
@@ -126,16 +144,17 @@ def _of_network(network: BayesianNetwork) -> tuple[NDArray[np.int64], Array]:
     return np.stack([named[j][own[:, j]] for j in range(len(named))], axis=1), weights
 
 
-def laplace_loss(atoms: NDArray[np.int64], laws: Sequence[Array], scale: float) -> float:
+def laplace_loss(atoms: NDArray[np.int64], laws: Sequence[Array], scale: float | Array) -> float:
     """Largest log ratio, over outputs and pairs of laws on whole atoms (n, m), after discrete Laplace noise.
 
-    Beyond the atoms' range the ratio stays as it is at the edge, so the box of whole outputs around the atoms
-    holds the supremum.
+    The noise has one scale, or one for each of the m outputs. Along an output the ratio is a Möbius function of
+    e^{2w/b} between neighbouring atoms, and beyond them it stays as it is at the edge: so the grid of what the atoms
+    have in each output holds the supremum.
     """
-    axes: list[Any] = [np.arange(column.min(), column.max() + 1) for column in atoms.T]
+    axes: list[Any] = [np.unique(column) for column in atoms.T]
     outputs: NDArray[np.int64] = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
-    distance = np.abs(outputs[:, None, :] - atoms[None, :, :]).sum(axis=2)
-    kernel = np.exp(-distance / scale)
+    distance = (np.abs(outputs[:, None, :] - atoms[None, :, :]) / scale).sum(axis=2)
+    kernel = np.exp(-distance)
     logs = np.array([np.log(kernel @ law) for law in laws])
     return float((logs.max(axis=0) - logs.min(axis=0)).max())
 

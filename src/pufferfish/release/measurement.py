@@ -142,10 +142,14 @@ class MeasurementRelease(FrozenRecord, frozen=True, forbid_unknown_fields=True, 
             raise RecordError(str(error)) from error
         if not leakage <= epsilon:
             raise RecordError(f"a record-level loss of {self.record_loss!r} leaks {leakage:.6g}, above {epsilon:g}")
-        if not leakage * (1 - 1e-6) <= self.leakage <= epsilon:
+        if not (math.isclose(self.leakage, leakage, rel_tol=1e-6, abs_tol=1e-12) and self.leakage <= epsilon):
             raise RecordError(f"it leaks {leakage:.6g}, and the record says {self.leakage!r}")
         if self.promise != _promise(epsilon):
             raise RecordError("the promise is not that of its epsilon")
+        if self.assumptions != _assumptions(bound):
+            raise RecordError("the assumptions are not those of its Θ")
+        if self.not_promised != _not_promised(bound, self.ledger):
+            raise RecordError("what is not promised differs from what such a release does not promise")
         if not is_moment(self.created):
             raise RecordError(f"created is {self.created!r}, expected a time with its zone")
         return leakage
@@ -246,11 +250,8 @@ def release_measurement(
         leakage=leakage,
         epsilon=epsilon,
         promise=_promise(epsilon),
-        not_promised=not_promised_of(None, None, kind=bound.theta.kind, composes=True),
-        assumptions=[
-            f"The distribution of the records is {bound.theta.in_words} ({bound.theta.origin}).",
-            "The measurement is as private as its own map says; this program did not check how it was built.",
-        ],
+        not_promised=_not_promised(bound, None),
+        assumptions=_assumptions(bound),
         mechanism=bound.name,
         settings=dict(bound.settings),
         length=[(chain.steps, chain.records) for chain in bound.length],
@@ -266,7 +267,7 @@ def release_measurement(
         draft,
         value=_plain(unseen(lambda: measurement(given))()),
         ledger=booked,
-        not_promised=not_promised_of(None, booked, kind=bound.theta.kind, composes=True),
+        not_promised=_not_promised(bound, booked),
     )
 
 
@@ -285,6 +286,17 @@ def _finite(value: Any) -> bool:
 
 def _promise(epsilon: float) -> str:
     return promise_of(epsilon, 0.0, None, of_chains=True, networks=False)
+
+
+def _assumptions(bound: InfluenceBound) -> list[str]:
+    return [
+        f"The distribution of the records is {bound.theta.in_words} ({bound.theta.origin}).",
+        "The measurement is as private as its own map says; this program did not check how it was built.",
+    ]
+
+
+def _not_promised(bound: InfluenceBound, booked: LedgerRecord | None) -> list[str]:
+    return not_promised_of(None, booked, kind=bound.theta.kind, composes=True)
 
 
 def _given(records: Any, bound: InfluenceBound, values: Mapping[Any, Any] | None) -> list[Any]:

@@ -7,7 +7,7 @@ import pytest
 
 import pufferfish as pf
 from commands import run
-from pufferfish.audit import audited, controls_caught, databases_of, report, sampled_loss
+from pufferfish.audit import audited, audited_shapes, controls_caught, databases_of, report, sampled_loss
 from pufferfish.audit.cases import MODELS, sampled_releases
 from pufferfish.experiments.sampling import stream
 
@@ -22,9 +22,17 @@ def test_promises_hold_and_true_losses_come_near_them() -> None:
     assert {line.mechanism for line in lines} >= {"GroupDP", "GK16", "MQMExact", "MarkovQuilt", "LeakagePropagation"}
 
 
+def test_noise_of_other_shapes_keeps_its_promise_and_hardly_too_much_of_it() -> None:
+    """Strategies, steps, groups, clocks, memory, classes, ledgers, measurements: true losses from the definition."""
+    found = [line for line in audited_shapes((1.0,)) if line.mechanism == "LeakagePropagation"]
+    assert all(line.holds for line in found)
+    near = {line.query.split(",")[-1].strip(): line.loss for line in found if line.loss > 0.99}
+    assert near.keys() >= {"best noise", "histogram-counts by group", "each record by randomised response", "count"}
+
+
 def test_every_broken_mechanism_is_caught() -> None:
     caught = {name: (loss, how) for name, loss, how in controls_caught(stream(1, "controls"))}
-    assert len(caught) == 8
+    assert len(caught) == 14
     assert all(loss > 1.2 for loss, _ in caught.values()), caught
     assert caught["noise from a seed"][1] == "sampled"
 
@@ -41,7 +49,7 @@ def test_sampling_catches_too_little_noise_and_passes_what_is_enough() -> None:
             return sum(row) + int(rng.geometric(stop) - rng.geometric(stop))
 
         assert low < sampled_loss(noisy, data, 0, (0, 1), rng, trials=4000) < high
-    for _, epsilon, loss in sampled_releases(rng, trials=60):
+    for _, epsilon, loss in sampled_releases(rng, trials=40):
         assert loss <= epsilon
 
 
@@ -60,9 +68,13 @@ def test_the_page_says_what_an_audit_says(monkeypatch: pytest.MonkeyPatch, tmp_p
     text = PAGE.read_text()
     assert "broken**" not in text
     assert "not caught" not in text
-    assert "8 of 8 controls are caught" in text
+    assert "14 of 14 controls are caught" in text
+    for words in ("best noise", "transitions", "by group", "a clock", "order two", "one ledger", "randomised response"):
+        assert words in text
     few = list(audited((2.0,), ("independent records",)))
     monkeypatch.setattr("pufferfish.audit.page.audited", lambda: few)
+    monkeypatch.setattr("pufferfish.audit.page.audited_shapes", list)
+    monkeypatch.setattr("pufferfish.audit.page.controls_caught", lambda rng: [("half the scale", 1.984, "exact")])
     monkeypatch.setattr("pufferfish.audit.page.sampled_releases", lambda rng: [("GroupDP", 1.0, 0.5)])
     done = run("audit", "--output", tmp_path / "a.md")
     assert done.exit_code == 0, done.output

@@ -192,3 +192,49 @@ def test_what_is_refused_spends_nothing():
             with pytest.raises(error, match=words):
                 pf.release_measurement(given, measurement, by, 1.0, **({"ledger": ledger} | more))
     assert ledger.entries == ()
+
+
+EDITS = {
+    "loss lowered": ("record_loss", lambda v: v / 2),
+    "loss raised": ("record_loss", lambda v: v * 2),
+    "leakage lowered": ("leakage", lambda v: v * 0.9),
+    "leakage raised": ("leakage", lambda v: min(1.0, v * 1.2)),
+    "leakage that is no number": ("leakage", lambda v: None),
+    "ε lowered": ("epsilon", lambda v: v / 2),
+    "ε raised": ("epsilon", lambda v: v * 2),
+    "promise": ("promise", lambda v: v.replace("any one record", "any record of Alice")),
+    "what is not promised": ("not_promised", lambda v: v[1:]),
+    "assumption": ("assumptions", lambda v: [v[0].replace("The distribution", "Surely the distribution"), v[1]]),
+    "an assumption fewer": ("assumptions", lambda v: v[:1]),
+    "mechanism": ("mechanism", lambda v: "group-dp"),
+    "no mechanism": ("mechanism", lambda v: "magic"),
+    "settings": ("settings", lambda v: v | {"max_quilt_length": 3}),
+    "length": ("length", lambda v: [[2 * n, 2 * m] for n, m in v]),
+    "origin of Θ": ("theta", lambda v: v | {"origin": "a census"}),
+    "states of Θ": ("theta", lambda v: v | {"states": v["states"][:1]}),
+    "time": ("created", lambda v: "yesterday"),
+    "version": ("version", lambda v: v + 1),
+    "format": ("format", lambda v: "pufferfish-release"),
+    "a field more": ("checked", lambda v: True),
+    "value": ("value", lambda v: "nowhere"),
+    "what was measured": ("measurement", lambda v: "another"),
+    "version of numpy": ("software", lambda v: v | {"numpy": "1.0"}),
+}
+"""One thing at a time that may be changed by hand."""
+
+NO_PROOF = {"value", "what was measured", "version of numpy"}
+"""What nobody can check from the record: what came out, of what, and with which programs."""
+
+
+def test_a_record_edited_by_hand_is_refused(tmp_path):
+    bound, path = pf.LeakagePropagation(chain(0.2, 0.3), T), tmp_path / "m.json"
+    release = pf.release_measurement(["rest"] * T, mode(T, bound.record_epsilon(0.9)), bound, 1.0)
+    record, taken = json.loads(release.to_json()), set()
+    for name, (field, edit) in EDITS.items():
+        path.write_text(json.dumps(record | {field: edit(record.get(field))}))
+        try:
+            pf.MeasurementRelease.from_json(path)
+        except RecordError:
+            continue
+        taken.add(name)
+    assert taken == NO_PROOF

@@ -1,6 +1,7 @@
 """Chains with a clock: what is refused, what they say of themselves, and what every mechanism makes of them."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -209,7 +210,9 @@ def test_a_cycle_that_never_forgets_is_not_followed_for_ever(monkeypatch: pytest
         rounds.append(int(given[5]))  # type: ignore[call-overload]
         return stacked_loops.pass_on(*given)
 
-    monkeypatch.setattr(stacked.StackedRatios, "_loops", lambda *_: stacked._Loops(stacked.search_each, counted))
+    monkeypatch.setattr(
+        stacked.StackedRatios, "_loops", lambda *_: SimpleNamespace(search_each=stacked.search_each, pass_on=counted)
+    )
     turns, stays = [[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]
     chain = pf.PeriodicChain([turns, stays], [0.3, 0.7])
     assert pf.LeakagePropagation(chain, 200).leakage(0.01) == pytest.approx(2.0, rel=1e-9)

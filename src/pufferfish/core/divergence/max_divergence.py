@@ -1,14 +1,13 @@
 """Max-divergence: the largest log ratio of two laws."""
 
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferfish.calls import called_as
-from pufferfish.core.numbers.compiled import compiled
+from pufferfish.core.numbers.compiled import Loops
 from pufferfish.core.numbers.given import real_array
 from pufferfish.core.numbers.rounding import UNIT, log_up, up
 from pufferfish.errors import ModelError
@@ -104,7 +103,7 @@ def max_log_ratio(log_rows: NDArray[np.float64]) -> NDArray[np.float64]:
     if np.any(np.isnan(log_rows)):  # not a logarithm: fail closed
         return np.full((k, k), np.inf)
     if k * log_rows.size >= _MANY:
-        _compiled_ratios()(np.ascontiguousarray(log_rows), np.ascontiguousarray(log_rows.T), ratios)
+        _LOOPS.compiled.log_ratios(np.ascontiguousarray(log_rows), np.ascontiguousarray(log_rows.T), ratios)
         return ratios
     finite = bool(np.all(np.isfinite(log_rows)))
     rows = max(1, _AT_ONCE // max(log_rows.size, 1))
@@ -118,12 +117,7 @@ def max_log_ratio(log_rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return ratios
 
 
-@cache
-def _compiled_ratios() -> Any:
-    return compiled([_log_ratios])[0]
-
-
-def _log_ratios(rows: Any, columns: Any, ratios: Any) -> None:
+def log_ratios(rows: Any, columns: Any, ratios: Any) -> None:
     """Fill in the largest log ratios, one row at a time; ``columns`` is the transpose of ``rows``.
 
     The innermost loop runs over rows, so that it is one instruction for several of them. Comparing with NaN (−∞ less
@@ -138,3 +132,6 @@ def _log_ratios(rows: Any, columns: Any, ratios: Any) -> None:
                 difference = here - column[other]
                 if difference > best[other]:
                     best[other] = difference
+
+
+_LOOPS = Loops(log_ratios)

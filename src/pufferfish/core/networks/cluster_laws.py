@@ -13,14 +13,13 @@ The visits are plain loops over flat arrays, compiled for large networks.
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.networks.junction_tree import Bucket, Scope
-from pufferfish.core.numbers.compiled import compiled
+from pufferfish.core.numbers.compiled import Loops
 from pufferfish.core.numbers.rounding import UNIT
 
 __all__ = ["MOST_ENTRIES", "ClusterLaws", "Table"]
@@ -31,9 +30,6 @@ Table = tuple[tuple[int, ...], NDArray[np.float64]]
 
 MOST_ENTRIES = 1 << 23
 """Entries of the largest bucket whose law is made: 64 megabytes."""
-
-_INTERPRETED = 20_000
-"""Entries of all buckets that are visited by interpreted loops before loading the compiled ones pays."""
 
 
 class ClusterLaws:
@@ -65,8 +61,7 @@ class ClusterLaws:
         ordered = [tables[at] for _, at in given]
         with np.errstate(divide="ignore"):
             factors = np.log(np.concatenate([np.zeros(0), *(table.ravel() for _, table in ordered)]))
-        run = _compiled() if _compiled.cache_info().currsize or self._logs.size > _INTERPRETED else visit
-        run(
+        _LOOPS.at(self._logs.size).visit(
             *_joined(self.scopes),
             *_joined([bucket.separator for bucket in buckets]),
             np.array([bucket.parent for bucket in buckets], dtype=np.int64),
@@ -274,6 +269,4 @@ def largest(logs: Any) -> float:
     return found
 
 
-@cache
-def _compiled() -> Any:
-    return compiled([visit], [states_of, within, largest, summed])[0]
+_LOOPS = Loops(visit, called=(states_of, within, largest, summed), after=20_000)

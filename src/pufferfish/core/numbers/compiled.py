@@ -1,21 +1,26 @@
-"""Loops over plain numbers and arrays, compiled by numba where that pays, and kept on disk."""
+"""Loops over plain numbers and arrays, compiled by numba where that pays, and kept on disk.
+
+All of them are made here, by :class:`Loops`, and known by :attr:`Loops.made`: a test compares what each does compiled
+with what it does interpreted, bit for bit.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from pathlib import Path
-from types import FunctionType
-from typing import Any
+from types import FunctionType, SimpleNamespace
+from typing import Any, ClassVar
 
 from pufferfish.core.numbers import rounding
 from pufferfish.core.numbers.progress import report_progress
 
-__all__ = ["Loop", "compiled", "renamed", "sources", "version"]
+__all__ = ["Loop", "Loops", "renamed", "sources", "version"]
 
 _INTERPRETED = 100_000
 """Steps that a loop does interpreted before it is compiled."""
 
 
-def compiled(loops: Iterable[Callable[..., Any]], called: Iterable[Callable[..., Any]] = ()) -> list[Any]:
+def _compiled(loops: Iterable[Callable[..., Any]], called: Iterable[Callable[..., Any]] = ()) -> list[Any]:
     """Return loops compiled, from disk where they were before.
 
     Parameters
@@ -65,6 +70,43 @@ def renamed(loop: Any, name: str) -> FunctionType:
     return copy
 
 
+class Loops:
+    """Loops that are interpreted while there is little to do, and compiled once that pays.
+
+    Parameters
+    ----------
+    *loops : callable
+        Plain loops over numbers and arrays, so that numba can compile them as they stand.
+    called : iterable of callable
+        Functions that they call.
+    after : int
+        Steps that are interpreted before loading the compiled loops pays.
+    """
+
+    made: ClassVar[list["Loops"]] = []
+    """All there are."""
+
+    def __init__(
+        self, *loops: Callable[..., Any], called: Iterable[Callable[..., Any]] = (), after: float = _INTERPRETED
+    ) -> None:
+        self.plain = SimpleNamespace(**{loop.__name__: loop for loop in loops})
+        self.called, self.after, self._loaded = list(called), after, False
+        Loops.made.append(self)
+
+    @cached_property
+    def compiled(self) -> SimpleNamespace:
+        """The loops compiled, by their names."""
+        found = SimpleNamespace(
+            **dict(zip(vars(self.plain), _compiled(vars(self.plain).values(), self.called), strict=True))
+        )
+        self._loaded = True
+        return found
+
+    def at(self, work: float) -> Any:
+        """Return the loops by their names, for so many steps in all: compiled ones once they are loaded."""
+        return self.compiled if self._loaded or work > self.after else self.plain
+
+
 class Loop:
     """A loop that is interpreted until it has had enough to do for compiling to pay.
 
@@ -75,11 +117,9 @@ class Loop:
     """
 
     def __init__(self, loop: Callable[..., Any]) -> None:
-        self._run, self._plain, self._done = loop, True, 0
+        self._loops, self._name, self._done = Loops(loop), loop.__name__, 0
 
     def __call__(self, work: int, *arguments: Any) -> Any:
         """Run the loop, whose arguments mean ``work`` steps, and return what it does."""
         self._done += work
-        if self._plain and self._done > _INTERPRETED:
-            (self._run,), self._plain = compiled([self._run]), False
-        return self._run(*arguments)
+        return getattr(self._loops.at(self._done), self._name)(*arguments)

@@ -19,15 +19,13 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.divergence.max_divergence import max_log_ratio
 from pufferfish.core.numbers import krylov
-from pufferfish.core.numbers.compiled import compiled
+from pufferfish.core.numbers.compiled import Loops
 from pufferfish.core.numbers.rounding import SMALLEST, UNIT, up
 from pufferfish.core.phi.certificate import SEARCHED, prove
 from pufferfish.core.phi.simplex import climb
@@ -37,8 +35,7 @@ __all__ = ["DENSE", "Kernel", "LogRatios", "close", "solve_slopes", "without_flo
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_INTERPRETED = 20_000
-"""Work of the search (pairs times states squared) that is interpreted before loading the compiled one pays."""
+_LOOPS = Loops(climb, prove, after=20_000)  # pairs times states squared
 
 
 _MOST_PARTS, _WORTH_A_CORE = 32, 200_000
@@ -193,8 +190,7 @@ class LogRatios:
 
     def _search(self, work: int) -> Callable[..., None]:
         self._work += work
-        loaded = _compiled.cache_info().currsize > 0
-        return _compiled().climb if loaded or self._work > _INTERPRETED else climb
+        return _LOOPS.at(self._work).climb
 
 
 def _parts(pairs: int, k: int) -> list[slice]:
@@ -272,9 +268,8 @@ def certify(
         Flow f(tail, head) ≥ 0 of each arc, any numbers whatever.
     """
     proved = np.empty(x.size)
-    loop = _compiled().prove if _compiled.cache_info().currsize else prove
     with np.errstate(all="ignore"):
-        loop(kernel.upper, kernel.lower, a, x, x_, tails, heads, flows, proved)
+        _LOOPS.at(0).prove(kernel.upper, kernel.lower, a, x, x_, tails, heads, flows, proved)
     return proved
 
 
@@ -317,13 +312,3 @@ def stars_of(kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int
     follows = np.zeros(n, dtype=np.bool_)
     follows[1:] = np.all(inside[1:] == inside[:-1], axis=1)
     return _Trees(x, x_, inside, follows, tails, heads, np.zeros(tails.shape), np.zeros(tails.shape))
-
-
-class _Loops(NamedTuple):
-    climb: Callable[..., None]
-    prove: Callable[..., None]
-
-
-@cache
-def _compiled() -> _Loops:
-    return _Loops(*compiled((climb, prove)))

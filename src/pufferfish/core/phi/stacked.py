@@ -4,15 +4,13 @@ What :class:`pufferfish.core.phi.phi.LogRatios` does for one kernel, with the sa
 many in one compiled loop. Kernels whose laws have their zeros in the same places share one list of pairs.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers.compiled import compiled
+from pufferfish.core.numbers.compiled import Loops
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.core.phi.certificate import SEARCHED, prove
 from pufferfish.core.phi.phi import DENSE, Kernel, stars_of
@@ -129,10 +127,9 @@ class StackedRatios:
             search(*laws, a, group.which, group.x, group.x_, *trees, proved)
         return proved
 
-    def _loops(self, work: int) -> "_Loops":
+    def _loops(self, work: int) -> Any:
         self._work += work
-        loaded = _compiled.cache_info().currsize > 0
-        return _compiled() if loaded or self._work > _INTERPRETED else _PLAIN
+        return _LOOPS.at(self._work)
 
     def _take(self, kernel: Kernel) -> None:
         """Group the kernels, and keep the trees of groups that are as they were."""
@@ -190,14 +187,4 @@ def _solve_around(
         change[j] = residual[j] + np.sum(shares[j] * change[source[j]][ends[j]], axis=-1)
 
 
-class _Loops(NamedTuple):
-    search_each: Callable[..., None]
-    pass_on: Callable[..., bool]
-
-
-_PLAIN = _Loops(search_each, pass_on)
-
-
-@cache
-def _compiled() -> _Loops:
-    return _Loops(*compiled(_PLAIN, (climb, prove)))
+_LOOPS = Loops(search_each, pass_on, called=(climb, prove), after=_INTERPRETED)

@@ -1,14 +1,12 @@
 """Bounds over boxes of two-state chains: the loops of :mod:`pufferfish.core.propagation.binary_box_loops`, compiled."""
 
-from collections.abc import Callable
-from functools import cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.numbers import rounding
-from pufferfish.core.numbers.compiled import compiled
+from pufferfish.core.numbers.compiled import Loops
 from pufferfish.core.propagation import binary_box_loops, binary_box_quilts
 
 __all__ = ["propagated", "quilted", "root_box", "width_of"]
@@ -65,7 +63,7 @@ def propagated(boxes: Boxes, runs: NDArray[np.float64], epsilon: float, floor: f
     """
     values, where = np.empty(len(boxes)), np.zeros((len(boxes), 5))
     room = int(min(_ROOM, runs[:, 0].sum()))
-    _compiled().propagate(boxes.reshape(-1, 6), runs, epsilon, floor, room, values, where)
+    _LOOPS.compiled.propagate(boxes.reshape(-1, 6), runs, epsilon, floor, room, values, where)
     return values, where
 
 
@@ -112,7 +110,7 @@ def quilted(
         nodes = [(node, node)]
     sums = np.empty(0) if same else np.concatenate([[0.0], np.cumsum(losses)])
     each = float(losses[0]) if same else 2 * rounding.UNIT * length * float(sums[-1])
-    _compiled().search(
+    _LOOPS.compiled.search(
         _KINDS[kind],
         boxes.reshape(-1, 6),
         np.array(nodes, dtype=np.int64),
@@ -130,12 +128,8 @@ def quilted(
     return values, where
 
 
-class _Loops(NamedTuple):
-    propagate: Callable[..., None]
-    search: Callable[..., None]
-
-
-@cache
-def _compiled() -> _Loops:
-    called = [getattr(m, name) for m in (binary_box_loops, binary_box_quilts) for name in m.__all__]
-    return _Loops(*compiled((binary_box_loops.propagate, binary_box_quilts.search), called))
+_LOOPS = Loops(
+    binary_box_loops.propagate,
+    binary_box_quilts.search,
+    called=[getattr(m, name) for m in (binary_box_loops, binary_box_quilts) for name in m.__all__],
+)

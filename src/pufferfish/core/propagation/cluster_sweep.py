@@ -7,8 +7,7 @@ same nodes, and then only calculates.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from pufferfish.core.networks.cluster_laws import ClusterLaws, Table
 from pufferfish.core.networks.configurations import Configurations
 from pufferfish.core.networks.junction_tree import Bucket, ClusterTree, Scope, cluster_tree
-from pufferfish.core.numbers.compiled import compiled
+from pufferfish.core.numbers.compiled import Loops
 from pufferfish.core.numbers.kept import Kept
 from pufferfish.core.numbers.rounding import UNIT, up
 from pufferfish.core.phi.certificate import phi, prove
@@ -25,10 +24,27 @@ from pufferfish.core.phi.simplex import climb
 from pufferfish.core.propagation import cluster_loops
 from pufferfish.core.propagation.cluster_plan import Layout, Term
 
-__all__ = ["Attained", "ClusterSweep"]
+__all__ = ["LOOPS", "Attained", "ClusterSweep"]
 
-_INTERPRETED = 50_000
-"""Work (pairs times squared columns) that is interpreted before loading the compiled sweep pays."""
+LOOPS = Loops(
+    cluster_loops.gathered,
+    cluster_loops.sweep,
+    cluster_loops.eliminate,
+    cluster_loops.worst_of,
+    called=(
+        climb,
+        passed_on,
+        taken_in,
+        path_ratio,
+        on_path,
+        stars,
+        prove,
+        phi,
+        cluster_loops.gathered,
+        cluster_loops.one_pair,
+    ),
+    after=50_000,  # pairs times squared columns
+)
 
 _SECONDS_OF_A_STEP = (1.0, 0.3, 0.1, 0.03, 0.01)
 """What Φ of one step may take, about; the first is taken with which a sweep is no longer than it may."""
@@ -186,7 +202,7 @@ class ClusterSweep:
         memory = np.zeros(self._layout.room)
         memory[: losses.size] = losses
         self._work += self._layout.work
-        loops = _compiled() if _compiled.cache_info().currsize or self._work > _INTERPRETED else _PLAIN
+        loops = LOOPS.at(self._work)
         done = 0
         with np.errstate(all="ignore"):
             for large in self._layout.large:
@@ -204,7 +220,7 @@ class ClusterSweep:
         neighbours = _explained(node, self._leaks[int(which)][int(way)], place, memory)
         return Attained(float(total), node, (int(can[x]), int(can[x_])), own, neighbours)
 
-    def _take_out(self, loops: "_Loops", large: Any, memory: Vector) -> None:
+    def _take_out(self, loops: Any, large: Any, memory: Vector) -> None:
         """Finish a step whose Φ is taken one variable at a time."""
         a = loops.gathered(self._steps, large.step, cluster_loops.INNER, large.columns, memory)
         for kernel in large.kernels:
@@ -264,31 +280,3 @@ def _totals(
         [can.size for _, can in secret],
     ]
     return tuple(np.array(column, dtype=np.int64) for column in numbers)
-
-
-class _Loops(NamedTuple):
-    gathered: Any
-    sweep: Any
-    eliminate: Any
-    worst_of: Any
-
-
-_PLAIN = _Loops(cluster_loops.gathered, cluster_loops.sweep, cluster_loops.eliminate, cluster_loops.worst_of)
-
-_CALLED = (
-    climb,
-    passed_on,
-    taken_in,
-    path_ratio,
-    on_path,
-    stars,
-    prove,
-    phi,
-    cluster_loops.gathered,
-    cluster_loops.one_pair,
-)
-
-
-@cache
-def _compiled() -> _Loops:
-    return _Loops(*compiled(_PLAIN, _CALLED))

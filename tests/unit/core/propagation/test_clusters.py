@@ -1,8 +1,8 @@
 """Leakage propagation on cluster trees: who tells, secrets, compilation; the numbers have their oracle elsewhere."""
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -195,16 +195,15 @@ class TestLayout:
 class TestCompiled:
     @pytest.mark.parametrize("states", [(2,), (2, 3), (1, 2, 3, 4), (5, 6)], ids=str)
     def test_it_finds_what_is_found_interpreted(self, monkeypatch: pytest.MonkeyPatch, states: tuple[int, ...]) -> None:
-        rng, compiled = np.random.default_rng(8), cluster_sweep._compiled()
+        rng, loops = np.random.default_rng(8), cluster_sweep.LOOPS
         for n in (1, 6, 12):
             parents = random_parents(rng, n)
             forest, sizes = random_forest(rng, parents, states)
             losses = losses_for(rng, sizes, 1.5)
             secrets = [rng.random(loss.shape) < 0.8 for loss in losses]
             found = []
-            for loops in (cluster_sweep._PLAIN, compiled):
-                monkeypatch.setattr(cluster_sweep, "_compiled", cache(lambda loops=loops: loops))
-                monkeypatch.setattr(cluster_sweep, "_INTERPRETED", -1)
+            for chosen in (loops.plain, loops.compiled):
+                monkeypatch.setattr(loops, "at", lambda *_, chosen=chosen: chosen)
                 found.append(forest.leakage(losses, secrets))
             assert found[0].total == pytest.approx(found[1].total, rel=1e-12)
             assert (found[0].node, found[0].pair) == (found[1].node, found[1].pair)
@@ -212,19 +211,18 @@ class TestCompiled:
     def test_small_forests_are_interpreted_until_there_was_much_to_do(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = []
 
-        class NeverLoaded:
-            currsize = 0
-
-        def compiled() -> object:
+        def compiled(plain: Iterable[object], called: object) -> list[object]:
             asked.append(True)
-            return cluster_sweep._PLAIN
+            return list(plain)
 
-        compiled.cache_info = lambda: NeverLoaded  # pyright: ignore[reportFunctionMemberAccess]
-        monkeypatch.setattr(cluster_sweep, "_compiled", compiled)
+        monkeypatch.setattr(loop, "_compiled", compiled)
+        known = cluster_sweep.LOOPS
+        monkeypatch.setattr(cluster_sweep, "LOOPS", loop.Loops(*vars(known.plain).values(), after=known.after))
+        loop.Loops.made.pop()
         forest = forest_of([-1, 0, 0], [ROOT, FLIP, FLIP])
         forest.leakage([even(2, 1.0)] * 3)
         assert not asked
-        monkeypatch.setattr(cluster_sweep, "_INTERPRETED", 0)
+        monkeypatch.setattr(cluster_sweep.LOOPS, "after", 0)
         forest.leakage([even(2, 0.5)] * 3)
         assert asked
 
@@ -238,11 +236,14 @@ class TestCompiled:
         assert loop.version(sources[::-1]) == before
         other.write_text("3")
         assert loop.version(sources) != before
-        renamed = loop.renamed(cluster_sweep._PLAIN.sweep, before)
+        renamed = loop.renamed(cluster_sweep.LOOPS.plain.sweep, before)
         assert before in renamed.__qualname__
 
     def test_all_that_sound_numbers_rest_on_is_among_those_files(self) -> None:
-        files = {Path(name).name for name in loop.sources([*cluster_sweep._CALLED, *cluster_sweep._PLAIN])}
+        files = {
+            Path(name).name
+            for name in loop.sources([*cluster_sweep.LOOPS.called, *vars(cluster_sweep.LOOPS.plain).values()])
+        }
         assert files == {"certificate.py", "first_guess.py", "simplex.py", "cluster_loops.py", "rounding.py"}
 
 

@@ -20,14 +20,13 @@ The proofs are in docs/proofs/laws.md.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.laws.two_state import clear as two_state_clear
 from pufferfish.core.laws.two_state.coordinates import Arrivals, Paths, Perron, Point
-from pufferfish.core.numbers.compiled import compiled
+from pufferfish.core.numbers.compiled import Loops
 from pufferfish.core.numbers.rounding import UNIT
 
 __all__ = ["Cell", "CellSums", "Part", "Ratio"]
@@ -38,11 +37,8 @@ Functional = Callable[[Array], list[Array]]
 """Linear maps of the numbers of ones, last axis, with non-negative coefficients."""
 
 
-@cache
-def _clear() -> Callable[..., int]:
-    """Return the loop, compiled."""
-    names = ("_over", "_separately", "_jointly", "_between", "_share", "_softplus", "_mixed", "_log")
-    return compiled([two_state_clear.clear], [getattr(two_state_clear, name) for name in names])[0]
+_CALLED = ("_over", "_separately", "_jointly", "_between", "_share", "_softplus", "_mixed", "_log")
+_LOOPS = Loops(two_state_clear.clear, called=[getattr(two_state_clear, name) for name in _CALLED])
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +166,7 @@ class CellSums:
         room = 16 * len(items) + 256
         while True:
             left, tops = np.empty((room, 5)), np.empty(room)
-            found = _clear()(
+            found = _LOOPS.compiled.clear(
                 above, below, states, base, self._arrived, self._arriving, self._divided, self._moves, self._slope,
                 level, self._own, places, left, tops,
             )  # fmt: skip

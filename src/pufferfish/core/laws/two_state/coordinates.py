@@ -15,17 +15,15 @@ on this (docs/proofs/laws.md).
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.laws.two_state import loops as two_state_loops
+from pufferfish.core.numbers.compiled import Loops
 
-__all__ = ["Arrivals", "Paths", "Perron", "Point", "Square", "loops"]
+__all__ = ["LOOPS", "Arrivals", "Paths", "Perron", "Point", "Square"]
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -34,31 +32,13 @@ _KEPT = 30_000_000
 """Numbers in the tables of a path sum up to which they are kept: 240 megabytes."""
 
 
-class _Loops(NamedTuple):
-    paths: Callable[..., None]
-    weigh: Callable[..., None]
-    smooth: Callable[..., None]
-    cumulate: Callable[..., None]
-    arrive: Callable[..., None]
-
-
-@cache
-def loops() -> _Loops:
-    """Return the loops, compiled."""
-    import numba  # here: it takes long to load, and other classes do without
-
-    jit: Any = numba.njit
-    plain = _Loops(
-        two_state_loops.paths,
-        two_state_loops.weigh,
-        two_state_loops.smooth,
-        two_state_loops.cumulate,
-        two_state_loops.arrive,
-    )
-    try:
-        return _Loops(*(jit(cache=True, nogil=True)(loop) for loop in plain))
-    except RuntimeError:  # no folder to keep the machine code in: compile anew in every process
-        return _Loops(*(jit(nogil=True)(loop) for loop in plain))
+LOOPS = Loops(
+    two_state_loops.paths,
+    two_state_loops.weigh,
+    two_state_loops.smooth,
+    two_state_loops.cumulate,
+    two_state_loops.arrive,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +156,7 @@ class Paths:
         times = np.array([[0, 1], [0, 1]]) if self.own else np.array([[0, 1], [1, 2]])
         d_ends = np.array([times * (perron.end_by_field - 0.5), times * perron.end_by_coupling])
         out = np.zeros((3 if derive else 1, 2 if self.own else 1, 2, len(rows), self.steps + 1))
-        loops().weigh(table, d_table, field, scale - changed, np.exp(times * end), d_ends, self.own, rows, out)
+        LOOPS.compiled.weigh(table, d_table, field, scale - changed, np.exp(times * end), d_ends, self.own, rows, out)
         return Point(out, scale, (self.steps - 1) / 2 if coupling > 0 else 0.0)
 
     def _table(self, coupling: float, derive: bool) -> tuple[Array, Array]:
@@ -189,9 +169,9 @@ class Paths:
         change = math.exp(-abs(coupling) / 2)
         # divided by the larger of the two weights of a step, so that no sum is large
         if coupling <= 0:
-            loops().paths(self.steps, 1.0, change, 0.0, change / 2, table, d_table)
+            LOOPS.compiled.paths(self.steps, 1.0, change, 0.0, change / 2, table, d_table)
         else:
-            loops().paths(self.steps, change, 1.0, -change / 2, 0.0, table, d_table)
+            LOOPS.compiled.paths(self.steps, change, 1.0, -change / 2, 0.0, table, d_table)
         self._tables[(coupling, derive)] = table, d_table
         while len(self._tables) > self._most:
             self._tables.popitem(last=False)
@@ -213,5 +193,5 @@ class Arrivals:
         by_field = weights * np.array([[0.0, 1.0], [0.0, 1.0]])
         by_coupling = weights * np.array([[0.0, 0.5], [0.5, 0.0]])
         out = np.zeros((3, 2, 2, self._steps))
-        loops().arrive(self._steps, weights, np.array([by_field, by_coupling]), one, out)
+        LOOPS.compiled.arrive(self._steps, weights, np.array([by_field, by_coupling]), one, out)
         return out, perron.log_value * np.arange(self._steps, dtype=np.float64)

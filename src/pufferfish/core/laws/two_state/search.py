@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.laws.two_state.cells import Cell, CellSums, Part, Ratio
-from pufferfish.core.laws.two_state.coordinates import Arrivals, Paths, Perron, Square, loops
+from pufferfish.core.laws.two_state.coordinates import LOOPS, Arrivals, Paths, Perron, Square
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.numbers.rounding import UNIT
 
@@ -86,7 +86,7 @@ class Loss:
 
     def functional(self, sums: Array) -> list[Array]:
         """Return densities of noisy counts."""
-        loops().smooth(sums.reshape(-1, sums.shape[-1]), self._ratio)
+        LOOPS.compiled.smooth(sums.reshape(-1, sums.shape[-1]), self._ratio)
         return [sums]
 
     def ratios(self, state: int) -> list[Ratio]:
@@ -113,7 +113,7 @@ class Reach:
         """Return sums up to each number, and of those beyond."""
         below, above = np.empty_like(sums), np.empty_like(sums)
         flat = -1, sums.shape[-1]
-        loops().cumulate(sums.reshape(flat), below.reshape(flat), above.reshape(flat))
+        LOOPS.compiled.cumulate(sums.reshape(flat), below.reshape(flat), above.reshape(flat))
         return [below, above]
 
     def ratios(self, state: int) -> list[Ratio]:
