@@ -5,13 +5,15 @@ import pytest
 
 import pufferfish as pf
 from enumeration import exact_stationary
-from propagation_oracle import two_state_leakage
+from propagation_oracle import chain_law, density_loss, losses_per_pair, random_densities, tilts, two_state_leakage
+from pufferfish.core.chains.markov import stationary_law
 from pufferfish.core.phi.phi import LogRatios
 from pufferfish.core.propagation import chain as propagation
 from pufferfish.core.propagation import sweeping
 from pufferfish.core.propagation.chain import ChainPropagation
 from pufferfish.core.propagation.folding import Fold, folded
 from pufferfish.core.propagation.sweeping import Run
+from pufferfish.theta.lengths import ChainLength
 
 CHAINS = [[[0.9, 0.1], [0.4, 0.6]], [[0.995, 0.005], [0.02, 0.98]], [[0.2, 0.8], [0.7, 0.3]], [[1.0, 0.0], [0.3, 0.7]]]
 CYCLES = [
@@ -90,3 +92,21 @@ def test_a_fold_says_which_record_stands_for_which() -> None:
     assert [fold.place(p, steps) for p in (1, 6, 7, 11, 12, 17)] == [1, 6, 12, 16, 22, 27]
     assert folded("abcabcabcab") == Fold(tuple(range(11)), ())
     assert sum(c.times - 1 for c in folded([*"ab" * 9, *"c" * 9]).repeated) == 6 + 6
+
+
+def test_known_places_of_records_cost_what_brute_force_says() -> None:
+    """Every pattern of observed and unobserved records of short chains, under every bound, against all databases."""
+    rng = np.random.default_rng(7)
+    for places in ((1, 1, 1), (1, 2, 1), (2, 1, 2), (1, 1, 1, 1, 2), (2, 3, 1), (1, 1, 3)):
+        steps, k = sum(places), 2 if sum(places) > 5 else 3
+        p = rng.dirichlet(np.ones(k), size=k) * 0.9 + 0.1 / k
+        length = ChainLength(steps, sum(places[::2]), places)
+        read = np.repeat(np.arange(len(places)) % 2 == 0, places)
+        d = losses_per_pair(np.where(read, 0.6, 0.0), steps, k)
+        law = chain_law(stationary_law(p), p, steps)
+        worst = max(density_loss(law, log_m) for log_m in [*tilts(d), *random_densities(rng, d, 10)])
+        for mechanism in (pf.LeakagePropagation, pf.MQMExact, pf.MQMApprox, pf.GroupDP):
+            chain = pf.MarkovChain(p)
+            found = mechanism(chain, length).leakage(0.6)
+            assert found >= worst - 1e-9, (places, mechanism)
+            assert found <= mechanism(chain, length.anywhere).leakage(0.6) + 1e-9, (places, mechanism)
