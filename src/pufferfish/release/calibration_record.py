@@ -70,7 +70,8 @@ class CalibrationRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
             raise ParameterError(f"its chains have more than {self.records} records, the number of all")
         if sum(times for *_, times in self.lengths) + left // most > _MOST_CHAINS:
             raise ParameterError(f"its chains are more than {_MOST_CHAINS:,}")
-        places = self.places or [[]] * len(self.lengths)
+        unknown: list[list[int]] = [[]] * len(self.lengths)
+        places = self.places or unknown
         if len(places) != len(self.lengths) or (self.places is not None and left):
             raise ParameterError("its places are not those of all its chains")
         each = [ChainLength(*chain[:2], tuple(own)) for chain, own in zip(self.lengths, places, strict=True)]
@@ -84,7 +85,7 @@ def record_of(calibration: Calibration) -> CalibrationRecord:
     bound, theta = calibration.bound, calibration.theta
     lengths: list[tuple[int, int, int]] = []
     known = theta.of_chains and any(chain.places for chain in bound.length)
-    chains = Counter(bound.length) if known else {}
+    chains = Counter[ChainLength](bound.length if known else ())
     if known:
         lengths = [(chain.steps, chain.records, times) for chain, times in chains.items()]
     elif theta.of_chains:

@@ -108,7 +108,9 @@ def of_table(found: Release | EachRelease, table: Any) -> Iterator[Finding]:
         ]
         again = found.calibration
         if isinstance(again, CalibrationRecord) and again.lengths and not _of_a_part(found):
-            known = set(again.chains() if again.places else (ChainLength(*pair) for *pair, _ in again.lengths))
+            known = set(
+                again.chains() if again.places else (ChainLength(steps, records) for steps, records, _ in again.lengths)
+            )
             enough = all(any(chain.covers(c) for chain in known) for c in set(data.length))
             rules.append((enough, "no chain that the noise is not for"))
     wrong = [rule for right, rule in rules if not right]

@@ -170,7 +170,7 @@ class _Sweep:
             for run in cycle:
                 within.follow(run)
             self.visits = within.visits
-            if self.visits <= 0 or within.a is None:
+            if self.visits <= 0:
                 return False
             if np.all(within.a <= raised):
                 self.side, self.place, self.a = side, within.place, raised
