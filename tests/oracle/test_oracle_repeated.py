@@ -15,7 +15,7 @@ from pufferfish.core.propagation.folding import Fold, folded
 from pufferfish.core.propagation.sweeping import Run
 from pufferfish.theta.lengths import ChainLength
 
-CHAINS = [[[0.9, 0.1], [0.4, 0.6]], [[0.995, 0.005], [0.02, 0.98]], [[0.2, 0.8], [0.7, 0.3]], [[1.0, 0.0], [0.3, 0.7]]]
+CHAINS = [[[0.9, 0.1], [0.4, 0.6]], [[0.995, 0.005], [0.02, 0.98]], [[1.0, 0.0], [0.3, 0.7]]]
 CYCLES = [
     [(1, 0.7), (1, 0.0)],
     [(3, 0.4), (9, 0.0)],
@@ -30,7 +30,7 @@ def test_on_two_states_repeated_stretches_leak_what_is_exact(monkeypatch: pytest
         starts = [(np.array([0.02, 0.98]), [0.02, 0.98]), ("any", [1.0, 0.0])]
         starts += [("stationary", [float(v) for v in exact_stationary(p)])] if p[0][0] < 1 else []
         for cycle in CYCLES:
-            times = max(400 // sum(n for n, _ in cycle), 8)
+            times = max(200 // sum(n for n, _ in cycle), 8)
             stretches = [(2, 0.3), *cycle * times, (5, 0.0), *cycle * times]
             losses = np.concatenate([np.full(n, loss) for n, loss in stretches])
             runs = [Run(n, loss * (1 - np.eye(2))) for n, loss in stretches]
