@@ -232,6 +232,8 @@ class Calibration(ReadOnly):
         known = bool(some) and not theta.stands_for_more
         if not known or self.delta or self.bound.secrets is not None:
             return 0.0
+        if any(chain.places for chain in self.length):  # tilts are of records next to each other
+            return 0.0
         records = max(chain.records for chain in self.length)
         tilted: list[TiltedChain]
         if isinstance(linear, StepQuery):

@@ -13,8 +13,9 @@ import pytest
 from numpy.typing import NDArray
 
 from awkward_chains import dyadic_law
-from pufferfish.core.propagation.chain import ChainPropagation, Run
+from pufferfish.core.propagation.chain import ChainPropagation
 from pufferfish.core.propagation.clusters import ClusterPropagation
+from pufferfish.core.propagation.sweeping import Run
 from tree_oracle import (
     binary_tilts,
     density_loss,

@@ -31,6 +31,7 @@ from propagation_oracle import (
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.core.phi.phi import Kernel, LogRatios, certify
 from pufferfish.core.propagation import chain as propagation
+from pufferfish.core.propagation.sweeping import Run
 
 SLACK = 1e-9
 UNREACHED = np.array([[0.95, 0.05, 0], [0.05, 0.95, 0], [0.5, 0.5, 0]])
@@ -534,4 +535,4 @@ def test_a_long_profile_leaks_the_same_whatever_was_asked_before(first: float) -
 def test_a_step_that_is_no_number_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pufferfish.core.phi.phi.LogRatios.__call__", lambda *_: np.array([[0, np.nan], [np.nan, 0]]))
     chain = propagation.ChainPropagation(np.array([[0.9, 0.1], [0.4, 0.6]]), "stationary")
-    assert chain.leakage([propagation.Run(5, 0.1 * (1 - np.eye(2)))]).total == math.inf
+    assert chain.leakage([Run(5, 0.1 * (1 - np.eye(2)))]).total == math.inf

@@ -12,13 +12,13 @@ import numpy as np
 from pufferfish.data.cells import groups_of, without_group
 from pufferfish.data.chain_rows import BAD, ChainRows
 from pufferfish.data.chains import TIME, Layout
-from pufferfish.data.counting import count_rows_of_chains
+from pufferfish.data.counting import Counted, count_rows_of_chains
 from pufferfish.data.files import ROW, Source, engine_errors, open_source
 from pufferfish.data.fold import Fold
 from pufferfish.data.labels import count_rows, name_states
 from pufferfish.data.options import Options, check_options
 from pufferfish.data.sequences import Base, Sequences
-from pufferfish.durations import Duration
+from pufferfish.data.stretches import with_places
 from pufferfish.errors import DataError
 from pufferfish.theta.lengths import ChainLength
 
@@ -62,10 +62,11 @@ def _read(table: Source, options: Options) -> Sequences:
         fold.add_cells(counted.cells)
         if (grouping := without_group(fold.cells)) is not None:
             raise rows.no_group(grouping)
-    return _sequences(fold, table, options, counted.step, counted.usual)
+    return _sequences(fold, table, options, counted)
 
 
-def _sequences(fold: Fold, table: Source, options: Options, step: Duration | None, usual: Duration | None) -> Sequences:
+def _sequences(fold: Fold, table: Source, options: Options, counted: Counted) -> Sequences:
+    step, usual = counted.step, counted.usual
     absent = sum(fold.missing.values())
     if absent and options.missing == "refuse":
         label = min(fold.missing)
@@ -108,8 +109,10 @@ def _sequences(fold: Fold, table: Source, options: Options, step: Duration | Non
         histories = np.zeros((len(states),) * (options.order + 1), dtype=np.int64)
         for history, n in fold.histories.items():
             histories[tuple(index[state] for state in history)] += n
+    places = {} if counted.stretches is None else counted.stretches.of(label for label, _ in chains)
     lengths = tuple(
-        ChainLength(fold.steps[chain], int(total)) for chain, total in zip(chains, counts.sum(axis=1), strict=True)
+        with_places(ChainLength(fold.steps[chain], int(total)), places.get(chain[0], ()))
+        for chain, total in zip(chains, counts.sum(axis=1), strict=True)
     )
     base = Base(
         source=table.name,

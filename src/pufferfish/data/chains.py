@@ -283,6 +283,19 @@ class Layout:
         """Return what groups are counted by, of all rows that were kept."""
         return self._new(linked).select(self.cell_keys)
 
+    def apart(self, linked: Frame, step: int) -> Frame:
+        """Return the rows that are not one step after the row before: subject, place, how far apart, whether linked."""
+        apart, axis = nw.col(_APART), nw.col(_POSITION if self.max_gap is None else TIME)
+        rows = self._new(linked).filter(~apart.is_null() & ((apart != step) | ~nw.col(_LINKED)))
+        return rows.select(self._named, axis.alias(_SECOND), apart, nw.col(_LINKED))
+
+    def ends(self, linked: Frame) -> Frame:
+        """Return the places of each subject's first and last row."""
+        axis = nw.col(_POSITION if self.max_gap is None else TIME)
+        rows = self._new(linked).select(self._named, axis.alias(_SECOND))
+        found = rows.group_by(SUBJECT).agg(nw.col(_SECOND).min().alias(_BEGAN), nw.col(_SECOND).max().alias(_SEGMENT))
+        return found.select(SUBJECT, _BEGAN, _SEGMENT)
+
     def steps_of(self, linked: Frame) -> Frame:
         """Return the time since the row before, of rows that are linked."""
         lasted = _LASTED if self.max_gap is None else _APART
@@ -295,6 +308,11 @@ class Layout:
             return None
         value = first[_LASTED].to_list()[0]
         return int(value) if float(value).is_integer() else float(value)
+
+    @property
+    def _named(self) -> nw.Expr:
+        """The subject of a row; all rows are of one where there are no subjects."""
+        return nw.col(SUBJECT) if self.subject else nw.lit("").alias(SUBJECT)
 
     def _new(self, frame: Frame) -> Frame:
         """Leave out rows that were counted with the batch before."""

@@ -17,6 +17,7 @@ from pufferfish.data.chains import STATE, Layout, counted
 from pufferfish.data.disorder import Disorder
 from pufferfish.data.options import Options
 from pufferfish.data.spark import held
+from pufferfish.data.stretches import Stretches, tells_places
 from pufferfish.durations import Duration
 from pufferfish.errors import DataError, ParameterError
 
@@ -37,6 +38,8 @@ class Counted:
         Most frequent time between linked rows, where nothing else says how long a step is.
     cells : narwhals DataFrame or None
         Rows counted by the keys of groups, where there are any.
+    stretches : Stretches or None
+        Where observed records are, if times alone say which rows were kept.
     """
 
     chains: nw.DataFrame[Any]
@@ -44,6 +47,7 @@ class Counted:
     step: Duration | None
     usual: Duration | None
     cells: nw.DataFrame[Any] | None = None
+    stretches: Stretches | None = None
 
 
 def count_rows_of_chains(rows: ChainRows, options: Options) -> Counted:
@@ -68,14 +72,18 @@ def _at_once(rows: ChainRows, options: Options) -> Counted:
             else None
         )
         step, usual = _steps(found, rows, options)
-        marked = layout.marked(linked, None if step is None else step.value)
+        value = None if step is None else step.value
+        stretches = Stretches(layout) if tells_places(options) else None
+        if stretches is not None:
+            stretches.add(linked, value)
+        marked = layout.marked(linked, value)
         groups = _brought(layout.groups(marked), options.state)  # in one query: on a cluster each one costs a pass
         cells = None
         if options.by:
             cells = counted(layout.in_cells(linked), layout.cell_keys).head(MAX_PAIRS + 1).collect()
             refuse_many_cells(options.by, cells)
     chains, transitions = layout.chains_of(groups), layout.transitions_of(groups)
-    return Counted(chains, transitions, step, usual, cells)
+    return Counted(chains, transitions, step, usual, cells, stretches)
 
 
 def _steps(found: float | None, rows: ChainRows, options: Options) -> tuple[Duration | None, Duration | None]:
@@ -140,7 +148,7 @@ def _in_batches(rows: ChainRows, options: Options) -> Counted:
     if tally.distinct:
         _refuse_many_states(options.state, tally.distinct)
     cells = tally.cells.total() if options.by else None
-    return Counted(tally.chains.total(), tally.transitions.total(), step, usual, cells)
+    return Counted(tally.chains.total(), tally.transitions.total(), step, usual, cells, tally.stretches)
 
 
 class _Tally:
@@ -154,6 +162,7 @@ class _Tally:
         self.rows = rows
         self.layout = replace(rows.layout, batched=True)
         self.by = options.by
+        self.tells_places = tells_places(options)
         self.asks_step = options.step is None and self.layout.timed
 
     def count(self, step: float | None) -> None:
@@ -168,6 +177,7 @@ class _Tally:
         self.divided_by, self.distinct = step, 0
         self.chains, self.transitions = Sums(layout.chain_keys, steps=True), Sums(layout.transition_keys)
         self.lasted, self.cells = Sums(layout.lasted_keys), Sums(layout.cell_keys)
+        self.stretches: Stretches | None = None
         disorder, states = Disorder(rows, layout), set[Any]()
         for ordered, linked in batches_of(rows.chained, layout, filtered=rows.filtered):
             disorder.look(ordered)
@@ -175,6 +185,9 @@ class _Tally:
                 self.lasted.add(layout.steps_of(linked))
                 if self.divided_by is None and _divides(layout):
                     self.divided_by = self.usual_step
+            if self.tells_places:
+                self.stretches = self.stretches or Stretches(layout)
+                self.stretches.add(linked, self.divided_by)
             if len(states) <= MAX_STATES + 1:  # else there are hardly fewer groups than rows
                 marked = layout.marked(linked, self.divided_by).collect().lazy()  # once for both counts
                 self.transitions.add(layout.moves(marked))

@@ -8,7 +8,14 @@ from pufferfish.ledger.charges import Charging
 from pufferfish.ledger.node_charges import NodeCharging
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 
-__all__ = ["charging_of"]
+__all__ = ["anywhere", "charging_of"]
+
+
+def anywhere(bound: Any) -> Any:
+    """Return a bound that knows nothing of where records are: a ledger keeps how many there are, no more."""
+    if not (isinstance(bound, InfluenceBound) and bound.theta.of_chains and any(c.places for c in bound.length)):
+        return bound
+    return bound.of(bound.theta, [chain.anywhere for chain in bound.length], **bound.settings)
 
 
 def charging_of(bound: Any) -> Charging:

@@ -31,7 +31,7 @@ from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, R
 from pufferfish.ledger.book import AnyBase, Book, BookFile, Entry, fields_of_base, size_of
 from pufferfish.ledger.book_checks import check_book
 from pufferfish.ledger.charges import Charge
-from pufferfish.ledger.charging_of import charging_of
+from pufferfish.ledger.charging_of import anywhere, charging_of
 from pufferfish.ledger.subjects import subjects_of
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
@@ -78,6 +78,7 @@ class Ledger:
 
     @called_as("Ledger(LeakagePropagation(theta, length=data.length), budget=1.0)")
     def __init__(self, bound: InfluenceBound, budget: float, *, base: AnyBase | Sequences | Rows | None = None) -> None:
+        bound = anywhere(bound)
         self._charging = charging_of(bound)
         data, base = (base, base.base) if isinstance(base, Sequences | Rows) else (None, base)
         self._charging.check_base(base)

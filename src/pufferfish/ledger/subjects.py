@@ -101,7 +101,7 @@ def subjects_of(data: Any, bound: InfluenceBound, *, planned: bool) -> Subjects 
     names: tuple[str, ...] | None = getattr(data, "names", None)
     if names is None:
         return None
-    if not planned and tuple(data.length) != bound.length:
+    if not planned and tuple(chain.anywhere for chain in data.length) != bound.length:
         return None
     fits = len(names) == len(bound.length) and all(
         here.steps <= there.steps and here.records <= there.records

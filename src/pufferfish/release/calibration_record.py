@@ -3,6 +3,7 @@
 The other fields of a release say in words and numbers what follows from these.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,6 +43,9 @@ class CalibrationRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
         chains, in their order. Empty for models that know their records.
     records : int
         Observed records of all chains together; the rows of a network's table.
+    places : list of list of int, optional
+        For each of the lengths how many steps are observed, unobserved, observed, …, empty where that is not known;
+        then the lengths are those of all chains. None where it is known of no chain.
     """
 
     unit_scale: float
@@ -49,6 +53,7 @@ class CalibrationRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
     settings: dict[str, Any] | None
     lengths: list[tuple[_Whole, _Whole, _Whole]]
     records: _Whole
+    places: list[list[_Whole]] | None = None
 
     def chains(self) -> tuple[ChainLength, ...]:
         """Return lengths of chains as they were: those that can decide, and shorter ones that make up the number.
@@ -56,7 +61,8 @@ class CalibrationRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
         Raises
         ------
         ParameterError
-            If there are more than can be, or they have more records than all chains together.
+            If there are more than can be, or they have more records than all chains together; or places are not those
+            of the lengths.
         """
         left = self.records - sum(records * times for _, records, times in self.lengths)
         most = max((records for _, records, _ in self.lengths), default=1)
@@ -64,7 +70,12 @@ class CalibrationRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
             raise ParameterError(f"its chains have more than {self.records} records, the number of all")
         if sum(times for *_, times in self.lengths) + left // most > _MOST_CHAINS:
             raise ParameterError(f"its chains are more than {_MOST_CHAINS:,}")
-        found = [ChainLength(steps, records) for steps, records, times in self.lengths for _ in range(times)]
+        unknown: list[list[int]] = [[]] * len(self.lengths)
+        places = self.places or unknown
+        if len(places) != len(self.lengths) or (self.places is not None and left):
+            raise ParameterError("its places are not those of all its chains")
+        each = [ChainLength(*chain[:2], tuple(own)) for chain, own in zip(self.lengths, places, strict=True)]
+        found = [chain for chain, (*_, times) in zip(each, self.lengths, strict=True) for _ in range(times)]
         full, rest = divmod(left, most)
         return (*found, *[ChainLength(most, most)] * full, *([ChainLength(rest, rest)] if rest else []))
 
@@ -73,7 +84,11 @@ def record_of(calibration: Calibration) -> CalibrationRecord:
     """Return what a calibration was made from."""
     bound, theta = calibration.bound, calibration.theta
     lengths: list[tuple[int, int, int]] = []
-    if theta.of_chains:
+    known = theta.of_chains and any(chain.places for chain in bound.length)
+    chains = Counter[ChainLength](bound.length if known else ())
+    if known:
+        lengths = [(chain.steps, chain.records, times) for chain, times in chains.items()]
+    elif theta.of_chains:
         lengths = _deciding(bound.length) if calibration.composes else _in_order(bound.length)
     return CalibrationRecord(
         unit_scale=calibration.unit_scale,
@@ -81,6 +96,7 @@ def record_of(calibration: Calibration) -> CalibrationRecord:
         settings=_settings(calibration),
         lengths=lengths,
         records=bound.rows if theta.networks else sum(chain.records for chain in bound.length),
+        places=[list(chain.places) for chain in chains] if known else None,
     )
 
 

@@ -166,10 +166,10 @@ def check_records(data: PrivateData, calibration: Calibration) -> None:
             )
         return
     for chain in data.length:
-        if not any(chain.steps <= c.steps and chain.records <= c.records for c in calibration.length):
+        if not any(c.covers(chain) for c in calibration.length):
             raise ReleaseRefused(
                 f"the data has a chain of {chain.steps} steps and {chain.records} records, and the noise was not "
-                "calibrated for one as long: calibrate with length=data.length"
+                "calibrated for one as long, with records at the same places: calibrate with length=data.length"
             )
 
 

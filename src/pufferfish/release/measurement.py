@@ -20,6 +20,7 @@ from pufferfish.files.reading import shown
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.given import listed
 from pufferfish.ledger import Ledger
+from pufferfish.ledger.charging_of import anywhere
 from pufferfish.mechanisms import bound_of
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import as_epsilon
@@ -223,6 +224,7 @@ def release_measurement(
         raise ReleaseRefused("a measurement needs theta, whose states are known, not pi_min and eigengap alone")
     if note is not None and not isinstance(note, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ParameterError(f"note is {note!r}, expected text")
+    bound = anywhere(bound)  # a plain list of records does not show where they are
     given = _given(records, bound, values)
     loss = _loss_of(measurement)
     leakage = bound.leakage(loss, enough=epsilon)

@@ -20,6 +20,7 @@ from pufferfish.release.each_record import EachRelease
 from pufferfish.release.each_values import possible_values
 from pufferfish.release.record import Release
 from pufferfish.release.verification import Finding, fails, holds, unchecked
+from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.states import state_label
 
 __all__ = ["of_ledger", "of_model", "of_table", "of_values"]
@@ -107,10 +108,10 @@ def of_table(found: Release | EachRelease, table: Any) -> Iterator[Finding]:
         ]
         again = found.calibration
         if isinstance(again, CalibrationRecord) and again.lengths and not _of_a_part(found):
-            enough = all(
-                any(c.steps <= steps and c.records <= records for steps, records, _ in again.lengths)
-                for c in set(data.length)
+            known = set(
+                again.chains() if again.places else (ChainLength(steps, records) for steps, records, _ in again.lengths)
             )
+            enough = all(any(chain.covers(c) for chain in known) for c in set(data.length))
             rules.append((enough, "no chain that the noise is not for"))
     wrong = [rule for right, rule in rules if not right]
     if wrong:

@@ -30,15 +30,24 @@ class ChainLength(ReadOnly):
         Steps from the first to the last record, both included, at least ``records``.
     records : int
         Observed records, at least 1.
+    places : tuple of int, optional
+        Where they are, if that is public and known: how many steps in a row are observed, then how many are not, and
+        so on in turn, from the first record to the last. Empty where it is not known: records may be anywhere.
 
     Examples
     --------
     >>> ChainLength(steps=1440, records=960)
     ChainLength(steps=1440, records=960)
+
+    Two hours of two days, minute by minute:
+
+    >>> ChainLength(1500, 120, places=(60, 1380, 60)).covers(ChainLength(1500, 120))
+    False
     """
 
     steps: int
     records: int
+    places: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("steps", "records"):
@@ -50,6 +59,34 @@ class ChainLength(ReadOnly):
                 f"a chain of {self.steps} steps with {self.records} observed records does not exist: "
                 "expected 1 <= records <= steps"
             )
+        self._check_places()
+
+    def _check_places(self) -> None:
+        try:
+            places = tuple(whole_number(n) for n in self.places)
+        except TypeError:
+            raise ParameterError(f"places of a chain are {self.places!r}, expected numbers of steps") from None
+        object.__setattr__(self, "places", places)
+        if places and not (
+            len(places) % 2 == 1 and min(places) >= 1 and sum(places) == self.steps and sum(places[::2]) >= self.records
+        ):
+            raise ParameterError(
+                f"places of a chain of {self.steps} steps and {self.records} records are observed and unobserved steps "
+                "in turn, expected an odd number of them, each at least 1, which add up to the steps and hold the "
+                "records"
+            )
+
+    @property
+    def anywhere(self) -> "ChainLength":
+        """The same length with nothing known of where its records are."""
+        return ChainLength(self.steps, self.records) if self.places else self
+
+    def covers(self, other: "ChainLength") -> bool:
+        """Whether noise that is enough for this chain is enough for another one.
+
+        It is for one with fewer steps and records. Where this one says where its records are, only for the same one.
+        """
+        return self == other if self.places else other.steps <= self.steps and other.records <= self.records
 
 
 def as_lengths(length: Any) -> tuple[ChainLength, ...]:

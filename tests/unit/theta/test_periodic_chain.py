@@ -10,7 +10,8 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.core.phi import stacked, stacked_loops
-from pufferfish.core.propagation.chain import ChainPropagation, Run
+from pufferfish.core.propagation.chain import ChainPropagation
+from pufferfish.core.propagation.sweeping import Run
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, PufferfishError, ReleaseRefused
 
 NIGHT, DAY = [[0.9, 0.1], [0.4, 0.6]], [[0.6, 0.4], [0.3, 0.7]]

@@ -13,10 +13,11 @@ is in ``docs/proofs/propagation.md``.
 
 Two sweeps compute F and G from the ends of the chain inwards. On a run of records with the same loss a sweep stops as
 soon as it moves no more and is below a certified fixed point (:mod:`pufferfish.core.propagation.fixed_point`), which
-then covers the rest of the run: the cost does not depend on T.
+then covers the rest of the run; stretches that come again and again are one cycle with one certificate
+(:mod:`pufferfish.core.propagation.folding`). So the cost does not depend on T.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -24,56 +25,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.numbers.inversion import bracket
-from pufferfish.core.numbers.rounding import UNIT, up
+from pufferfish.core.numbers.rounding import up
 from pufferfish.core.phi.phi import close
-from pufferfish.core.propagation.fixed_point import Settled
+from pufferfish.core.propagation.folding import Repeated, folded
 from pufferfish.core.propagation.past_and_future import AnyPast, Side, future_of, past_of
 from pufferfish.core.propagation.past_and_future_interval import PastBetween, sides_between
 from pufferfish.core.propagation.steps import Cycle, Same, Steps
+from pufferfish.core.propagation.sweeping import Run, Segment, exact_steps, from_the_end, overlaps, sweep, sweep_folded
 
-__all__ = ["Attained", "ChainPropagation", "Run", "Segment", "from_the_end", "overlaps", "past_of_any", "sweep"]
+__all__ = ["Attained", "ChainPropagation", "past_of_any"]
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
-
-_ROOMIER = 1e-5
-"""A bound for losses that are larger by this share is above any that another run may have settled at."""
-
-_CONVERGED = 1e-7
-"""A sweep moves no more once a step changes it by at most this share of the largest loss."""
-
-_NEAR = 1e-4
-"""A sweep also ends where the certified fixed point, which covers all that follows, is above it by this share."""
-
-_LOOKS = 1.25
-"""How much farther than the last time a sweep has come when it is compared with the fixed point again."""
-
-_FIRST_LOOK = 64
-
-_CHEAP = 1e7
-"""Places times the fourth power of the states: what a sweep visits in about a second."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Run:
-    """Consecutive records with the same loss.
-
-    Parameters
-    ----------
-    steps : int
-        How many.
-    loss : (k, k) ndarray
-        Record-level loss d of each; zero diagonal.
-    """
-
-    steps: int
-    loss: Matrix
-
-    def divided(self, divisor: float) -> Self:
-        """Return the run with its loss divided, rounded up."""
-        with np.errstate(over="ignore"):  # beyond the largest number it is infinite, which is more
-            quotient = self.loss / divisor
-        return replace(self, loss=np.where(self.loss > 0, np.nextafter(quotient, np.inf), 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +69,6 @@ class Attained:
 def past_of_any(steps: Steps) -> Side:
     """Return the past of a chain's records under every initial law."""
     return AnyPast(steps) if steps.phases else PastBetween(steps.matrices, steps.matrices)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Segment:
-    """Places of a sweep, first to last, that share a bound on what arrives there."""
-
-    first: int
-    last: int
-    message: Matrix
 
 
 class ChainPropagation:
@@ -161,9 +115,15 @@ class ChainPropagation:
         if self._states.size == 1:
             return Attained(0.0)
         closed = [Run(run.steps, close(run.loss)[np.ix_(self._states, self._states)]) for run in runs]
-        length = sum(run.steps for run in closed)
-        future = from_the_end(sweep(self._future, closed[::-1]), length)
-        return self._worst(future, sweep(self._past, closed), closed)
+        steps = sum(run.steps for run in closed)
+        if any(steps > exact_steps(side, closed) for side in (self._future, self._past)):
+            fold = folded([(run.steps, run.loss.tobytes()) for run in closed])
+            kept = [closed[i] for i in fold.kept]
+            sides = self._sides_folded(kept, fold.repeated) if fold.repeated else None
+            if sides is not None:
+                worst = self._worst(*sides, kept)
+                return replace(worst, node=fold.place(worst.node, [run.steps for run in kept]))
+        return self._worst(sweep(self._future, closed[::-1]), sweep(self._past, closed), closed)
 
     def least_divisor(self, runs: Sequence[Run], epsilon: float, start: float, tolerance: float = 1e-6) -> float:
         """Least number by which the losses must be divided to leak at most epsilon, or ``inf``.
@@ -176,8 +136,20 @@ class ChainPropagation:
 
         return bracket(leakage, epsilon, start, tolerance=tolerance, from_above=False).enough
 
+    def _sides_folded(
+        self, runs: Sequence[Run], repeated: Sequence[Repeated]
+    ) -> tuple[list[Segment], list[Segment]] | None:
+        """Return what the future and the past tell of every record, or None where a cycle could not be certified."""
+        past = sweep_folded(self._past, runs, repeated)
+        if past is None:
+            return None
+        n = len(runs)
+        mirrored = [Repeated(n - cycle.stop, n - cycle.first, cycle.times) for cycle in reversed(repeated)]
+        future = sweep_folded(self._future, runs[::-1], mirrored)
+        return None if future is None else (future, past)
+
     def _worst(self, future: Sequence[Segment], past: Sequence[Segment], runs: Sequence[Run]) -> Attained:
-        worst = Attained(0.0)
+        worst, future = Attained(0.0), from_the_end(future, sum(run.steps for run in runs))
         for first, last, after, before, own in overlaps(future, past, runs):
             secrets = self._past.secrets(first, last)
             if not secrets.any():
@@ -192,159 +164,3 @@ class ChainPropagation:
                 most = up(float(total[at]))
                 worst = Attained(most, (first + last) // 2, pair, *parts, phase=phase[0] if phase else None)
         return worst
-
-
-def from_the_end(segments: Sequence[Segment], length: int) -> list[Segment]:
-    """Return segments of a sweep from the last record backwards by the places of the chain."""
-    return [Segment(length + 1 - s.last, length + 1 - s.first, s.message) for s in reversed(segments)]
-
-
-def sweep(side: Side, runs: Sequence[Run]) -> list[Segment]:
-    """Run from a side's end of the chain inwards; the segments cover all places, in order."""
-    segments: list[Segment] = []
-    k = runs[0].loss.shape[0]
-    room = max(float(run.loss.max()) for run in runs)
-    heaviest = close(np.max([run.loss for run in runs], axis=0))
-    exact = _exact_steps(side, runs, k)
-    place, a = 0, None
-    for run in runs:
-        left, still, look = run.steps, False, _FIRST_LOOK
-        while left:
-            spent = place >= exact
-            looks = a is not None and run.steps - left >= look
-            if still or spent or looks:
-                look = max(look, int(_LOOKS * (run.steps - left)))
-                found = _covering(side, place, a, run, heaviest if spent else None, room)
-                if still and found is not None and a is not None:
-                    found = min(found, _drifting(side, place, left, a, run.loss) or found, key=_largest)
-                near = found is not None and (still or spent or _is_near(a, found.bound))
-                if found is not None and near:
-                    segments.append(Segment(place + 1, place + left, found.message))
-                    place, a = place + left, found.bound
-                    break
-                if spent:
-                    segments.extend(_adding_up(place, left, a, run.loss, side.phases))
-                    place, a = place + left, np.nextafter(run.loss + segments[-1].message, np.inf)
-                    break
-            message = np.zeros((*side.phases, k, k)) if a is None else side.message(place + 1, a)
-            place, left = place + 1, left - 1
-            segments.append(Segment(place, place, message))
-            arrived = np.where(message == 0, run.loss, np.nextafter(run.loss + message, np.inf))
-            still = left < run.steps - 1 and a is not None and _moves_little(a, arrived, _CONVERGED * room)
-            a = arrived
-    return segments
-
-
-def _covering(
-    side: Side, place: int, a: Matrix | None, run: Run, heaviest: Matrix | None, room: float
-) -> Settled | None:
-    """Return a bound that covers all places after this one, if there is one that ``a`` is below.
-
-    With ``heaviest``, the largest losses of all runs, bounds that cover more than they need to are tried too.
-    """
-    entering = side.secrets(max(place, 1), max(place, 1))
-
-    def covers(found: Settled | None) -> bool:
-        return found is not None and (a is None or bool(np.all(a[entering] <= found.bound[entering])))
-
-    found = side.settled(place, run.loss, room)
-    if heaviest is None or covers(found):
-        return found if covers(found) else None
-    if side.phases and found is not None and a is not None:
-        return _lifted(found, float(np.max(a[entering] - found.bound[entering])))
-    roomier = heaviest * (1 + _ROOMIER)  # above what an earlier run may have settled at, its slack included
-    wider = (
-        lambda: side.at_worst(run.loss, room),
-        lambda: side.settled(place, heaviest, room),
-        lambda: side.settled(place, roomier, room),
-        lambda: side.at_worst(heaviest, room),
-        lambda: side.at_worst(roomier, room),
-    )
-    return next((bound for bound in (find() for find in wider) if covers(bound)), None)
-
-
-def _lifted(found: Settled, by: float) -> Settled:
-    """Return a fixed bound that many nats above one: Φ(A + μ) ≤ Φ(A) + μ, so what holds of A holds of A + μ."""
-    lift, other = up(by), ~np.eye(found.bound.shape[-1], dtype=np.bool_)
-    bound, message = (np.where(other, np.nextafter(part + lift, np.inf), 0.0) for part in (found.bound, found.message))
-    return Settled(bound, message)
-
-
-def _drifting(side: Side, place: int, steps: int, a: Matrix, loss: Matrix) -> Settled | None:
-    """Return a bound that covers so many places after this one: what a step adds now, no later one exceeds.
-
-    Let one Φ serve all these places, and d + Φ(A) ≤ A + μ off the diagonal, A closed. As Φ(A + μ) ≤ Φ(A) + μ, n steps
-    add at most nμ (proof: docs/proofs/propagation.md). The fixed point may be far above in a chain that hardly moves.
-    """
-    phi = side.onwards(place)
-    if phi is None:
-        return None
-    a, other = close(a), ~np.eye(len(a), dtype=np.bool_)
-    message = phi(a)
-    defined = np.isfinite(message) & other
-    if not np.array_equal(np.isfinite(a) & other, defined):
-        return None
-    added = up(float(np.max(np.nextafter(loss + message, np.inf)[defined] - a[defined], initial=0.0)))
-    later = up(added * (steps - 1))
-    message = np.where(other & (message + later > message), np.nextafter(message + later, np.inf), message)
-    return Settled(np.where(other, np.nextafter(loss + message, np.inf), 0.0), message)
-
-
-def _largest(found: Settled) -> float:
-    return float(np.max(found.message, where=np.isfinite(found.message), initial=0.0))
-
-
-def _exact_steps(side: Side, runs: Sequence[Run], k: int) -> int:
-    """How many places a sweep visits one by one; a single long run of a settled side needs none.
-
-    Its middle is then farther from both ends than a sweep would come, or steps take too long.
-    """
-    work = k**4 * max((1, *side.phases))
-    most = int(np.clip(5e9 / work, min(64, side.most_steps), side.most_steps))
-    longest = 2 * most if most * work <= _CHEAP else most // 2
-    if len(runs) == 1 and side.starts_settled and runs[0].steps > longest:
-        return 0
-    return most
-
-
-def _moves_little(a: Matrix, b: Matrix, enough: float) -> bool:
-    defined = np.isfinite(a)
-    return bool(np.array_equal(defined, np.isfinite(b)) and np.max(np.abs(a[defined] - b[defined])) <= enough)
-
-
-def _is_near(a: Matrix | None, bound: Matrix) -> bool:
-    """Whether a bound for all later places is hardly above what a sweep has come to."""
-    if a is None:
-        return False
-    defined = np.isfinite(a)
-    return bool(np.array_equal(defined, np.isfinite(bound)) and np.all(bound[defined] <= a[defined] * (1 + _NEAR)))
-
-
-def _adding_up(place: int, steps: int, a: Matrix | None, loss: Matrix, phases: tuple[int, ...]) -> Iterator[Segment]:
-    """Yield the bound that needs nothing: Φ(A) ≤ max A, so no step adds more than its own largest loss."""
-    enters = 0.0 if a is None else float(np.max(a, where=np.isfinite(a), initial=0.0))
-    each, rounding = float(loss.max()), UNIT * (len(loss) + 4)  # rows sum to 1 up to rounding, at every step
-    block, done = 1, 0
-    while done < steps:
-        block = min(block, steps - done) if each > 0 else steps
-        most = up(enters + (done + block - 1) * each + (done + block) * rounding)
-        message = np.broadcast_to(np.where(np.eye(len(loss), dtype=np.bool_), 0.0, most), (*phases, *loss.shape))
-        yield Segment(place + done + 1, place + done + block, message)
-        done, block = done + block, 2 * block
-
-
-def overlaps(
-    future: Sequence[Segment], past: Sequence[Segment], runs: Sequence[Run]
-) -> Iterator[tuple[int, int, Matrix, Matrix, Matrix]]:
-    """Yield maximal stretches of records that share all three, in order: first, last, future, past, own loss."""
-    first, f, g, r, run_end = 1, 0, 0, 0, runs[0].steps
-    length = future[-1].last
-    while first <= length:
-        last = min(future[f].last, past[g].last, run_end)
-        yield first, last, future[f].message, past[g].message, runs[r].loss
-        f += future[f].last == last
-        g += past[g].last == last
-        if run_end == last and last < length:
-            r += 1
-            run_end += runs[r].steps
-        first = last + 1

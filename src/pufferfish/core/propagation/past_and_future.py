@@ -77,6 +77,10 @@ class Side(ABC):
         """Return one Φ, an upper bound on that of every place after this one, or None where there is none."""
         return None
 
+    def from_here(self, place: int) -> "Side | None":
+        """Return a side that bounds every place after this one in the same way, or None where there is none."""
+        return None
+
     def law(self, first: int, last: int) -> tuple[Vector, Mask, float] | None:
         """Return logarithms of the law of every place from first to last, its support and their error, if known."""
         return None
@@ -123,6 +127,10 @@ class Homogeneous(Side):
         """Return the Φ of every place."""
         return None if self.phases else self._phi
 
+    def from_here(self, place: int) -> Side | None:
+        """Return this side: every place is bounded in the same way."""
+        return self
+
     def secrets(self, first: int, last: int) -> Mask:
         """Return pairs of states that the places can have."""
         return _pairs(self._states)
@@ -150,6 +158,13 @@ class AnyPast(Side):
     def at_worst(self, loss: Matrix, room: float) -> Settled | None:
         """Return such a bound for all places."""
         return self._fixed_on(self._states(1), loss, room)
+
+    def from_here(self, place: int) -> Side | None:
+        """Return this side, once the states that records can have do not change any more.
+
+        What it says of a place holds of every later one: there is more between them and the first record, not less.
+        """
+        return self if place > 1 and np.array_equal(self._states(place - 1), self._states(place + 1)) else None
 
     def secrets(self, first: int, last: int) -> Mask:
         """Return pairs of states that the places can have."""
@@ -214,6 +229,10 @@ class _GivenPast(Side):
     def onwards(self, place: int) -> Callable[[Matrix], Matrix] | None:
         later = self._later
         return None if later is None or place < later[0] else later[1].onwards(place)
+
+    def from_here(self, place: int) -> Side | None:
+        later = self._later
+        return None if later is None or place < later[0] else later[1]
 
     def secrets(self, first: int, last: int) -> Mask:
         if first == last <= len(self._marginals):

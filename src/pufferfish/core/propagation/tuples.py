@@ -28,17 +28,10 @@ from numpy.typing import NDArray
 from pufferfish.core.chains.markov import closed_classes, log_of
 from pufferfish.core.numbers.rounding import UNIT, up
 from pufferfish.core.phi.phi import Kernel, LogRatios, close
-from pufferfish.core.propagation.chain import (
-    Attained,
-    ChainPropagation,
-    Run,
-    from_the_end,
-    overlaps,
-    past_of_any,
-    sweep,
-)
+from pufferfish.core.propagation.chain import Attained, ChainPropagation, past_of_any
 from pufferfish.core.propagation.past_and_future import future_of, past_of
 from pufferfish.core.propagation.steps import Same
+from pufferfish.core.propagation.sweeping import Run, from_the_end, overlaps, sweep
 
 __all__ = ["TuplePropagation"]
 

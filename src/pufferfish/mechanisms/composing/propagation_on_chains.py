@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 
 from pufferfish.core.numbers.progress import report_progress
-from pufferfish.core.propagation.chain import Attained, ChainPropagation, Run
+from pufferfish.core.propagation.chain import Attained, ChainPropagation
+from pufferfish.core.propagation.sweeping import Run
 from pufferfish.core.propagation.tuples import TuplePropagation
 from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish.mechanisms.composing.binary_interval import BinaryPropagation

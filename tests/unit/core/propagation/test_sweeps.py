@@ -5,9 +5,10 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.core.numbers.supremum import supremum
-from pufferfish.core.propagation import chain as propagation
-from pufferfish.core.propagation.chain import ChainPropagation, Run
+from pufferfish.core.propagation import sweeping
+from pufferfish.core.propagation.chain import ChainPropagation
 from pufferfish.core.propagation.past_and_future import Homogeneous
+from pufferfish.core.propagation.sweeping import Run
 from pufferfish.mechanisms.composing.binary_interval import BinaryQuilts
 
 STICKY = np.array([[0.99, 0.006, 0.004], [0.003, 0.995, 0.002], [0.001, 0.004, 0.995]])
@@ -29,7 +30,7 @@ def places_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.parametrize("loss", [pytest.param(0.002, marks=pytest.mark.slow), 0.02])
 def test_a_sweep_ends_at_the_fixed_point_and_hardly_proves_more(monkeypatch: pytest.MonkeyPatch, loss: float) -> None:
     chain, run = ChainPropagation(STICKY, "stationary"), [Run(4000, loss * (1 - np.eye(3)))]
-    monkeypatch.setattr(propagation, "_NEAR", -1.0)  # step by step, until nothing moves
+    monkeypatch.setattr(sweeping, "_NEAR", -1.0)  # step by step, until nothing moves
     exact = chain.leakage(run).total
     monkeypatch.undo()
     seen = places_of(monkeypatch)

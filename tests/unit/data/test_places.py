@@ -1,0 +1,104 @@
+"""A filter by time alone says where the records that it keeps are; any other filter says how many they are."""
+
+import datetime as dt
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+import pytest
+
+import pufferfish as pf
+from pufferfish.data import batches
+from pufferfish.errors import ParameterError, ReleaseRefused
+from pufferfish.theta.lengths import ChainLength
+
+START = dt.datetime(2024, 1, 1)
+CHAIN = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=["a", "b"])
+
+
+def table(days: int, *, every: int = 10, subjects: int = 1) -> pl.DataFrame:
+    """Records every so many minutes; the second subject begins a day later."""
+    parts = []
+    for subject in range(subjects):
+        times = [START + dt.timedelta(days=subject, minutes=every * i) for i in range(days * 1440 // every)]
+        states = np.random.default_rng(subject).choice(["a", "b"], len(times))
+        parts.append(pl.DataFrame({"who": f"s{subject}", "time": times, "state": states, "worn": True}))
+    return pl.concat(parts)
+
+
+def read(frame: object, where: str | None = "hour(time) == 8", **how: object) -> pf.Sequences:
+    return pf.read_sequences(frame, "state", time="time", where=where, **{"max_gap": "10min", **how})
+
+
+def test_a_filter_by_time_says_where_records_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    frame, hours = table(4), ChainLength(438, 24, (6, 138, 6, 138, 6, 138, 6))
+    assert read(frame).length == (hours,)
+    assert read(frame, max_gap=None).length == (hours,)  # holes in the table
+    assert read(frame.to_pandas()).length == (hours,)
+    frame.write_csv(tmp_path / "t.csv")
+    assert read(tmp_path / "t.csv").length == (hours,)
+    monkeypatch.setattr(batches, "BATCH", 7)
+    assert read(frame).length == (hours,)
+    several = read(table(4, subjects=2), subject="who", where="weekday(time) in [0, 2]")
+    assert several.length == (ChainLength(432, 288, (144, 144, 144)), ChainLength(144, 144))
+    missing = frame.with_columns(pl.when(pl.int_range(pl.len()) != 50).then(pl.col("state")).alias("state"))
+    assert read(missing).length == (ChainLength(438, 23, hours.places),)
+
+
+def test_where_times_do_not_say_it_nothing_is_known() -> None:
+    frame = table(3)
+    unknown = ChainLength(294, 18)
+    assert read(frame, where="hour(time) == 8 and worn").length == (unknown,)
+    off_the_grid = frame.with_columns(
+        pl.when(pl.int_range(pl.len()) < 100).then("time").otherwise(pl.col("time") + pl.duration(minutes=1))
+    )
+    assert not read(off_the_grid, max_gap="12min").length[0].places
+    assert not read(frame, missing="split").length[0].places
+    slow = frame.filter(pl.int_range(pl.len()) != 50)  # two records that are two steps apart count as one step
+    assert not read(slow, max_gap="20min").length[0].places
+    assert read(frame, where=None).length == (ChainLength(432, 432),)
+    assert [chain.places for chain in read(frame, gaps="independent").length] == [()] * 3
+    with pytest.raises(ParameterError, match="places of a chain"):
+        ChainLength(10, 4, (4, 5))
+    with pytest.raises(ParameterError, match="places of a chain"):
+        ChainLength(10, 5, (4, 2, 4)).__class__(10, 9, (4, 2, 4))
+
+
+def test_states_never_change_what_is_known() -> None:
+    frame = table(3)
+    other = frame.with_columns(pl.lit("a").alias("state"))
+    assert read(frame).length == read(other).length
+
+
+def test_releases_of_known_places_need_the_noise_of_their_own_records_and_are_checked(tmp_path: Path) -> None:
+    data = read(table(20))
+    bound = pf.LeakagePropagation(CHAIN, data.length)
+    known = bound.calibrate(pf.Count("a"), 1.0)
+    hour = pf.LeakagePropagation(CHAIN, 6).calibrate(pf.Count("a"), 1.0)
+    anywhere = pf.LeakagePropagation(CHAIN, [c.anywhere for c in data.length]).calibrate(pf.Count("a"), 1.0)
+    assert hour.scale <= known.scale * 1.0001 <= hour.scale * 1.01 < anywhere.scale
+    assert known.lower_bound <= known.scale
+    release = pf.release(data, pf.Count("a"), known)
+    release.to_json(tmp_path / "r.json")
+    again = pf.Release.from_json(tmp_path / "r.json")
+    assert again.calibration.places == [list(data.length[0].places)]
+    assert again.verify(table=table(20)).holds
+    forged = msgspec.json.decode((tmp_path / "r.json").read_bytes())
+    forged["calibration"]["places"] = None  # records anywhere: this noise is not enough
+    (tmp_path / "f.json").write_bytes(msgspec.json.encode(forged))
+    assert not pf.verify(tmp_path / "f.json").holds
+    with pytest.raises(ReleaseRefused, match="at the same places"):
+        pf.release(read(table(20), where="hour(time) == 9 or hour(time) == 8"), pf.Count("a"), known)
+    with pytest.raises(ReleaseRefused, match="at the same places"):
+        pf.release(read(table(20), where="hour(time) == 8 and worn"), pf.Count("a"), known)
+
+
+def test_a_ledger_charges_all_places() -> None:
+    data = read(table(20))
+    known = pf.LeakagePropagation(CHAIN, data.length)
+    ledger = pf.Ledger(known, budget=5.0, base=data)
+    noise = known.calibrate(pf.Count("a"), 1.0)
+    pf.release(data, pf.Count("a"), noise, ledger=ledger)
+    assert ledger.spent > 1.0
+    assert not any(chain.places for chain in ledger.bound.length)
