@@ -33,7 +33,7 @@ check: .venv/ready docs  ## style, types, and the site of docs/
 
 # the variable turns off a notice about the tool's own next version, which is no warning about these pages
 docs: .venv/ready  ## the site, in site/ (any warning is an error); read it with: .venv/bin/python -m http.server -d site
-	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build
 
 bench: .venv/ready  ## speed, as ratios to a plain reference in the same run
 	$(PY) benchmarks/mqm_exact.py

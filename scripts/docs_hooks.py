@@ -48,20 +48,31 @@ BELONGS = {
 """Modules of the package that share a part with another one."""
 
 
+LINK = re.compile(r"\[([^\[\]]*)\]\(([^)#:]+)(#[^)]*)?\)")
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     for source, page in PAGES.items():
-        text = (ROOT / source).read_text()
-        files.append(File.generated(config, page, content=re.sub(r"\]\(([^)#:]+)(#[^)]*)?\)", _link, text)))
+        files.append(File.generated(config, page, content=LINK.sub(_link, (ROOT / source).read_text())))
     for part, names in public_names().items():
         lines = [f"# {PARTS[part]}", *(f"::: pufferfish.{name}" for name in names)]
         files.append(File.generated(config, f"reference/{part}.md", content="\n\n".join(lines)))
     return files
 
 
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Turn links of docs/ to files above it into links to the pages that these became."""
+    return re.sub(
+        r"\]\(\.\./([^)#]+)", lambda found: f"]({PAGES[found[1]]}" if found[1] in PAGES else found[0], markdown
+    )
+
+
 def _link(found: re.Match[str]) -> str:
-    """Return a link of a file at the root of the repository as one of the site."""
-    target = PAGES.get(found[1]) or found[1].removeprefix("docs/")
-    return f"]({target}{found[2] or ''})"
+    """Return a link of a file at the root of the repository as one of the site; what is no page of it, as text."""
+    text, target, anchor = found[1], found[2], found[3] or ""
+    if target.startswith("docs/"):
+        return f"[{text}]({target.removeprefix('docs/')}{anchor})"
+    return f"[{text}]({PAGES[target]}{anchor})" if target in PAGES else text
 
 
 def public_names() -> dict[str, list[str]]:
