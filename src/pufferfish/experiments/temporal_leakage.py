@@ -41,11 +41,16 @@ class Step:
             ratio = np.where(p > 0, p / q, 0.0)  # nothing is lost where both are 0
         order = np.argsort(-ratio, axis=2)
         sets = [np.cumsum(np.take_along_axis(np.broadcast_to(x, ratio.shape), order, 2), 2).ravel() for x in (p, q)]
-        more, less = (np.minimum(x, 1.0) for x in sets)
+        more, less = (np.where(x > 1 - 1e-12, 1.0, x) for x in sets)
         order = np.lexsort((-more, less))  # a set with no more of p than another with less of q is never needed
         more, less = more[order], less[order]
         best = more > np.concatenate([[0.0], np.maximum.accumulate(more)[:-1]])
         return cls(more[best], less[best])
+
+    @property
+    def forgets_nothing(self) -> bool:
+        """Whether two rows have no next state in common: then L(α) = α."""
+        return bool(np.any((self.more == 1) & (self.less == 0)))
 
     def __call__(self, alpha: float) -> float:
         """Return L(α)."""
@@ -73,6 +78,8 @@ def temporal_leakage(past: Step, future: Step, epsilon: float, length: int, enou
 
 def _sweep(step: Step, epsilon: float, length: int, enough: float) -> NDArray[np.float64]:
     """Return the leakage from one end to each record."""
+    if step.forgets_nothing:  # every record adds all that it tells
+        return epsilon * np.arange(1.0, length + 1)
     found = [epsilon]
     while len(found) < length and found[-1] <= enough:
         found.append(step(found[-1]) + epsilon)

@@ -68,6 +68,15 @@ def test_of_two_states_that_stay_it_is_leakage_propagation_and_of_more_no_less()
             assert allowed == pytest.approx(ours.record_epsilon(1.0), rel=1e-5)
 
 
+def test_rows_without_a_next_state_in_common_forget_nothing() -> None:
+    matrix = np.array([[0.5, 0.5, 0.0, 0.0], [0.3, 0.3, 0.4, 0.0], [0.0, 0.2, 0.4, 0.4], [0.0, 0.0, 0.1, 0.9]])
+    step = Step.of(matrix)
+    assert step.forgets_nothing
+    assert step(0.7) == pytest.approx(0.7)
+    assert temporal_leakage(step, step, 0.01, 10**6) == pytest.approx(10**4)  # as group privacy says
+    assert not Step.of(np.array([[0.5, 0.5, 0.0], [0.3, 0.3, 0.4], [0.0, 0.2, 0.8]])).forgets_nothing
+
+
 def test_the_bound_of_bayesian_privacy() -> None:
     chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
     assert bayesian_epsilon(chain, 10.0) == pytest.approx(10 - 4 * np.log(9))
