@@ -9,7 +9,9 @@ import re
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent
 PAGES = {
@@ -48,6 +50,9 @@ BELONGS = {
 """Modules of the package that share a part with another one."""
 
 
+FETCHED = re.compile(
+    r'<(?:script|img|iframe|source|video)\b[^>]*\bsrc="(?:https?:)?//[^"]*"|<link\b[^>]*href="(?:https?:)?//[^"]*"'
+)
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)#:]+)(#[^)]*)?\)")
 
 
@@ -65,6 +70,13 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     return re.sub(
         r"\]\(\.\./([^)#]+)", lambda found: f"]({PAGES[found[1]]}" if found[1] in PAGES else found[0], markdown
     )
+
+
+def on_post_page(output: str, page: Page, **_: object) -> str:
+    """Refuse a page that would load something from elsewhere when it is read."""
+    if found := FETCHED.search(output):
+        raise PluginError(f"{page.file.src_uri} loads something from elsewhere: {found[0]}")
+    return output
 
 
 def _link(found: re.Match[str]) -> str:
