@@ -122,3 +122,31 @@ def test_releases_together() -> None:
     assert (round(min(leaks["group-dp"]), 1), round(max(leaks["group-dp"]), -2)) == (7.7, 1900)
     assert "2.0 to 2.7" in PAGE
     assert "7.7 to 1,900" in PAGE
+
+
+def test_other_bounds_beside_ours() -> None:
+    allowed: dict[tuple[str, float], dict[str, float]] = {}
+    for row in rows("other-bounds"):
+        cell = allowed.setdefault((row["data"], float(row["epsilon"])), {})
+        if row["record_epsilon"]:
+            cell[row["mechanism"]] = float(row["record_epsilon"])
+    assert len(allowed) == 10 * 7
+    ratios: dict[str, list[float]] = {"temporal": [], "mqm-exact": []}
+    for (data, epsilon), cell in allowed.items():
+        assert cell["propagation"] >= max(cell.values()) * (1 - 1e-5)
+        assert "gk16" not in cell
+        if data in ("UCI, 2 years", "AMPds2, 9 days"):
+            assert "bayesian-dp" not in cell
+            assert 0.99 < cell["temporal"] / cell["group-dp"] <= 1.00001
+        elif data == "two states":
+            assert (cell["bayesian-dp"] > 0) == (epsilon > 8.8)
+        else:
+            assert cell["bayesian-dp"] == 0
+            if epsilon <= 5:
+                for name, found in ratios.items():
+                    found.append(cell["propagation"] / cell[name])
+            assert epsilon > 2 or cell["mqm-exact"] < cell["temporal"] < cell["propagation"]
+            assert epsilon < 20 or cell["propagation"] < 1.25 * min(cell["mqm-exact"], cell["temporal"])
+    shown = {name: f"{min(found):.1f} to {max(found):.1f}" for name, found in ratios.items()}
+    assert shown == {"temporal": "1.3 to 3.0", "mqm-exact": "2.4 to 8.3"}
+    assert all(f"allows {text} times as much" in COMPARED for text in shown.values())

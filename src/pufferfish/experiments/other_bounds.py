@@ -96,12 +96,12 @@ def _allowed(bound: str, chain: MarkovChain, length: Any) -> tuple[Sequence[floa
 
 
 def _temporal(chain: MarkovChain, length: Any) -> Callable[[float], float]:
-    """Return the inverse of temporal privacy leakage, unobserved records taken as observed (which is no less)."""
-    steps = max(each.steps for each in as_lengths(length))
+    """Return the inverse of temporal privacy leakage, unobserved records left out (L(α) ≤ α, so this is no less)."""
+    records = max(each.records for each in as_lengths(length))
     past, future = (Step.of(each.transition_matrix) for each in (chain.time_reversal, chain))
 
     def allowed(epsilon: float) -> float:
-        return record_epsilon(lambda r: temporal_leakage(past, future, r, steps, enough=epsilon), epsilon)
+        return record_epsilon(lambda r: temporal_leakage(past, future, r, records, enough=epsilon), epsilon)
 
     return allowed
 
