@@ -6,7 +6,7 @@ PY := .venv/bin/python
 unexport PYTHONDONTWRITEBYTECODE
 DATA ?= ../shared/data
 
-.PHONY: demo test test-slow fast coverage mutants faults check bench audit reproduce clean
+.PHONY: demo test test-slow fast coverage mutants faults check docs bench audit reproduce clean
 
 demo: .venv/plain  ## the main job on real data: a private histogram and its picture, in demo/
 	bash scripts/demo.sh
@@ -29,10 +29,14 @@ mutants: .venv/ready  ## do the tests notice faults that are put into the source
 faults: .venv/ready  ## killed programs, full disks, broken engines, clocks set back, flipped bits: docs/faults.md
 	$(PY) tests/faults.py
 
-check: .venv/ready  ## style and types
+check: .venv/ready docs  ## style, types, and the site of docs/
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m basedpyright
+
+# the variable turns off a notice about the tool's own next version, which is no warning about these pages
+docs: .venv/ready  ## the site, in site/ (any warning is an error); read it with: .venv/bin/python -m http.server -d site
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build
 
 bench: .venv/ready  ## speed, as ratios to a plain reference in the same run
 	$(PY) benchmarks/mqm_exact.py
@@ -75,4 +79,4 @@ endif
 	touch $@
 
 clean:
-	rm -rf .venv demo
+	rm -rf .venv demo site

@@ -1,4 +1,4 @@
-"""Put what `pufferfish reproduce` wrote into docs/results/ between the marks of docs/results.md.
+"""Put what `pufferfish reproduce` wrote into docs/results/ between the marks of docs/results.md and docs/compared.md.
 
 A block starts with <!-- NAME --> and ends with <!-- /NAME -->, and holds docs/results/NAME.md without its heading.
 """
@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 DOCS = Path(__file__).parent.parent / "docs"
+PAGES = ("results.md", "compared.md")
 BLOCK = re.compile(r"<!-- (?P<name>[a-z-]+) -->\n.*?<!-- /(?P=name) -->", flags=re.DOTALL)
 
 
@@ -21,5 +22,5 @@ def filled(text: str) -> str:
 
 
 if __name__ == "__main__":
-    page = DOCS / "results.md"
-    page.write_text(filled(page.read_text()))
+    for page in (DOCS / name for name in PAGES):
+        page.write_text(filled(page.read_text()))

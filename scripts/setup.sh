@@ -61,7 +61,7 @@ add_to_venv() {
     add_packages --editable '.[plot]'
   else
     # Spark is 450 MB and needs Java: without one its tests are skipped, and say so
-    local extras=plot,duckdb,pandas
+    local extras=plot,duckdb,pandas,docs
     command -v java >/dev/null 2>&1 && extras+=,spark
     add_packages --editable ".[$extras]" --group dev
     touch .venv/plain

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from commands import every_command
+from commands import every_command, run
 from pufferfish.cli import main
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -41,6 +41,8 @@ LONG = {"guarantee.md"}
 """Compares mechanisms over a day, among them the slowest."""
 ON_SPARK = {"spark.md"}
 """Takes the session that runs."""
+FOLLOWED = {"tutorial.md": (), "power_meter.md": (pytest.mark.slow,)}
+"""Pages whose commands and Python are run one after the other, as a reader does."""
 WITH_PYTHON = [
     pytest.param(
         page,
@@ -49,7 +51,7 @@ WITH_PYTHON = [
         id=name_of(page),
     )
     for page in PAGES
-    if "```python\n" in page.read_text()
+    if "```python\n" in page.read_text() and page.name not in FOLLOWED
 ]
 
 
@@ -73,6 +75,24 @@ def test_python_of_every_page_runs(
     if page.name == "README.md":
         assert (tmp_path / "release.json").exists()
         assert (tmp_path / "release.png").exists()
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks) for name, marks in FOLLOWED.items()])
+def test_a_page_can_be_followed_from_beginning_to_end(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(REPOSITORY / "examples")
+    namespace: dict[str, object] = {}
+    for language, text in re.findall(r"```(python|sh)\n(.*?)```", (DOCS / name).read_text(), flags=re.DOTALL):
+        if language == "python":
+            exec(compile(text, name, "exec"), namespace)
+            continue
+        for line in text.replace("\\\n", " ").splitlines():
+            program, *arguments = shlex.split(line, comments=True)
+            result = run(*arguments)
+            assert (program, result.exit_code) == ("pufferfish", 0), (line, result.output)
+    assert pf.Release.from_json("release.json").epsilon == 1.0
 
 
 def command_lines() -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""docs/results.md says what the committed numbers say."""
+"""docs/results.md and docs/compared.md say what the committed numbers say."""
 
 import csv
 import importlib.util
@@ -10,7 +10,7 @@ import pytest
 from pufferfish.experiments import EXPERIMENTS, paper
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "results.md").read_text()
+PAGE, COMPARED = ((DOCS / name).read_text() for name in ("results.md", "compared.md"))
 
 
 def script() -> ModuleType:
@@ -45,12 +45,13 @@ KEYS = {
 
 def test_tables_on_the_page_are_those_that_were_written() -> None:
     assert script().filled(PAGE) == PAGE
+    assert script().filled(COMPARED) == COMPARED
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
 def test_every_experiment_is_there_whole(experiment: object) -> None:
     name = getattr(experiment, "name", "")
-    assert f"<!-- {name} -->\n" in PAGE
+    assert f"<!-- {name} -->\n" in PAGE + COMPARED
     for suffix in (".csv", ".md", ".png"):
         assert (DOCS / "results" / f"{name}{suffix}").stat().st_size > 1000
     assert "a comparison, not a guarantee" in (DOCS / "results" / f"{name}.md").read_text() or "synthetic" in name
@@ -121,3 +122,31 @@ def test_releases_together() -> None:
     assert (round(min(leaks["group-dp"]), 1), round(max(leaks["group-dp"]), -2)) == (7.7, 1900)
     assert "2.0 to 2.7" in PAGE
     assert "7.7 to 1,900" in PAGE
+
+
+def test_other_bounds_beside_ours() -> None:
+    allowed: dict[tuple[str, float], dict[str, float]] = {}
+    for row in rows("other-bounds"):
+        cell = allowed.setdefault((row["data"], float(row["epsilon"])), {})
+        if row["record_epsilon"]:
+            cell[row["mechanism"]] = float(row["record_epsilon"])
+    assert len(allowed) == 10 * 7
+    ratios: dict[str, list[float]] = {"temporal": [], "mqm-exact": []}
+    for (data, epsilon), cell in allowed.items():
+        assert cell["propagation"] >= max(cell.values()) * (1 - 1e-5)
+        assert "gk16" not in cell
+        if data in ("UCI, 2 years", "AMPds2, 9 days"):
+            assert "bayesian-dp" not in cell
+            assert 0.99 < cell["temporal"] / cell["group-dp"] <= 1.00001
+        elif data == "two states":
+            assert (cell["bayesian-dp"] > 0) == (epsilon > 8.8)
+        else:
+            assert cell["bayesian-dp"] == 0
+            if epsilon <= 5:
+                for name, found in ratios.items():
+                    found.append(cell["propagation"] / cell[name])
+            assert epsilon > 2 or cell["mqm-exact"] < cell["temporal"] < cell["propagation"]
+            assert epsilon < 20 or cell["propagation"] < 1.25 * min(cell["mqm-exact"], cell["temporal"])
+    shown = {name: f"{min(found):.1f} to {max(found):.1f}" for name, found in ratios.items()}
+    assert shown == {"temporal": "1.3 to 3.0", "mqm-exact": "2.4 to 8.3"}
+    assert all(f"allows {text} times as much" in COMPARED for text in shown.values())

@@ -34,6 +34,7 @@ _COMMANDS = {
     "ledger": "One budget for many releases of the same table.",
     "robustness": "How much more leaks if a belief is outside of the model.",
     "reproduce": "The tables and figures of the paper.",
+    "completion": "What bash, zsh or fish needs to complete commands and options.",
 }
 """What each command does, for whom it is named in a file of its own: only the one that is called is loaded."""
 
@@ -65,6 +66,8 @@ class _Group(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command; an interrupt is its own from now on."""
         starting.started()
+        if "_PUFFERFISH_COMPLETE" in os.environ:  # a shell asks, at the press of Tab
+            importlib.import_module("pufferfish.cli.completion")
         return super().main(*args, **kwargs)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:

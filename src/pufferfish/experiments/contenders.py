@@ -22,7 +22,17 @@ from pufferfish.mechanisms import (
 from pufferfish.queries import Query
 from pufferfish.theta import MarkovChain
 
-__all__ = ["CHAIN_BOUNDS", "FOR_ONE_QUERY", "PARTICIPANT", "Contender", "fitted", "of_name"]
+__all__ = [
+    "BAYESIAN",
+    "CHAIN_BOUNDS",
+    "FOR_ONE_QUERY",
+    "PARTICIPANT",
+    "TEMPORAL",
+    "Contender",
+    "fitted",
+    "of_name",
+    "title_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,11 @@ FOR_ONE_QUERY = (_plain(Wasserstein), _plain(ExactLaplace))
 """Mechanisms that look at the law of one query."""
 
 
+BAYESIAN, TEMPORAL = "bayesian-dp", "temporal"
+_OF_OTHER_PAPERS = {BAYESIAN: "Bayesian DP", TEMPORAL: "temporal leakage"}
+"""Bounds that are compared with, and are no mechanisms of this package."""
+
+
 def fitted(data: Sequences) -> tuple[MarkovChain | None, str | None]:
     """Return the stationary chain fitted to the data, or why there is none."""
     try:
@@ -86,3 +101,8 @@ def fitted(data: Sequences) -> tuple[MarkovChain | None, str | None]:
 def of_name(name: str) -> Contender:
     """Return the contender with a name."""
     return next(c for c in (PARTICIPANT, *CHAIN_BOUNDS, *FOR_ONE_QUERY) if c.name == name)
+
+
+def title_of(name: str) -> str:
+    """Return what a contender, or a bound of another paper, is called in tables."""
+    return _OF_OTHER_PAPERS.get(name) or of_name(name).title

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 
 import pufferfish.errors
 from pufferfish.errors import DataError, RecordError, printable
-from pufferfish.experiments.contenders import of_name
+from pufferfish.experiments.contenders import title_of
 from pufferfish.experiments.experiment import Experiment, Part, Row, Settings
 from pufferfish.experiments.table import Table, csv_of
 from pufferfish.files import Kind, check_writable, write_whole
@@ -173,7 +173,7 @@ def _reasons(rows: list[Row]) -> list[str]:
     for name, (row, times) in first.items():
         where = f" for {row['data']}" if "data" in row else ""
         more = f" (all {times} reasons are in the CSV file)" if times > 1 else ""
-        sentences.append(f"N/A: {of_name(name).title}{where}: {row['reason']}{more}.")
+        sentences.append(f"N/A: {title_of(name)}{where}: {row['reason']}{more}.")
     return sentences
 
 

@@ -18,5 +18,7 @@ MARKS = {
     "propagation": (BLUE, "o"),
     "wasserstein": ("#CC79A7", "v"),
     "exact-laplace": ("#56B4E9", "*"),
+    "bayesian-dp": ("#6A3D9A", "<"),
+    "temporal": ("#8B4513", ">"),
 }
-"""Colour and marker of every mechanism, by name."""
+"""Colour and marker of every mechanism, and of bounds of other papers, by name."""

@@ -1,0 +1,105 @@
+"""For the site: pages that are made of the repository's own files, and a page of reference for each part of the API.
+
+The README is the site's first page. Links in these files are those of a repository browser; here they are turned into
+links between pages of the site.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parent.parent
+PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+    "examples/data/README.md": "household.md",
+}
+"""Files outside docs/ and the pages that they become."""
+
+PARTS = {
+    "theta": "Models",
+    "fit": "Fitting and checking models",
+    "queries": "Queries",
+    "mechanisms": "Mechanisms and calibrations",
+    "data": "Tables",
+    "release": "Releases and ledgers",
+    "witness": "Witnesses",
+    "robustness": "Distances",
+    "errors": "Errors",
+}
+"""Parts of the reference, in the order of the navigation, and their titles."""
+BELONGS = {
+    "calibration": "mechanisms",
+    "comparison": "mechanisms",
+    "report": "mechanisms",
+    "check": "fit",
+    "fit_forgetting": "fit",
+    "fit_subjects": "fit",
+    "model_file": "fit",
+    "ledger": "release",
+    "core": "robustness",
+    "wasserstein_inf": "robustness",
+}
+"""Modules of the package that share a part with another one."""
+
+
+FETCHED = re.compile(
+    r'<(?:script|img|iframe|source|video)\b[^>]*\bsrc="(?:https?:)?//[^"]*"|<link\b[^>]*href="(?:https?:)?//[^"]*"'
+)
+LINK = re.compile(r"\[([^\[\]]*)\]\(([^)#:]+)(#[^)]*)?\)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    for source, page in PAGES.items():
+        files.append(File.generated(config, page, content=LINK.sub(_link, (ROOT / source).read_text())))
+    for part, names in public_names().items():
+        lines = [f"# {PARTS[part]}", *(f"::: pufferfish.{name}" for name in names)]
+        files.append(File.generated(config, f"reference/{part}.md", content="\n\n".join(lines)))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Turn links of docs/ to files above it into links to the pages that these became."""
+    return re.sub(
+        r"\]\(\.\./([^)#]+)", lambda found: f"]({PAGES[found[1]]}" if found[1] in PAGES else found[0], markdown
+    )
+
+
+def on_post_page(output: str, page: Page, **_: object) -> str:
+    """Refuse a page that would load something from elsewhere when it is read."""
+    if found := FETCHED.search(output):
+        raise PluginError(f"{page.file.src_uri} loads something from elsewhere: {found[0]}")
+    return output
+
+
+def _link(found: re.Match[str]) -> str:
+    """Return a link of a file at the root of the repository as one of the site; what is no page of it, as text."""
+    text, target, anchor = found[1], found[2], found[3] or ""
+    if target.startswith("docs/"):
+        return f"[{text}]({target.removeprefix('docs/')}{anchor})"
+    return f"[{text}]({PAGES[target]}{anchor})" if target in PAGES else text
+
+
+def public_names() -> dict[str, list[str]]:
+    """Return every public name, by part: read from the imports of the package, which is not imported itself."""
+    tree = ast.parse((ROOT / "src/pufferfish/__init__.py").read_text())
+    imports = [line for line in tree.body if isinstance(line, ast.ImportFrom) and line.module]
+    origin = {name.name: str(line.module) for line in imports for name in line.names}
+    public = next(line.value for line in tree.body if isinstance(line, ast.Assign) and _assigns_all(line))
+    found: dict[str, list[str]] = {part: [] for part in PARTS}
+    for name in ast.literal_eval(public):
+        if origin[name] != "pufferfish":  # the module of errors, whose classes have a part of their own
+            module = origin[name].split(".")[1]
+            found[BELONGS.get(module, module)].append(name)
+    return found
+
+
+def _assigns_all(line: ast.Assign) -> bool:
+    return isinstance(line.targets[0], ast.Name) and line.targets[0].id == "__all__"
