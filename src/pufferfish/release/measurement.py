@@ -25,8 +25,9 @@ from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import ThetaRecord
 from pufferfish.moments import is_moment, now
+from pufferfish.promises import not_promised_of, promise_of
 from pufferfish.release.fields import LedgerRecord
-from pufferfish.release.words import not_promised_of, promise_of, versions
+from pufferfish.release.words import versions
 from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["MEASUREMENT", "MeasurementRelease", "release_measurement"]

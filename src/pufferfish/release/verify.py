@@ -21,6 +21,7 @@ from pufferfish.files import read_file
 from pufferfish.files.reading import decode_record, shown
 from pufferfish.ledger import Ledger
 from pufferfish.model_file import Model
+from pufferfish.promises import secrets_of
 from pufferfish.queries import LinearQuery
 from pufferfish.release import each_record
 from pufferfish.release.calibration_record import CalibrationRecord, calibration_again, record_of
@@ -33,7 +34,7 @@ from pufferfish.release.record import Release
 from pufferfish.release.values import possible_of
 from pufferfish.release.verification import PROOF, Finding, Verification, fails, holds, unchecked
 from pufferfish.release.verify_outside import of_ledger, of_model, of_table, of_values
-from pufferfish.release.words import secrets_of, versions, warnings_of
+from pufferfish.release.words import versions, warnings_of
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.states import state_label
 from pufferfish.witness import AnyWitness
