@@ -1,11 +1,11 @@
-"""A row of a comparison: one mechanism's noise for a query, or why it does not apply."""
+"""A row of a comparison: one mechanism's noise for a query, or why it does not apply; and its noise at several ε."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from pufferfish.core.numbers.read_only import ReadOnly
 
-__all__ = ["ComparisonRow"]
+__all__ = ["ComparisonRow", "NoiseCurve"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,3 +61,24 @@ class ComparisonRow(ReadOnly):
     def over_lower_bound(self) -> float | None:
         """Scale over lower bound: how many times the least possible noise it is at most."""
         return self.scale / self.lower_bound if self.scale and self.lower_bound else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseCurve(ReadOnly):
+    """The noise of one mechanism at several ε; None where none is known.
+
+    Parameters
+    ----------
+    mechanism, title, noise
+        As for :class:`ComparisonRow`.
+    scales : tuple of float or None
+        Laplace scale at each ε.
+    errors : tuple of float or None
+        What the error of one output exceeds with a probability of at most 5%, at each ε.
+    """
+
+    mechanism: str
+    title: str
+    noise: Literal["equal", "best"]
+    scales: tuple[float | None, ...]
+    errors: tuple[float | None, ...]

@@ -1,18 +1,39 @@
 """The table of a comparison: a row for each mechanism and noise, and how it prints."""
 
+import os
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import overload
+from dataclasses import dataclass, field
+from typing import Protocol, overload
 
-from pufferfish.comparison_row import ComparisonRow
-from pufferfish.errors import printable
+from pufferfish.calibration import Calibration
+from pufferfish.comparison_row import ComparisonRow, NoiseCurve
+from pufferfish.errors import NotApplicableError, ParameterError, printable
+from pufferfish.files import write_whole
+from pufferfish.report.html import PREVIEW
+from pufferfish.report.noise import points_around
 
 __all__ = ["Comparison", "ComparisonRow"]
 
 _NARROWEST, _WIDEST, _WHERE_UNKNOWN = 80, 120, 100
 """Columns that the text of a comparison takes: those of the terminal, within bounds."""
+
+
+class Asked(Protocol):
+    """Mechanisms that can be asked again, at any ε."""
+
+    def rows_at(self, epsilon: float) -> Sequence[ComparisonRow]:
+        """Return the noise of every mechanism at one ε."""
+        ...
+
+    def curves(self, epsilons: Sequence[float]) -> Sequence[NoiseCurve]:
+        """Return the noise of every mechanism at several ε."""
+        ...
+
+    def calibration(self, row: ComparisonRow) -> Calibration:
+        """Return the calibration of a row."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -29,12 +50,15 @@ class Comparison(Sequence[ComparisonRow]):
         What the query's answers are numbers of.
     by_epsilon : bool, default False
         Whether an accuracy was asked for, and rows differ by their epsilon.
+    contest : optional
+        What the mechanisms are asked again by, for a report.
     """
 
     rows: tuple[ComparisonRow, ...]
     title: str
     measure: str
     by_epsilon: bool = False
+    contest: Asked | None = field(default=None, repr=False, compare=False)
 
     @property
     def of_shapes(self) -> bool:
@@ -50,6 +74,33 @@ class Comparison(Sequence[ComparisonRow]):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a preview that a browser shows: one file, which needs no network. It reads no data and spends nothing.
+
+        It says what error to expect of every mechanism, here and at other ε, what would be promised and what not, what
+        an adversary may believe, and which record decides the noise. Of what is there already only an earlier preview
+        is replaced.
+
+        Raises
+        ------
+        NotApplicableError
+            If no mechanism applies.
+        RecordError
+            If the file cannot be written, or is something else.
+        """
+        from pufferfish.report.preview import preview
+
+        if self.contest is None:
+            raise ParameterError("a comparison made by hand has no report: use compare(theta, query, epsilon)")
+        row = next((row for row in self.rows if row.recommended), None)
+        if row is None:
+            raise NotApplicableError("no mechanism applies, so there is no noise to report on")
+        found = self.contest.calibration(row)
+        rows = self.contest.rows_at(found.epsilon) if self.by_epsilon else self.rows
+        epsilons = points_around(found.epsilon)
+        curves = self.contest.curves(epsilons)
+        write_whole(path, preview(found, rows, epsilons, curves, self.measure), PREVIEW, overwrite=True)
 
     def __str__(self) -> str:
         width = min(max(shutil.get_terminal_size((_WHERE_UNKNOWN, 24)).columns, _NARROWEST), _WIDEST)

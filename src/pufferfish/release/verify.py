@@ -39,7 +39,7 @@ from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.states import state_label
 from pufferfish.witness import AnyWitness
 
-__all__ = ["decoded_release", "verify"]
+__all__ = ["BROKEN", "decoded_release", "not_in_a_file", "verify"]
 
 BROKEN = (PufferfishError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError)
 """What comes of a record in which something was changed, when its proof is made again."""
@@ -182,7 +182,7 @@ def _calibrated(found: ReleaseFields) -> Iterator[Finding]:
                 PROOF, "earlier versions did not write down query, lengths and settings", ["mechanism", "calibration"]
             )
         return
-    lost = _not_in_a_file(found, record)
+    lost = not_in_a_file(found, record)
     if lost:
         told = f"{lost} is a function of the user's, which no file holds"
         yield unchecked(PROOF, told, ["mechanism", "noise", "calibration", "query"])
@@ -209,7 +209,8 @@ def _calibrated(found: ReleaseFields) -> Iterator[Finding]:
         )
 
 
-def _not_in_a_file(found: ReleaseFields, record: CalibrationRecord) -> str | None:
+def not_in_a_file(found: ReleaseFields, record: CalibrationRecord) -> str | None:
+    """Return what of a release is a function of the user's, which no record holds; None where nothing is."""
     if found.theta.kind == GivenLaws.kind:
         return "the law of the query"
     if record.query is None:
