@@ -104,8 +104,11 @@ class Contest:
                 scales[kind.name] = self._law_scales(kind, epsilons)
         return {e: self._at(e, {name: known[i] for name, known in scales.items()}) for i, e in enumerate(epsilons)}
 
-    def curves(self, epsilons: Sequence[float]) -> list[NoiseCurve]:
-        """Return the noise of every mechanism that applies at several ε, with the errors it makes."""
+    def curves(self, epsilons: Sequence[float], best: str | None = None) -> list[NoiseCurve]:
+        """Return the noise of every mechanism that applies at several ε, with the errors it makes.
+
+        ``best`` names a mechanism whose noise of the best shape is followed too.
+        """
         found: list[NoiseCurve] = []
         for i, kind in enumerate(self._kinds):
             report_progress(f"{kind.title} at {len(epsilons)} ε", i / len(self._kinds))
@@ -115,11 +118,9 @@ class Contest:
                 continue
             rows = [self._tried(kind, lambda made, e=e: made.calibrate(self._query, e))[0] for e in epsilons]
             found.append(_curve(kind, "equal", rows))
-            if self._shapes and kind.composes:
-                best = [self._best(kind, epsilon=e) for e in epsilons]
-                found.append(
-                    _curve(kind, "best", [more[0] if more else row for more, row in zip(best, rows, strict=True)])
-                )
+            if kind.name == best:
+                shaped = [[*self._shaped(kind, epsilon=e), row][0] for e, row in zip(epsilons, rows, strict=True)]
+                found.append(_curve(kind, "best", shaped))
         return [curve for curve in found if any(scale is not None for scale in curve.scales)]
 
     def _law_scales(self, kind: type[LawMechanism], epsilons: Sequence[float]) -> list[float | None]:
@@ -161,8 +162,10 @@ class Contest:
 
     def _best(self, kind: type[Mechanism], **asked: float | None) -> list[ComparisonRow]:
         """Return the row of a mechanism's best noise, where that was asked for and is better than that of one scale."""
-        if not (self._shapes and kind.composes):
-            return []
+        return self._shaped(kind, **asked) if self._shapes and kind.composes else []
+
+    def _shaped(self, kind: type[Mechanism], **asked: float | None) -> list[ComparisonRow]:
+        """Return the row of a mechanism's best noise, none where that is no better than noise of one scale."""
         start = time.perf_counter()
         try:
             found = self._mechanism(kind).calibrate(self._query, noise="best", **asked)  # pyright: ignore[reportArgumentType]

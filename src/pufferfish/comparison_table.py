@@ -27,8 +27,8 @@ class Asked(Protocol):
         """Return the noise of every mechanism at one ε."""
         ...
 
-    def curves(self, epsilons: Sequence[float]) -> Sequence[NoiseCurve]:
-        """Return the noise of every mechanism at several ε."""
+    def curves(self, epsilons: Sequence[float], best: str | None = None) -> Sequence[NoiseCurve]:
+        """Return the noise of every mechanism at several ε, and of one of them that of the best shape."""
         ...
 
     def calibration(self, row: ComparisonRow) -> Calibration:
@@ -99,7 +99,7 @@ class Comparison(Sequence[ComparisonRow]):
         found = self.contest.calibration(row)
         rows = self.contest.rows_at(found.epsilon) if self.by_epsilon else self.rows
         epsilons = points_around(found.epsilon)
-        curves = self.contest.curves(epsilons)
+        curves = self.contest.curves(epsilons, row.mechanism if row.noise == "best" else None)
         write_whole(path, preview(found, rows, epsilons, curves, self.measure), PREVIEW, overwrite=True)
 
     def __str__(self) -> str:

@@ -5,15 +5,17 @@ record that does not hold is refused. Private data are never read.
 """
 
 import hashlib
+import math
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pufferfish.calibration import Calibration
 from pufferfish.comparison import Contest
+from pufferfish.comparison_row import ComparisonRow
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.files import read_file, write_whole
@@ -278,22 +280,28 @@ def _noise(
     if again is None or not isinstance(again.bound, Mechanism):
         why = "the record does not hold what the noise was calibrated from: it is of an earlier version, or a function"
         return tag("p", f"{own} What other mechanisms and other ε need cannot be said, for {why} of the user's."), None
-    shape = "equal" if again.strategy is None else "best"
+    shape: Literal["equal", "best"] = "equal" if again.strategy is None else "best"
     length: Any = again.bound.rows if again.theta.networks else again.length if again.theta.of_chains else None
     epsilons = points_around(found.epsilon)
     try:
-        contest = Contest(again.theta, again.query, length, secrets=_secrets(again), noise=shape, own=again.bound)
-        rows = [
-            replace(row, scale=again.scale, accuracy=again.accuracy(0.05))
-            if (row.mechanism, row.noise) == (again.mechanism, shape)
-            else row
-            for row in contest.at(found.epsilon)
-        ]
-        curves = contest.curves(epsilons)
+        contest = Contest(again.theta, again.query, length, secrets=_secrets(again), own=again.bound)
+        ours = ComparisonRow(
+            mechanism=again.mechanism,
+            title=again.title,
+            epsilon=found.epsilon,
+            scale=again.scale,
+            accuracy=again.accuracy(0.05),
+            composes=again.composes,
+            noise=shape,
+        )
+        others = [row for row in contest.at(found.epsilon) if (row.mechanism, row.noise) != (again.mechanism, shape)]
+        lower = next((row.lower_bound for row in others if row.lower_bound), again.lower_bound or None)
+        rows = sorted([ours, *others], key=lambda row: row.scale or math.inf)
+        curves = contest.curves(epsilons, again.mechanism if shape == "best" else None)
     except PufferfishError as error:
         return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {error}"), None
     error = found.accuracy_95.each if isinstance(found, EachRelease) else found.accuracy(0.05)
-    base = again.accuracy(0.05)
+    base, scale_factor = again.accuracy(0.05), found.noise.scale / again.scale
     measure = measure_of(found.query.kind)
     if isinstance(found, EachRelease) and found.query.divided_by_records:
         measure += ", times the subject's number of records"
@@ -301,14 +309,15 @@ def _noise(
         measure += "; ± 95% in the smallest group"
     about = Noise(
         rows=rows,
+        lower=None if lower is None else lower * scale_factor,
         epsilons=epsilons,
         curves=curves,
         epsilon=found.epsilon,
         mechanism=again.mechanism,
         noise=shape,
         measure=measure,
-        scale_factor=found.noise.scale / again.scale,
-        error_factor=error / base if base > 0 else found.noise.scale / again.scale,
+        scale_factor=scale_factor,
+        error_factor=error / base if base > 0 else scale_factor,
     )
     return noise_part(about, name)
 

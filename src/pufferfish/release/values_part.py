@@ -230,6 +230,6 @@ def measured_part(found: MeasurementRelease) -> Html:
         tag(
             "p",
             f"The algorithm alone tells at most {number(found.record_loss)} nats of one record, as its privacy map "
-            f"says. With correlation this is at most {number(found.leakage)}. Its error is for its own documents to say.",
+            f"says. With correlation this is at most {number(found.leakage)}. Its error depends on the algorithm.",
         ),
     )

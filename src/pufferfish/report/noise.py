@@ -14,7 +14,7 @@ __all__ = ["Noise", "noise_part", "points_around"]
 _STEPS = 10
 """Places of the slider from one computed ε to the next."""
 
-_TO_TEN = 6
+_TO_TEN = 4
 """Computed ε on either side, up to ten times and down to a tenth of the one that is asked for."""
 
 _WIDE, _HIGH = 480, 260
@@ -26,8 +26,8 @@ def points_around(epsilon: float) -> list[float]:
 
     Examples
     --------
-    >>> len(points_around(1.0)), points_around(1.0)[::6]
-    (13, [0.1, 1.0, 10.0])
+    >>> len(points_around(1.0)), points_around(1.0)[::4]
+    (9, [0.1, 1.0, 10.0])
     """
     found = [epsilon * 10 ** (i / _TO_TEN) for i in range(-_TO_TEN, _TO_TEN + 1)]
     return [e for e in found if LEAST_EPSILON <= e < math.inf]
@@ -49,6 +49,8 @@ class Noise:
         The one that is asked for, one of ``epsilons``.
     mechanism, noise : str
         Which mechanism the page is about, and the shape of its noise.
+    lower : float or None
+        A scale below which no Laplace noise of one scale gives the guarantee.
     measure : str
         What answers are numbers of.
     scale_factor, error_factor : float
@@ -63,6 +65,7 @@ class Noise:
     mechanism: str
     noise: str
     measure: str
+    lower: float | None
     scale_factor: float = 1.0
     error_factor: float = 1.0
 
@@ -80,17 +83,16 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
         "probability",
         class_="noise",
     )
-    lower = next((row.lower_bound for row in fit if row.noise == "equal"), None)
     said: list[Any] = []
-    if lower:
-        scale = number(lower * about.scale_factor)
-        said += [tag("p", f"At ε = {about.epsilon:g} no Laplace noise of a scale below {scale} gives this guarantee.")]
+    if about.lower:
+        least = f"no Laplace noise with one scale below {number(about.lower)} gives this guarantee"
+        said += [tag("p", f"At ε = {about.epsilon:g} {least}, whatever the mechanism.")]
     refused = [row for row in about.rows if row.reason is not None]
     if refused:
         reasons = tag("ul", *(tag("li", tag("strong", row.title), f": {row.reason}") for row in refused))
         said += [fold("Mechanisms that do not apply, and why", reasons)]
     if own is None:
-        return join(shown, said), None
+        return join(shown, *said), None
     chart, frame = _chart(about, own)
     data = {
         "id": name,
@@ -103,7 +105,7 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
         ],
         **frame,
     }
-    return tag("div", _slider(about, own, name), chart, shown, id=name), data
+    return tag("div", _slider(about, own, name), chart, shown, *said, id=name), data
 
 
 def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:

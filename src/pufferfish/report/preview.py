@@ -43,6 +43,7 @@ def preview(
         mechanism=found.mechanism,
         noise="equal" if found.strategy is None else "best",
         measure=measure,
+        lower=next((row.lower_bound for row in rows if row.lower_bound), None),
     )
     part, data = noise_part(noise, "noise-0")
     secrets = secrets_of(found)
@@ -71,8 +72,6 @@ def preview(
             title="What would be promised, and what not",
         ),
         section("What an adversary may believe: Θ", theta_part(theta, decides=found.witness.theta, calibration=found)),
-        section(
-            "Which record decides the noise, and why", witness_part(found.witness, found.epsilon, found.epsilon, theta)
-        ),
+        section("Which record decides the noise, and why", why),
     )
     return page("preview", title, body, [] if data is None else [data])
