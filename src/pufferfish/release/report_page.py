@@ -278,8 +278,9 @@ def _noise(
     if brief:
         return tag("p", own, " What other mechanisms and other ε need was left out (--brief)."), None
     if again is None or not isinstance(again.bound, Mechanism):
-        why = "the record does not hold what the noise was calibrated from: it is of an earlier version, or a function"
-        return tag("p", f"{own} What other mechanisms and other ε need cannot be said, for {why} of the user's."), None
+        kept = isinstance(fields.calibration, CalibrationRecord)
+        why = "the query or Θ is a function of the user's" if kept else "an earlier version wrote the record"
+        return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {why}."), None
     shape: Literal["equal", "best"] = "equal" if again.strategy is None else "best"
     length: Any = again.bound.rows if again.theta.networks else again.length if again.theta.of_chains else None
     epsilons = points_around(found.epsilon)

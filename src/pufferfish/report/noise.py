@@ -77,7 +77,7 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
     own = places.get((about.mechanism, about.noise))
     rows = [_row(about, row, places.get((row.mechanism, row.noise))) for row in fit]
     shown = table(
-        ["mechanism", "noise scale", "± 95%", ""],
+        ["mechanism", "noise scale", "± 95%"],
         rows,
         f"Noise of every mechanism ({about.measure}); ± 95%: one value is within this of the exact one with 95% "
         "probability",
@@ -110,14 +110,14 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
 
 def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
     own = (row.mechanism, row.noise) == (about.mechanism, about.noise)
-    note = "this one" if own else "" if row.composes else "for one query only"
+    note = "this page's" if own else "" if row.composes else "for one query only"
+    name = f"{row.title}{', best shape' if row.noise == 'best' else ''}"
     scale, error = (row.scale or 0.0) * about.scale_factor, (row.accuracy or 0.0) * about.error_factor
     return tag(
         "tr",
-        tag("th", row.title, ", best shape" if row.noise == "best" else "", scope="row"),
+        tag("th", name, tag("small", note) if note else None, scope="row"),
         tag("td", number(scale), class_="n scale"),
         tag("td", number(error), class_="n error"),
-        tag("td", note),
         class_="own" if own else None,
         data_curve=place,
     )

@@ -41,7 +41,7 @@ for (const about of data) {
     const error = between(own.error, at);
     output.textContent = error === null
       ? `ε = ${number(epsilon)}: no noise is known`
-      : `ε = ${number(epsilon)}: each value is within ${number(error)} of the exact one with 95% probability`;
+      : `ε = ${number(epsilon)}: each value is within ${Number.isInteger(at) ? "" : "about "}${number(error)} of the exact one with 95% probability`;
     input.setAttribute("aria-valuetext", output.textContent);
     if (line) {
       const x = about.left + (about.right - about.left) * at / (about.epsilons.length - 1);

@@ -47,7 +47,10 @@ def theta_part(theta: Theta, *, decides: int = 0, calibration: Calibration | Non
     calibration : Calibration, optional
         The noise: of a network the node that decides is marked, and what tells it.
     """
-    start = tag("p", f"Θ is what somebody who attacks may believe about the records: {theta.in_words}.")
+    many = len(theta.members)
+    which = "one distribution" if many == 1 else f"{many:,} distributions" if many else "a whole range of distributions"
+    more = f". The records follow {theta.in_words}" if ":" in theta.in_words else ""
+    start = tag("p", f"Θ is what somebody who attacks may believe about the records: {which} ({theta.kind}){more}.")
     origin = tag("p", f"Where it came from: {theta.origin}.")
     if isinstance(theta, ForgettingClass):
         return join(start, origin, _forgetting(theta))
@@ -149,15 +152,14 @@ def phase_name(clock: str | None, phase: int) -> str:
 
 
 def _clock(chain: PeriodicChain, calibration: Calibration | None) -> Html:
-    stay = np.array([np.diagonal(matrix) for matrix in chain.matrices]).T
+    stay = np.array([np.diagonal(matrix) for matrix in chain.matrices])
     names = [phase_name(chain.clock, phase) for phase in range(chain.phases)]
-    short = [name.split(":")[0] if chain.clock == "hour" else name for name in names]
     lasts = "" if chain.step is None else f"; a step takes {chain.step}"
     strip = heat_map(
+        names,
         chain.states,
-        short,
         stay,
-        f"The clock: the probability to stay in each state (rows) for one step, at each phase (columns){lasts}",
+        f"The clock: the probability to stay in each state (columns) for one step, at each phase (rows){lasts}",
         corner="stay in",
         most=1.0,
     )
@@ -224,7 +226,7 @@ def _drawn(network: BayesianNetwork, calibration: Calibration | None) -> Html:
     return tag(
         "figure",
         tag("div", inline_svg(svg.getvalue(), f"The network, parents above children. {words}"), class_="paper"),
-        tag("figcaption", "Arrows go from parents to children. ", words.replace("\n", " ")),
+        tag("figcaption", "Arrows go from parents to children."),
     )
 
 

@@ -42,10 +42,10 @@ def _where(seen: AnyWitness, *, networks: bool, of_chains: bool) -> str:
     if seen.node is None:
         return "all records are alike"
     if networks:
-        return f"the column {seen.node!r} of a row"
+        return f"here the column {seen.node!r} of a row"
     if isinstance(seen.node, int) and of_chains:
-        return f"record {seen.node} (counted from 0) of a chain of {seen.length:,} steps"
-    return f"record {seen.node!r}" if isinstance(seen.node, str) else f"record {seen.node}"
+        return f"here record {seen.node} (counted from 0) of a chain of {seen.length:,} steps"
+    return f"here record {seen.node!r}" if isinstance(seen.node, str) else f"here record {seen.node}"
 
 
 def _why(seen: AnyWitness, leakage: float, theta: Theta | None) -> Sequence[Html]:
