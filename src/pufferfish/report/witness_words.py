@@ -34,7 +34,7 @@ def witness_part(seen: AnyWitness, leakage: float, epsilon: float, theta: Theta 
         pair = f": whether it is {a!r} or {b!r}."
     told = f"Of this secret at most {number(leakage, 6)} leaks, and ε = {epsilon:g} is allowed."
     return join(
-        tag("p", f"The noise is for the secret that needs most: {which}{pair} {told}"), *_why(seen, leakage, theta)
+        tag("p", f"The noise is for the secret that needs most; {which}{pair} {told}"), *_why(seen, leakage, theta)
     )
 
 
