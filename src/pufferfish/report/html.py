@@ -119,7 +119,7 @@ def table(
         row if isinstance(row, Html) else tag("tr", *(_cell(part, i, names) for i, part in enumerate(row)))
         for row in rows
     ]
-    head, held = tag("thead", tag("tr", first)), tag("tbody", body)
+    head, held = tag("thead", first), tag("tbody", body)
     shown = tag("table", head, held, class_=class_ or None, aria_label=caption)
     scrolls = tag("div", shown, class_="scroll", role="region", aria_label=caption, tabindex=0)
     return join(tag("p", caption, class_="caption", aria_hidden="true"), scrolls)

@@ -56,6 +56,7 @@ def checked(path: Path) -> Page:
     assert not set(page.seen) & {"img", "iframe", "object", "embed", "link", "base", "form", "i", "b", "u"}
     assert all(link.startswith("#") for link in page.links), page.links
     assert "Content-Security-Policy" in page.content
+    assert "<tr></tr>" not in page.content
     for part in ("What was released", "any one record, whatever its neighbours tell", "Not promised", "How to verify"):
         assert part in page.text, part
     return page
