@@ -249,7 +249,8 @@ def _of_what(found: ReleaseFields) -> str:
 
 
 def _promise(found: AnyRelease, secrets: list[tuple[str, str]] | None) -> Html:
-    return promise_part(found.epsilon, found.promise, found.not_promised, found.assumptions, secrets)
+    delta = found.delta if isinstance(found, Release) else 0.0
+    return promise_part(found.epsilon, found.promise, found.not_promised, found.assumptions, secrets, delta=delta)
 
 
 def _theta(record: ThetaRecord, theta: Theta | None, decides: int, again: Calibration | None) -> Html:

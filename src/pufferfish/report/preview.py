@@ -69,6 +69,7 @@ def preview(
             not_promised_of(secrets, None, kind=theta.kind, composes=found.composes),
             [f"The distribution of the records is {theta.in_words} ({theta.origin})."],
             secrets,
+            delta=found.delta,
             title="What would be promised, and what not",
         ),
         section("What an adversary may believe: Θ", theta_part(theta, decides=found.witness.theta, calibration=found)),

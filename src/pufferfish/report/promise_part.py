@@ -15,6 +15,7 @@ def promise_part(
     assumptions: Sequence[str],
     secrets: Sequence[tuple[str, str]] | None,
     *,
+    delta: float = 0.0,
     title: str = "What is promised, and what is not",
 ) -> Html:
     """Return the promise in plain words, its unit, and its limits, each as its record says it."""
@@ -22,12 +23,16 @@ def promise_part(
     if secrets is not None:
         unit = "the secrets that are named below, whatever other records tell"
     factor = f"a factor of {math.exp(epsilon):.3g}" if epsilon < 700 else "any factor"
+    what = "two values of one record" if secrets is None else "two secrets of a pair"
     plain = (
-        f"Whoever sees the release, and knows how records depend on each other, can raise or lower the odds between "
-        f"two values of one record by {factor} at most (e^ε with ε = {epsilon:g}). The smaller ε, the less is told."
+        f"Take somebody who believes any distribution in Θ, however records depend on each other there. Seeing the "
+        f"release changes the odds between {what} by {factor} at most (e^ε with ε = {epsilon:g}). The smaller ε, the "
+        "less is told."
     )
-    if secrets is not None:
-        plain = plain.replace("two values of one record", "two secrets of a pair")
+    if delta:
+        plain = (
+            f"The promise may fail, with a probability that δ = {delta:g} says. The smaller ε and δ, the less is told."
+        )
     return section(
         title,
         tag("p", "Unit of protection: ", tag("strong", unit), ".", class_="lead"),
