@@ -53,6 +53,8 @@ class Noise:
         A scale below which no Laplace noise of one scale gives the guarantee.
     measure : str
         What answers are numbers of.
+    own_word : str
+        What is said of that mechanism.
     scale_factor, error_factor : float
         By what scales and errors are multiplied: where the values are of groups, those of all records together were
         compared.
@@ -66,6 +68,7 @@ class Noise:
     noise: str
     measure: str
     lower: float | None
+    own_word: str = "this release"
     scale_factor: float = 1.0
     error_factor: float = 1.0
 
@@ -110,7 +113,7 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
 
 def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
     own = (row.mechanism, row.noise) == (about.mechanism, about.noise)
-    note = "this page's" if own else "" if row.composes else "for one query only"
+    note = about.own_word if own else "" if row.composes else "for one query only"
     name = f"{row.title}{', best shape' if row.noise == 'best' else ''}"
     scale, error = (row.scale or 0.0) * about.scale_factor, (row.accuracy or 0.0) * about.error_factor
     return tag(

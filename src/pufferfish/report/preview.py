@@ -43,6 +43,7 @@ def preview(
         mechanism=found.mechanism,
         noise="equal" if found.strategy is None else "best",
         measure=measure,
+        own_word="recommended",
         lower=next((row.lower_bound for row in rows if row.lower_bound), None),
     )
     part, data = noise_part(noise, "noise-0")
