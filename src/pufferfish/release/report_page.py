@@ -21,7 +21,6 @@ from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.files import read_file, write_whole
 from pufferfish.files.reading import decode_record, shown
 from pufferfish.ledger import Ledger
-from pufferfish.ledger.book import Entry
 from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
 from pufferfish.model_file import ThetaRecord
@@ -29,8 +28,9 @@ from pufferfish.queries import measure_of
 from pufferfish.release import measurement
 from pufferfish.release.calibration_record import CalibrationRecord, calibration_again
 from pufferfish.release.each_record import EachRelease
-from pufferfish.release.fields import LedgerRecord, ReleaseFields
+from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups_rules import stand_in
+from pufferfish.release.ledger_part import ledger_part
 from pufferfish.release.measurement import MeasurementRelease
 from pufferfish.release.record import Release
 from pufferfish.release.values_part import each_part, measured_part, values_part
@@ -134,6 +134,7 @@ def report_page(sources: Sequence[Source], *, ledger: Ledger | None = None, brie
         part, numbers = _release_part(source, i, ledger, brief=brief)
         parts += [part]
         data += [] if numbers is None else [numbers]
+    here = {source.release.ledger.entry: i for i, source in enumerate(sources) if source.release.ledger is not None}
     one = len(sources) == 1
     title = _title(sources[0].release) if one else f"{len(sources)} releases"
     contents = tag(
@@ -144,7 +145,7 @@ def report_page(sources: Sequence[Source], *, ledger: Ledger | None = None, brie
     body = join(
         tag("h1", "What was released, and what is promised"),
         None if one else contents,
-        tag("main", parts, None if ledger is None else _history(ledger, sources)),
+        tag("main", parts, None if ledger is None else ledger_part(ledger, here)),
         tag(
             "footer",
             "Made by pufferfish report from the records alone: no private data were read. The page is one file and "
@@ -335,50 +336,6 @@ def _secrets(again: Calibration) -> Any:
     except BROKEN:  # pairs that only mechanisms of one query know: the others keep all secret
         return None
     return secrets
-
-
-def _history(ledger: Ledger, sources: Sequence[Source]) -> Html:
-    """Return what the book says, the releases of the page marked."""
-    here: dict[int, int] = {}
-    for i, source in enumerate(sources):
-        booked: LedgerRecord | None = source.release.ledger
-        if booked is not None:
-            here[booked.entry] = i
-
-    def row(entry: Entry) -> Html:
-        share = min(1.0, entry.spent / ledger.budget)
-        what: Any = entry.what
-        if entry.number in here:
-            what = join(tag("a", entry.what, href=f"#release-{here[entry.number]}"), " (on this page)")
-        bar = tag(
-            "svg",
-            tag("rect", x=0, y=4, width=round(100 * share, 2), height=12),
-            tag("path", d="M100 0V20"),
-            viewBox="0 0 100 20",
-            preserveAspectRatio="none",
-            aria_hidden="true",
-        )
-        return tag(
-            "tr",
-            tag("th", entry.number, scope="row"),
-            tag("td", what),
-            tag("td", "" if entry.epsilon is None else number(entry.epsilon), class_="n"),
-            tag("td", bar, class_="bar"),
-            tag("td", number(entry.spent), class_="n"),
-            class_="own" if entry.number in here else None,
-        )
-
-    caption = f"All releases; together: what all up to this one leak at most, of a budget of {ledger.budget:g}"
-    return tag(
-        "section",
-        tag("h2", "The ledger"),
-        tag(
-            "p",
-            f"Spent {number(ledger.spent)} of {number(ledger.budget)}, by {ledger.bound.title}. Remaining: "
-            f"{number(ledger.remaining)}. Epsilons of single releases do not add up to what they leak together.",
-        ),
-        table(["", "what", "alone", "", "together"], map(row, ledger.entries), caption, names=2, class_="values"),
-    )
 
 
 def _verify(source: Source, checked: Verification | None) -> Html:
