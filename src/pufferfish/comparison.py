@@ -7,7 +7,9 @@ from typing import Any, Literal
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
-from pufferfish.comparison_table import Comparison, ComparisonRow
+from pufferfish.comparison_row import ComparisonRow, NoiseCurve
+from pufferfish.comparison_table import Comparison
+from pufferfish.core.numbers import discrete_laplace
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.given import one_of
@@ -16,7 +18,7 @@ from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.queries import Query, measure_of, refuse_pooling
 from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.model_class import as_theta, lengths_of
+from pufferfish.theta.model_class import Theta, as_theta, lengths_of
 
 __all__ = ["Comparison", "ComparisonRow", "Contest", "compare"]
 
@@ -31,10 +33,20 @@ class Contest:
     ----------
     theta, query, length, secrets, noise
         As for :func:`compare`.
+    own : Mechanism, optional
+        A mechanism that is made already, such as that of a release: it is asked with its own settings, and stands
+        beside the others also where none of its kind does.
     """
 
     def __init__(
-        self, theta: Any, query: Query, length: Any = None, *, secrets: Any = None, noise: Any = "equal"
+        self,
+        theta: Any,
+        query: Query,
+        length: Any = None,
+        *,
+        secrets: Any = None,
+        noise: Any = "equal",
+        own: Mechanism | None = None,
     ) -> None:
         if not one_of(noise, ("equal", "best")):
             raise ParameterError(f'noise is {noise!r}, expected "equal" or "best" (which shows both)')
@@ -47,7 +59,14 @@ class Contest:
         if networks and isinstance(query, Query):  # pyright: ignore[reportUnnecessaryIsInstance]
             refuse_pooling(query, networks[0].node_states)
         self._secrets = None if secrets is None else NodeSecrets(secrets, networks[0])
-        self._made: dict[str, Mechanism | NotApplicableError] = {}
+        self._made: dict[str, Mechanism | NotApplicableError] = {} if own is None else {own.name: own}
+        listed = own is None or own.name in {kind.name for kind in MECHANISMS}
+        self._kinds: tuple[type[Mechanism], ...] = MECHANISMS if own is None or listed else (*MECHANISMS, type(own))
+
+    @property
+    def theta(self) -> Theta:
+        """The class Θ."""
+        return self._theta
 
     def at(self, epsilon: float) -> Comparison:
         """Return the noise of every mechanism at one ε."""
@@ -56,8 +75,8 @@ class Contest:
     def at_accuracy(self, accuracy: float, alpha: float | None = None) -> Comparison:
         """Return the least ε with which each mechanism is as accurate as asked."""
         rows: list[ComparisonRow] = []
-        for i, kind in enumerate(MECHANISMS):
-            report_progress(f"{kind.title} for an accuracy of {accuracy:g}", i / len(MECHANISMS))
+        for i, kind in enumerate(self._kinds):
+            report_progress(f"{kind.title} for an accuracy of {accuracy:g}", i / len(self._kinds))
             rows.append(
                 self._tried(kind, lambda found: found.calibrate(self._query, accuracy=accuracy, alpha=alpha))[0]
             )
@@ -65,28 +84,59 @@ class Contest:
         share = 1 - (0.05 if alpha is None else alpha)
         title = f"{self._query.kind} within {accuracy:g} with {share:.6g} probability; Θ: {self._theta.origin}"
         ordered = _in_order(rows, None, lambda row: row.epsilon or 0.0)
-        return Comparison(ordered, title, measure_of(self._query.kind), by_epsilon=True)
+        return Comparison(ordered, title, measure_of(self._query.kind), by_epsilon=True, contest=self)
+
+    def rows_at(self, epsilon: float) -> Sequence[ComparisonRow]:
+        """Return the noise of every mechanism at one ε."""
+        return self.at(epsilon).rows
+
+    def calibration(self, row: ComparisonRow) -> Calibration:
+        """Return the calibration of a row."""
+        kind = next(kind for kind in self._kinds if kind.name == row.mechanism)
+        return self._mechanism(kind).calibrate(self._query, row.epsilon, noise=row.noise)
 
     def at_each(self, epsilons: Sequence[float]) -> dict[float, Comparison]:
         """Return the noise at several ε for a picture: laws of the query are computed once, and without the proofs."""
         scales: dict[str, list[float | None]] = {}
-        for kind in MECHANISMS:
+        for kind in self._kinds:
             if issubclass(kind, LawMechanism):
                 report_progress(f"{kind.title} at {len(epsilons)} ε", 0.0)
-                try:
-                    mechanism = self._mechanism(kind)
-                    assert isinstance(mechanism, LawMechanism)
-                    scales[kind.name] = mechanism.scales(self._query, epsilons)
-                except NotApplicableError:
-                    scales[kind.name] = [None] * len(epsilons)
+                scales[kind.name] = self._law_scales(kind, epsilons)
         return {e: self._at(e, {name: known[i] for name, known in scales.items()}) for i, e in enumerate(epsilons)}
+
+    def curves(self, epsilons: Sequence[float], best: str | None = None) -> list[NoiseCurve]:
+        """Return the noise of every mechanism that applies at several ε, with the errors it makes.
+
+        ``best`` names a mechanism whose noise of the best shape is followed too.
+        """
+        found: list[NoiseCurve] = []
+        for i, kind in enumerate(self._kinds):
+            report_progress(f"{kind.title} at {len(epsilons)} ε", i / len(self._kinds))
+            if issubclass(kind, LawMechanism):
+                rows = [self._drawn(kind, scale) for scale in self._law_scales(kind, epsilons)]
+                found.append(_curve(kind, "equal", rows))
+                continue
+            rows = [self._tried(kind, lambda made, e=e: made.calibrate(self._query, e))[0] for e in epsilons]
+            found.append(_curve(kind, "equal", rows))
+            if kind.name == best:
+                shaped = [[*self._shaped(kind, epsilon=e), row][0] for e, row in zip(epsilons, rows, strict=True)]
+                found.append(_curve(kind, "best", shaped))
+        return [curve for curve in found if any(scale is not None for scale in curve.scales)]
+
+    def _law_scales(self, kind: type[LawMechanism], epsilons: Sequence[float]) -> list[float | None]:
+        try:
+            mechanism = self._mechanism(kind)
+            assert isinstance(mechanism, LawMechanism)
+            return mechanism.scales(self._query, epsilons)
+        except NotApplicableError:
+            return [None] * len(epsilons)
 
     def _at(self, epsilon: float, known: Mapping[str, float | None]) -> Comparison:
         """Return the noise of every mechanism, of some by their scales that are known."""
         rows: list[ComparisonRow] = []
         best: Calibration | None = None
-        for i, mechanism in enumerate(MECHANISMS):
-            report_progress(f"{mechanism.title} at ε = {epsilon:g}", i / len(MECHANISMS))
+        for i, mechanism in enumerate(self._kinds):
+            report_progress(f"{mechanism.title} at ε = {epsilon:g}", i / len(self._kinds))
             if mechanism.name in known:
                 rows.append(self._drawn(mechanism, known[mechanism.name]))
                 continue
@@ -97,7 +147,7 @@ class Contest:
         lower = None if best is None else best.lower_bound or None
         title = f"{self._query.kind} at ε = {epsilon:g}; Θ: {self._theta.origin}"
         ordered = _in_order(rows, lower, _expected) if self._shapes else _in_order(rows, lower)
-        return Comparison(ordered, title, measure_of(self._query.kind))
+        return Comparison(ordered, title, measure_of(self._query.kind), contest=self)
 
     def _tried(
         self, kind: type[Mechanism], calibrated: Callable[[Mechanism], Calibration]
@@ -112,8 +162,10 @@ class Contest:
 
     def _best(self, kind: type[Mechanism], **asked: float | None) -> list[ComparisonRow]:
         """Return the row of a mechanism's best noise, where that was asked for and is better than that of one scale."""
-        if not (self._shapes and kind.composes):
-            return []
+        return self._shaped(kind, **asked) if self._shapes and kind.composes else []
+
+    def _shaped(self, kind: type[Mechanism], **asked: float | None) -> list[ComparisonRow]:
+        """Return the row of a mechanism's best noise, none where that is no better than noise of one scale."""
         start = time.perf_counter()
         try:
             found = self._mechanism(kind).calibrate(self._query, noise="best", **asked)  # pyright: ignore[reportArgumentType]
@@ -127,13 +179,15 @@ class Contest:
         """Return a row of which only the scale is known."""
         if scale is None:
             return ComparisonRow(mechanism=kind.name, title=kind.title, reason="no noise is known")
-        lipschitz = self._mechanism(kind).bind(self._query).lipschitz
-        multiplier = None if lipschitz is None else scale / lipschitz
+        bound = self._mechanism(kind).bind(self._query)
+        multiplier = None if bound.lipschitz is None else scale / bound.lipschitz
+        unit = float(bound.unit)
         return ComparisonRow(
             mechanism=kind.name,
             title=kind.title,
             scale=scale,
             noise_multiplier=multiplier,
+            accuracy=discrete_laplace.accuracy(scale / unit, 0.05) * unit,
             composes=kind.composes,
         )
 
@@ -225,6 +279,11 @@ def compare(
     return contest.at(epsilon)
 
 
+def _curve(kind: type[Mechanism], noise: Literal["equal", "best"], rows: Sequence[ComparisonRow]) -> NoiseCurve:
+    scales, errors = tuple(row.scale for row in rows), tuple(row.accuracy for row in rows)
+    return NoiseCurve(mechanism=kind.name, title=kind.title, noise=noise, scales=scales, errors=errors)
+
+
 def _row(found: Calibration, seconds: float, decided_by: str | None) -> ComparisonRow:
     return ComparisonRow(
         mechanism=found.mechanism,
@@ -253,9 +312,9 @@ def _in_order(
     fit = sorted((row for row in rows if row.reason is None), key=cost)
     candidates = [row for row in fit if row.composes] or fit
     most = _AS_LITTLE * cost(candidates[0]) if candidates else 0.0
-    order = [mechanism.name for mechanism in MECHANISMS]  # of equal noise the last one, which covers most
+    order = ["", *(mechanism.name for mechanism in MECHANISMS)]  # of equal noise the last one, which covers most
     equal = [row for row in candidates if cost(row) <= most]
-    best = max(equal, key=lambda row: order.index(row.mechanism), default=None)
+    best = max(equal, key=lambda row: order.index(row.mechanism if row.mechanism in order else ""), default=None)
     fit = [replace(row, lower_bound=lower if row.noise == "equal" else None, recommended=row is best) for row in fit]
     return (*fit, *(row for row in rows if row.reason is not None))
 

@@ -1,13 +1,18 @@
 """The table of a comparison: a row for each mechanism and noise, and how it prints."""
 
+import os
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, overload
+from dataclasses import dataclass, field
+from typing import Protocol, overload
 
-from pufferfish.core.numbers.read_only import ReadOnly
-from pufferfish.errors import printable
+from pufferfish.calibration import Calibration
+from pufferfish.comparison_row import ComparisonRow, NoiseCurve
+from pufferfish.errors import NotApplicableError, ParameterError, printable
+from pufferfish.files import write_whole
+from pufferfish.report.html import PREVIEW
+from pufferfish.report.noise import points_around
 
 __all__ = ["Comparison", "ComparisonRow"]
 
@@ -15,59 +20,20 @@ _NARROWEST, _WIDEST, _WHERE_UNKNOWN = 80, 120, 100
 """Columns that the text of a comparison takes: those of the terminal, within bounds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonRow(ReadOnly):
-    """One mechanism's noise for a query, or why it does not apply.
+class Asked(Protocol):
+    """Mechanisms that can be asked again, at any ε."""
 
-    Parameters
-    ----------
-    mechanism, title : str
-        Name on the command line, and name in tables.
-    epsilon : float or None
-        Privacy parameter of the noise; with an accuracy the least one that reaches it.
-    scale : float or None
-        Laplace scale of the noise on each output; the largest one of the best noise.
-    noise_multiplier : float or None
-        Scale over the query's Lipschitz constant.
-    accuracy : float or None
-        What the error of one output exceeds with a probability of at most 5%, in the units of the query.
-    expected_l1_error : float or None
-        Expected L1 distance between released and exact vector.
-    lower_bound : float or None
-        A scale below which no Laplace noise gives the guarantee, the same for all rows; None where none was found.
-    seconds : float
-        Time to compute the scale.
-    composes : bool
-        Whether such releases may be added up, as in a ledger; else the noise is for this one query.
-    recommended : bool
-        Whether this is the mechanism to take: the least noise of those that compose.
-    reason : str or None
-        Why the mechanism does not apply.
-    decided_by : str or None
-        The member of Θ that needs the noise, where Θ has several: ``"theta[12] (subject 4388161786)"``.
-    noise : {"equal", "best"}
-        Whether every output has noise of one scale, or noise has the best shape found.
-    """
+    def rows_at(self, epsilon: float) -> Sequence[ComparisonRow]:
+        """Return the noise of every mechanism at one ε."""
+        ...
 
-    mechanism: str
-    title: str
-    epsilon: float | None = None
-    scale: float | None = None
-    noise_multiplier: float | None = None
-    accuracy: float | None = None
-    expected_l1_error: float | None = None
-    lower_bound: float | None = None
-    seconds: float = 0.0
-    composes: bool = True
-    recommended: bool = False
-    reason: str | None = None
-    decided_by: str | None = None
-    noise: Literal["equal", "best"] = "equal"
+    def curves(self, epsilons: Sequence[float], best: str | None = None) -> Sequence[NoiseCurve]:
+        """Return the noise of every mechanism at several ε, and of one of them that of the best shape."""
+        ...
 
-    @property
-    def over_lower_bound(self) -> float | None:
-        """Scale over lower bound: how many times the least possible noise it is at most."""
-        return self.scale / self.lower_bound if self.scale and self.lower_bound else None
+    def calibration(self, row: ComparisonRow) -> Calibration:
+        """Return the calibration of a row."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -84,12 +50,15 @@ class Comparison(Sequence[ComparisonRow]):
         What the query's answers are numbers of.
     by_epsilon : bool, default False
         Whether an accuracy was asked for, and rows differ by their epsilon.
+    contest : optional
+        What the mechanisms are asked again by, for a report.
     """
 
     rows: tuple[ComparisonRow, ...]
     title: str
     measure: str
     by_epsilon: bool = False
+    contest: Asked | None = field(default=None, repr=False, compare=False)
 
     @property
     def of_shapes(self) -> bool:
@@ -105,6 +74,33 @@ class Comparison(Sequence[ComparisonRow]):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a preview that a browser shows: one file, which needs no network. It reads no data and spends nothing.
+
+        It says what error to expect of every mechanism, here and at other ε, what would be promised and what not, what
+        an adversary may believe, and which record decides the noise. Of what is there already only an earlier preview
+        is replaced.
+
+        Raises
+        ------
+        NotApplicableError
+            If no mechanism applies.
+        RecordError
+            If the file cannot be written, or is something else.
+        """
+        from pufferfish.report.preview import preview
+
+        if self.contest is None:
+            raise ParameterError("a comparison made by hand has no report: use compare(theta, query, epsilon)")
+        row = next((row for row in self.rows if row.recommended), None)
+        if row is None:
+            raise NotApplicableError("no mechanism applies, so there is no noise to report on")
+        found = self.contest.calibration(row)
+        rows = self.contest.rows_at(found.epsilon) if self.by_epsilon else self.rows
+        epsilons = points_around(found.epsilon)
+        curves = self.contest.curves(epsilons, row.mechanism if row.noise == "best" else None)
+        write_whole(path, preview(found, rows, epsilons, curves, self.measure), PREVIEW, overwrite=True)
 
     def __str__(self) -> str:
         width = min(max(shutil.get_terminal_size((_WHERE_UNKNOWN, 24)).columns, _NARROWEST), _WIDEST)

@@ -29,6 +29,7 @@ _COMMANDS = {
     "compare": "The noise of every mechanism, before anything is spent.",
     "release": "Release a statistic of a table with noise that accounts for correlation.",
     "show": "Show a release: values, promise, noise, warnings.",
+    "report": "A page about releases that a browser shows, with a slider for ε.",
     "verify": "Check a release: its proof is computed again.",
     "audit": "What mechanisms promise, and what really leaks, on small models.",
     "ledger": "One budget for many releases of the same table.",

@@ -25,6 +25,7 @@ from pufferfish.mechanisms import MarkovQuilt
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.queries import Query
+from pufferfish.report.html import PREVIEW
 from pufferfish.report.network_plot import draw_network
 from pufferfish.report.plot import PICTURE, draw_noise, save_figure
 from pufferfish.theta.model_class import Theta
@@ -53,6 +54,7 @@ _FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
 @click.option("--alpha", type=NUMBER, metavar="P", help=ALPHA_HELP)
 @click.option("--noise", type=click.Choice(["equal", "best"]), default="equal", help=NOISE_HELP)
 @click.option("--plot", "plot_path", metavar="FILE", help="Draw the noise from ε/10 to 10 ε (.png, .svg, .pdf).")
+@click.option("--report", "report_path", metavar="FILE", help="Write a preview as a page for a browser (.html).")
 @click.option("--draw", "draw_path", metavar="FILE", help="Draw a network, its worst node and that node's best quilt.")
 def compare_command(
     model_path: str,
@@ -65,6 +67,7 @@ def compare_command(
     alpha: float | None,
     noise: str,
     plot_path: str | None,
+    report_path: str | None,
     draw_path: str | None,
     **reading: Any,
 ) -> None:
@@ -74,6 +77,7 @@ def compare_command(
     Example:
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1
       pufferfish compare asia.bif --columns lung,bronc --query marginal-counts --epsilon 1
+      pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --report preview.html
     """
     if (epsilon is None) == (accuracy is None):
         raise ParameterError("give --epsilon, or --accuracy (the error that is allowed) to see which epsilon it takes")
@@ -82,7 +86,8 @@ def compare_command(
     if epsilon is not None:
         epsilon = as_epsilon(epsilon)
     inputs = (model_path, *tables)
-    check_targets([("--plot", plot_path, PICTURE), ("--draw", draw_path, PICTURE)], inputs=inputs, overwrite=False)
+    targets = [("--plot", plot_path, PICTURE), ("--draw", draw_path, PICTURE), ("--report", report_path, PREVIEW)]
+    check_targets(targets, inputs=inputs, overwrite=False)
     model = read_model(model_path)
     theta = model.theta
     secret, nodes = node_names(secrets, theta), node_names(reading["columns"], theta)
@@ -118,6 +123,10 @@ def compare_command(
             others = contest.at_each([e for e in (epsilon * f for f in _FACTORS) if LEAST_EPSILON <= e < math.inf])
         save_figure(draw_noise({epsilon: here} | others), plot_path)
         click.echo(printable(f"written: {plot_path}"))
+    if report_path is not None:
+        with progress("making the preview"):
+            found.report(report_path)
+        click.echo(printable(f"written: {report_path}"))
     if draw_path is not None:
         _draw(theta, query, epsilon, length, secret, draw_path)
 

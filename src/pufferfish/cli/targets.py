@@ -16,6 +16,7 @@ from pufferfish.files.reading import shown
 from pufferfish.model_file import ThetaRecord
 from pufferfish.release import RELEASE, Release
 from pufferfish.release.groups import is_table
+from pufferfish.report.html import PREVIEW
 from pufferfish.report.plot import PICTURE, PICTURE_KINDS, picture_of, require_matplotlib
 from pufferfish.theta.model_class import Theta
 
@@ -53,7 +54,7 @@ def check_targets(targets: Sequence[Target], *, inputs: Sequence[str | Path], ov
             raise ParameterError(f"{other} and {option} name the same file")
     for option, path, kind in given:
         with _named(option, path):
-            check_writable(path, kind, overwrite=overwrite or kind in (PICTURE, TABLE))
+            check_writable(path, kind, overwrite=overwrite or kind in (PICTURE, TABLE, PREVIEW))
 
 
 def check_picture(path: str, option: str = "--plot") -> None:

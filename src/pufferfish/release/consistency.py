@@ -41,12 +41,13 @@ from typing import Any
 from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein
 from pufferfish.moments import is_moment
 from pufferfish.noise import fits
+from pufferfish.promises import not_promised_of, promise_of
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups_rules import groups_rules, stand_in
 from pufferfish.release.query_rules import Rules, near, nodes_of, on_grid, postprocessing_rules, query_rules
 from pufferfish.release.strategy_rules import strategy_rules
 from pufferfish.release.witness_rules import BOUND_NAMES, TITLES, witness_rules
-from pufferfish.release.words import not_promised_of, promise_of, versions
+from pufferfish.release.words import versions
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_models import CHAIN_MODELS
 from pufferfish.theta.cliques import Cliques

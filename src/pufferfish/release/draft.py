@@ -13,6 +13,7 @@ from pufferfish.given import listed
 from pufferfish.ledger import Ledger
 from pufferfish.model_file import ThetaRecord
 from pufferfish.moments import now
+from pufferfish.promises import not_promised_of, promise_of, secrets_of
 from pufferfish.queries import BoundQuery, StepQuery
 from pufferfish.release.calibration_record import record_of
 from pufferfish.release.fields import (
@@ -28,7 +29,7 @@ from pufferfish.release.fields import (
 from pufferfish.release.postprocessing import PostProcessing
 from pufferfish.release.record import Release
 from pufferfish.release.values import Database, PrivateData, steps_of
-from pufferfish.release.words import not_promised_of, promise_of, secrets_of, versions, warnings_of
+from pufferfish.release.words import versions, warnings_of
 from pufferfish.theta.states import state_label
 from pufferfish.witness import AnyWitness
 

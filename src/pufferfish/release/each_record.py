@@ -151,6 +151,40 @@ class EachRelease(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
 
         return verify(self, model=model, ledger=ledger, table=table, values=values)
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        values: Any = None,
+        ledger: Any = None,
+        brief: bool = False,
+    ) -> None:
+        """Write a page about the release that a browser shows: one file, which needs no network.
+
+        It says what was released, what is promised and what is not, what an adversary may believe, which record decides
+        the noise, and what error other mechanisms and other ε would have. The proof is computed again first. Of what is
+        there already only an earlier report is replaced.
+
+        Parameters
+        ----------
+        path : path-like
+            The page, a name that ends in ``.html`` as a rule.
+        values : path-like, optional
+            The table of values, which is summarised.
+        ledger : Ledger or path-like, optional
+            The book that the release was charged to: its history is shown.
+        brief : bool, default False
+            Without the noise of other mechanisms and of other ε, which may take long to compute.
+
+        Raises
+        ------
+        RecordError
+            If the record does not hold, or the page cannot be written.
+        """
+        from pufferfish.release.report_page import Source, write_report
+
+        write_report([Source(self, values=None if values is None else Path(values))], path, ledger=ledger, brief=brief)
+
     def encoded(self) -> bytes:
         """Return the record as JSON."""
         try:

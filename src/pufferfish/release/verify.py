@@ -21,6 +21,7 @@ from pufferfish.files import read_file
 from pufferfish.files.reading import decode_record, shown
 from pufferfish.ledger import Ledger
 from pufferfish.model_file import Model
+from pufferfish.promises import secrets_of
 from pufferfish.queries import JointQuery, LinearQuery
 from pufferfish.release import each_record
 from pufferfish.release.calibration_record import CalibrationRecord, calibration_again, record_of
@@ -34,12 +35,12 @@ from pufferfish.release.record import Release
 from pufferfish.release.values import possible_of
 from pufferfish.release.verification import PROOF, Finding, Verification, fails, holds, unchecked
 from pufferfish.release.verify_outside import of_ledger, of_model, of_table, of_values
-from pufferfish.release.words import secrets_of, versions, warnings_of
+from pufferfish.release.words import versions, warnings_of
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.states import state_label
 from pufferfish.witness import AnyWitness
 
-__all__ = ["decoded_release", "verify"]
+__all__ = ["BROKEN", "decoded_release", "not_in_a_file", "verify"]
 
 BROKEN = (PufferfishError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError)
 """What comes of a record in which something was changed, when its proof is made again."""
@@ -188,7 +189,7 @@ def _calibrated(found: ReleaseFields, worded: Callable[[str], str]) -> Iterator[
                 PROOF, "earlier versions did not write down query, lengths and settings", ["mechanism", "calibration"]
             )
         return
-    lost = _not_in_a_file(found, record)
+    lost = not_in_a_file(found, record)
     if lost:
         told = f"{lost} is a function of the user's, which no file holds"
         yield unchecked(PROOF, told, ["mechanism", "noise", "calibration", "query"])
@@ -217,7 +218,8 @@ def _calibrated(found: ReleaseFields, worded: Callable[[str], str]) -> Iterator[
         )
 
 
-def _not_in_a_file(found: ReleaseFields, record: CalibrationRecord) -> str | None:
+def not_in_a_file(found: ReleaseFields, record: CalibrationRecord) -> str | None:
+    """Return what of a release is a function of the user's, which no record holds; None where nothing is."""
     if found.theta.kind == GivenLaws.kind:
         return "the law of the query"
     if record.query is None:

@@ -4,12 +4,12 @@ import io
 import os
 import unicodedata
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pufferfish.comparison import Comparison
+from pufferfish.comparison_row import ComparisonRow
 from pufferfish.errors import ParameterError, RecordError, printable
 from pufferfish.files import Kind, write_whole
 from pufferfish.files.reading import check_path, shown
@@ -53,12 +53,12 @@ def require_matplotlib() -> None:
         raise ParameterError("plots need matplotlib: pip install 'pufferfish-privacy[plot]'") from None
 
 
-def draw_noise(comparisons: Mapping[float, Comparison]) -> "Figure":
+def draw_noise(comparisons: Mapping[float, Sequence[ComparisonRow]]) -> "Figure":
     """Draw the noise multiplier of every mechanism against ε, with the lower bound that none can go below.
 
     Parameters
     ----------
-    comparisons : mapping from float to Comparison
+    comparisons : mapping from float to sequence of ComparisonRow
         What :func:`pufferfish.compare` returned for each ε, all for one query.
     """
     require_matplotlib()

@@ -1,0 +1,364 @@
+"""The page about releases: everything that their records say, for readers who want to know what it means.
+
+All of it comes from the records: the noise is calibrated again from what they hold, as :func:`verify` does, and a
+record that does not hold is refused. Private data are never read.
+"""
+
+import hashlib
+import math
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pufferfish.calibration import Calibration
+from pufferfish.comparison import Contest
+from pufferfish.comparison_row import ComparisonRow
+from pufferfish.core.numbers.progress import report_progress
+from pufferfish.errors import ParameterError, PufferfishError, RecordError
+from pufferfish.files import read_file, write_whole
+from pufferfish.files.reading import decode_record, shown
+from pufferfish.ledger import Ledger
+from pufferfish.mechanisms import Mechanism
+from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
+from pufferfish.model_file import ThetaRecord
+from pufferfish.queries import measure_of
+from pufferfish.release import measurement
+from pufferfish.release.calibration_record import CalibrationRecord, calibration_again
+from pufferfish.release.each_record import EachRelease
+from pufferfish.release.fields import ReleaseFields
+from pufferfish.release.groups_rules import stand_in
+from pufferfish.release.ledger_part import ledger_part
+from pufferfish.release.measurement import MeasurementRelease
+from pufferfish.release.record import Release
+from pufferfish.release.values_part import each_part, measured_part, values_part
+from pufferfish.release.verification import Verification
+from pufferfish.release.verify import BROKEN, decoded_release, not_in_a_file, verify
+from pufferfish.report.html import REPORT, Html, fold, join, number, page, section, table, tag
+from pufferfish.report.noise import Noise, noise_part, points_around
+from pufferfish.report.promise_part import promise_part
+from pufferfish.report.theta_pictures import theta_part
+from pufferfish.report.witness_words import witness_part
+from pufferfish.theta.model_class import Theta
+
+__all__ = ["AnyRelease", "Source", "read_source", "report_page", "write_report"]
+
+AnyRelease = Release | EachRelease | MeasurementRelease
+"""What a page can be about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A release, the file it came from and its SHA-256, and the table of a release for each subject."""
+
+    release: AnyRelease
+    path: Path | None = None
+    values: Path | None = None
+    digest: str | None = None
+
+    @property
+    def name(self) -> str:
+        """How the file is called on the page: without its folder."""
+        return "release.json" if self.path is None else self.path.name
+
+
+def read_source(path: str | os.PathLike[str]) -> Source:
+    """Read a record of any kind; whether it holds is looked at when the page is made.
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be read, or is no release.
+    """
+    content, name = read_file(path), shown(path)
+    if f'"{measurement.FORMAT}"'.encode() in content[:200]:
+        form, version = measurement.FORMAT, measurement.VERSION
+        found: AnyRelease = decode_record(
+            content, name, MeasurementRelease, format_=form, version=version, complete=True
+        )
+    else:
+        found = decoded_release(path)
+    return Source(found, Path(path), digest=hashlib.sha256(content).hexdigest())
+
+
+def write_report(
+    sources: Sequence[Source],
+    path: str | os.PathLike[str],
+    *,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    brief: bool = False,
+    overwrite: bool = True,
+) -> None:
+    """Write the page about releases as one file; see :func:`report_page`.
+
+    Of what is there already only an earlier report is replaced, and none without ``overwrite``.
+
+    Raises
+    ------
+    RecordError
+        If a record does not hold, or the file cannot be written or is something else.
+    """
+    book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
+    write_whole(path, report_page(sources, ledger=book, brief=brief), REPORT, overwrite=overwrite)
+
+
+def report_page(sources: Sequence[Source], *, ledger: Ledger | None = None, brief: bool = False) -> bytes:
+    """Return the page about releases.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        The releases, in the order of the page.
+    ledger : Ledger, optional
+        The book that they were charged to: its history is shown.
+    brief : bool, default False
+        Without the noise of other mechanisms and of other ε, which may take long to compute.
+
+    Raises
+    ------
+    RecordError
+        If a record does not hold.
+    ParameterError
+        If there is no release, or none is in the ledger.
+    """
+    if not sources:
+        raise ParameterError("there is no release to report on: name at least one record")
+    if ledger is not None and all(source.release.ledger is None for source in sources):
+        raise ParameterError("no release here names an entry of a ledger: leave the ledger out")
+    parts: list[Html] = []
+    data: list[dict[str, Any]] = []
+    for i, source in enumerate(sources):
+        report_progress(f"release {i + 1} of {len(sources)}", i / len(sources))
+        part, numbers = _release_part(source, i, ledger, brief=brief)
+        parts += [part]
+        data += [] if numbers is None else [numbers]
+    here = {source.release.ledger.entry: i for i, source in enumerate(sources) if source.release.ledger is not None}
+    one = len(sources) == 1
+    title = _title(sources[0].release) if one else f"{len(sources)} releases"
+    contents = tag(
+        "nav",
+        tag("ul", *(tag("li", tag("a", _title(s.release), href=f"#release-{i}")) for i, s in enumerate(sources))),
+        aria_label="Releases on this page",
+    )
+    body = join(
+        tag("h1", "What was released, and what is promised"),
+        None if one else contents,
+        tag("main", parts, None if ledger is None else ledger_part(ledger, here)),
+        tag(
+            "footer",
+            "Made by pufferfish report from the records alone: no private data were read. The page is one file and "
+            "loads nothing from anywhere.",
+            class_="soft",
+        ),
+    )
+    return page("report", title, body, data)
+
+
+def _title(found: AnyRelease) -> str:
+    if isinstance(found, MeasurementRelease):
+        return f"Measurement at ε = {found.epsilon:g}"
+    each = f" for each of {found.data.subjects:,} subjects" if isinstance(found, EachRelease) else ""
+    by = "" if isinstance(found, EachRelease) or found.groups is None else f" by {', '.join(found.groups.by)}"
+    return f"{found.query.kind.capitalize()}{each}{by} at ε = {found.epsilon:g}"
+
+
+def _release_part(source: Source, i: int, ledger: Ledger | None, *, brief: bool) -> tuple[Html, dict[str, Any] | None]:
+    found = source.release
+    checked = _checked(source, ledger if found.ledger is not None else None)
+    if isinstance(found, MeasurementRelease):
+        theta: Theta | None = found.theta.theta()
+        told, numbers = _measured(found, theta), None
+    else:
+        fields: ReleaseFields = found.as_release() if isinstance(found, EachRelease) else found
+        again = _calibration(fields)
+        theta = fields.theta.any_theta() if again is None else again.theta
+        noise, numbers = _noise(found, fields, again, f"noise-{i}", brief=brief)
+        values = (
+            each_part(found, None if source.path is None else source.path.parent, source.values)
+            if isinstance(found, EachRelease)
+            else values_part(found)
+        )
+        told = join(
+            tag("p", found.query.description, class_="lead"),
+            tag("p", _of_what(fields), class_="soft"),
+            section("What was released", values),
+            _promise(found, found.mechanism.secrets),
+            section("The noise of every mechanism, and other ε", noise),
+            _theta(fields.theta, theta, found.mechanism.witness.theta, again),
+            section(
+                "Which record decides the noise, and why",
+                witness_part(found.mechanism.witness, found.mechanism.leakage, found.epsilon, theta),
+            ),
+        )
+    warned = [] if isinstance(found, MeasurementRelease) else found.warnings
+    part = tag(
+        "article",
+        tag("h2", _title(found)),
+        *(tag("p", tag("strong", "Warning: "), text, class_="card warn") for text in warned),
+        told,
+        _verify(source, checked),
+        id=f"release-{i}",
+    )
+    return part, numbers
+
+
+def _checked(source: Source, ledger: Ledger | None) -> Verification | None:
+    """Verify a record, and refuse one that does not hold."""
+    found, name = source.release, shown(source.path or source.name)
+    if isinstance(found, MeasurementRelease):
+        try:
+            found.verify()
+        except RecordError as error:
+            raise RecordError(f"{name} does not hold: {error}") from error
+        return None
+    if isinstance(found, EachRelease):
+        beside = None if source.path is None or found.table is None else source.path.parent / found.table.name
+        values = source.values or (beside if beside is not None and beside.is_file() else None)
+        checked = verify(found, ledger=ledger, values=values)
+    else:
+        checked = verify(found, ledger=ledger)
+    if not checked.holds:
+        wrong = checked.wrong[0]
+        raise RecordError(
+            f"{name} does not hold, and no report is made of it: {wrong.what}: {wrong.says}; pufferfish verify says all"
+        )
+    return checked
+
+
+def _calibration(found: ReleaseFields) -> Calibration | None:
+    """Return the calibration, made again; None where the record does not hold what it takes."""
+    record = found.calibration
+    if not isinstance(record, CalibrationRecord) or not_in_a_file(found, record):
+        return None
+    return calibration_again(found if found.groups is None else stand_in(found, found.groups), record)
+
+
+def _of_what(found: ReleaseFields) -> str:
+    data, base = found.data, found.data.base
+    if data.rows is not None:
+        told = f"{data.subjects:,} rows with {data.records:,} observed cells"
+    else:
+        subjects = f"{data.subjects:,} subject{'' if data.subjects == 1 else 's'}"
+        told = f"{data.records:,} records of {subjects} in {data.chains:,} chain{'' if data.chains == 1 else 's'}"
+    column = "" if base is None else f", column {base.state}"
+    where = None if base is None else base.where
+    kept = "" if where is None else f", rows where {where}"
+    made = f"; made {found.created[:19].replace('T', ' ')} UTC by pufferfish {found.software.get('pufferfish-privacy')}"
+    return f"{found.mechanism.title}, ε = {found.epsilon:g}; {told}{column}{kept}{made}."
+
+
+def _promise(found: AnyRelease, secrets: list[tuple[str, str]] | None) -> Html:
+    delta = found.delta if isinstance(found, Release) else 0.0
+    return promise_part(found.epsilon, found.promise, found.not_promised, found.assumptions, secrets, delta=delta)
+
+
+def _theta(record: ThetaRecord, theta: Theta | None, decides: int, again: Calibration | None) -> Html:
+    if theta is None:
+        told = f"Θ is of {record.kind}: a function of the user's, which no record holds. Where it came from: "
+        return section("What an adversary may believe: Θ", tag("p", f"{told}{record.origin}."))
+    return section("What an adversary may believe: Θ", theta_part(theta, decides=decides, calibration=again))
+
+
+def _measured(found: MeasurementRelease, theta: Theta | None) -> Html:
+    made = f"made {found.created[:19].replace('T', ' ')} UTC by pufferfish {found.software.get('pufferfish-privacy')}"
+    records = sum(records for _, records in found.length)
+    return join(
+        tag("p", f"ε = {found.epsilon:g}; {records:,} records in {len(found.length):,} chains; {made}.", class_="soft"),
+        section("What was released", measured_part(found)),
+        _promise(found, None),
+        _theta(found.theta, theta, 0, None),
+    )
+
+
+def _noise(
+    found: Release | EachRelease, fields: ReleaseFields, again: Calibration | None, name: str, *, brief: bool
+) -> tuple[Html, dict[str, Any] | None]:
+    """Return the noise of all mechanisms and the slider, or why there is none."""
+    own = f"{found.mechanism.title} added noise of scale {number(found.noise.scale, 6)} at ε = {found.epsilon:g}."
+    if brief:
+        return tag("p", own, " What other mechanisms and other ε need was left out (--brief)."), None
+    if again is None or not isinstance(again.bound, Mechanism):
+        kept = isinstance(fields.calibration, CalibrationRecord)
+        why = "the query or Θ is a function of the user's" if kept else "an earlier version wrote the record"
+        return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {why}."), None
+    shape: Literal["equal", "best"] = "equal" if again.strategy is None else "best"
+    length: Any = again.bound.rows if again.theta.networks else again.length if again.theta.of_chains else None
+    epsilons = points_around(found.epsilon)
+    try:
+        contest = Contest(again.theta, again.query, length, secrets=_secrets(again), own=again.bound)
+        ours = ComparisonRow(
+            mechanism=again.mechanism,
+            title=again.title,
+            epsilon=found.epsilon,
+            scale=again.scale,
+            accuracy=again.accuracy(0.05),
+            composes=again.composes,
+            noise=shape,
+        )
+        others = [row for row in contest.at(found.epsilon) if (row.mechanism, row.noise) != (again.mechanism, shape)]
+        lower = next((row.lower_bound for row in others if row.lower_bound), again.lower_bound or None)
+        rows = sorted([ours, *others], key=lambda row: row.scale or math.inf)
+        curves = contest.curves(epsilons, again.mechanism if shape == "best" else None)
+    except PufferfishError as error:
+        return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {error}"), None
+    error = found.accuracy_95.each if isinstance(found, EachRelease) else found.accuracy(0.05)
+    base, scale_factor = again.accuracy(0.05), found.noise.scale / again.scale
+    measure = measure_of(found.query.kind)
+    if isinstance(found, EachRelease) and found.query.divided_by_records:
+        measure += ", times the subject's number of records"
+    elif fields.groups is not None and fields.groups.divided_by is not None:
+        measure += "; ± 95% in the smallest group"
+    about = Noise(
+        rows=rows,
+        lower=None if lower is None else lower * scale_factor,
+        epsilons=epsilons,
+        curves=curves,
+        epsilon=found.epsilon,
+        mechanism=again.mechanism,
+        noise=shape,
+        measure=measure,
+        scale_factor=scale_factor,
+        error_factor=error / base if base > 0 else scale_factor,
+    )
+    return noise_part(about, name)
+
+
+def _secrets(again: Calibration) -> Any:
+    """Return the secrets of a mechanism on networks, as other mechanisms there are told of them."""
+    bound: Any = again.bound
+    secrets = bound.settings.get("secrets")
+    if secrets is None or not again.theta.networks:
+        return None
+    try:
+        NodeSecrets(secrets, again.theta.networks[0])
+    except BROKEN:  # pairs that only mechanisms of one query know: the others keep all secret
+        return None
+    return secrets
+
+
+def _verify(source: Source, checked: Verification | None) -> Html:
+    """Return how everybody can check the record, and what was found when this page was made."""
+    found, file = source.release, shlex.quote(source.name)
+    if isinstance(found, MeasurementRelease):
+        command = f'python -c "import pufferfish as pf; pf.MeasurementRelease.from_json({source.name!r}).verify()"'
+    else:
+        command = f"pufferfish verify {file}" + (" --ledger book.json" if found.ledger is not None else "")
+    parts: list[Any] = [
+        tag("p", "Whoever has the record can compute the proof of its noise again, without any private data:"),
+        tag("pre", tag("code", command)),
+    ]
+    if source.digest is not None:
+        parts += [tag("p", "SHA-256 of the record: ", tag("code", source.digest))]
+    if checked is not None:
+        word = {True: "holds", None: "not checked"}
+        rows = [
+            [part.what, tag("td", word.get(part.holds, "does not hold")), tag("td", part.says)]
+            for part in checked.findings
+        ]
+        caption = "What was found when this page was made"
+        parts += [fold(caption, table(["what", "found", ""], rows, caption))]
+    else:
+        parts += [tag("p", "When this page was made its proof was computed again, and held.")]
+    return section("How to verify", parts)

@@ -1,0 +1,235 @@
+"""The released values on a page: a table whose bars show the values and the errors of their noise."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from pufferfish.errors import PufferfishError, shortened
+from pufferfish.queries import Transitions, measure_of
+from pufferfish.release.each_record import EachRelease
+from pufferfish.release.fields import ReleaseFields
+from pufferfish.release.groups import GroupsRecord
+from pufferfish.release.measurement import MeasurementRelease
+from pufferfish.release.summary import rounded
+from pufferfish.report.heat import MOST_COLUMNS, heat_map
+from pufferfish.report.html import Html, fold, join, number, table, tag
+
+__all__ = ["each_part", "measured_part", "values_part"]
+
+_FIRST, _MOST = 40, 1_000
+"""Rows that are shown at once, and when they are unfolded."""
+
+_LONGEST_VALUE = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """One released value: its names, itself, what the noise left, and its error."""
+
+    names: tuple[str, ...]
+    value: float
+    noisy: float
+    error: float
+    scale: float
+
+
+def values_part(found: ReleaseFields) -> Html:
+    """Return the values of a release as pictures and tables."""
+    if found.query.kind in Transitions.kinds:
+        shown = _transitions(found)
+    elif found.groups is not None and 1 < len(found.query.labels) <= MOST_COLUMNS:
+        shown = _by_group(found, found.groups)
+    else:
+        shown = _rows(found, list(_values(found)))
+    return join(shown, _quantiles(found), _after(found))
+
+
+def _values(found: ReleaseFields) -> Iterator[_Value]:
+    labels, groups, at = found.query.labels, found.groups, 0
+    if groups is None:
+        for label, value, noisy, error in zip(
+            labels, found.values, found.noisy_values, found.accuracies(0.05).tolist(), strict=True
+        ):
+            yield _Value((label,), value, noisy, error, found.scale)
+        return
+    by = groups.divided_by or [1] * len(groups.cells)
+    for cell, over, error in zip(groups.cells, by, groups.error_95, strict=True):
+        for label in labels:
+            yield _Value((*cell, label), found.values[at], found.noisy_values[at], error, found.scale / over)
+            at += 1
+
+
+def _rows(found: ReleaseFields, values: Sequence[_Value]) -> Html:
+    least = min(0.0, *(min(v.value, v.noisy - v.error) for v in values))
+    most = max(0.0, *(max(v.value, v.noisy + v.error) for v in values))
+    changed = found.postprocessing is not None
+    by = [] if found.groups is None else found.groups.by
+    heads = [*by, "output", "picture", "value", *(["noisy value"] if changed else []), "± 95%"]
+
+    def row(v: _Value) -> Html:
+        return tag(
+            "tr",
+            *(tag("th", name, scope="row") for name in v.names),
+            tag("td", _bar(v, least, most), class_="bar"),
+            tag("td", rounded(v.value, v.scale), class_="n"),
+            tag("td", rounded(v.noisy, v.scale), class_="n") if changed else None,
+            tag("td", rounded(v.error, v.scale), class_="n"),
+        )
+
+    measure = measure_of(found.query.kind)
+    caption = f"Released values ({measure}). Bar: the value; line: the noisy value and what its noise may hide, 95%"
+    names = len(by) + 2
+    first = table(heads, map(row, values[:_FIRST]), caption, names=names, class_="values")
+    if len(values) <= _FIRST:
+        return first
+    more = values[_FIRST:_MOST]
+    folded = fold(f"{len(more):,} more values", table(heads, map(row, more), caption, names=names, class_="values"))
+    left = len(values) - _MOST
+    rest = tag("p", f"{left:,} further values are in the record.", class_="soft") if left > 0 else None
+    return join(first, folded, rest)
+
+
+def _bar(v: _Value, least: float, most: float) -> Html:
+    """Return the picture of one value, of the width of its cell; the numbers stand beside it."""
+    width = (most - least) or 1.0
+
+    def at(x: float) -> float:
+        return round(100 * (x - least) / width, 2)
+
+    left, right, zero = at(min(v.value, 0.0)), at(max(v.value, 0.0)), at(0.0)
+    low, high = at(v.noisy - v.error), at(v.noisy + v.error)
+    return tag(
+        "svg",
+        tag("rect", x=left, y=4, width=round(right - left, 2), height=12),
+        tag("path", d=f"M{zero} 0V20", class_="zero"),
+        tag("path", d=f"M{low} 10H{high}M{low} 6V14M{high} 6V14"),
+        viewBox="0 0 100 20",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+    )
+
+
+def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
+    labels, shape = found.query.labels, (len(groups.cells), len(found.query.labels))
+    values = np.array(found.values).reshape(shape)
+    by = groups.divided_by or [1] * shape[0]
+    names = [", ".join(cell) for cell in groups.cells]
+    errors = [rounded(error, found.scale / over) for error, over in zip(groups.error_95, by, strict=True)]
+    caption = f"Released values ({measure_of(found.query.kind)}), a row for each group: {', '.join(groups.by)}"
+    many = len(names) > 60
+    drawn = heat_map(
+        names,
+        labels if many else [*labels, "± 95%"],
+        values if many else np.column_stack([values, np.full(shape[0], np.nan)]),
+        caption,
+        corner=", ".join(groups.by),
+        text=lambda i, j: errors[i] if j == len(labels) else rounded(values[i, j], found.scale / by[i]),
+    )
+    if not many:
+        return drawn
+    rows = [
+        [name, *(rounded(value, found.scale / over) for value in line), error]
+        for name, line, over, error in zip(names, values.tolist(), by, errors, strict=True)
+    ][:_MOST]
+    told = table([", ".join(groups.by), *labels, "± 95%"], rows, caption)
+    return join(drawn, fold(f"The {len(rows):,} first groups as a table", told))
+
+
+def _transitions(found: ReleaseFields) -> Html:
+    states, error = found.theta.states, found.accuracy(0.05)
+    value = found.value.reshape(-1, len(states), len(states))
+    cells = [""] if found.groups is None else [", ".join(cell) for cell in found.groups.cells]
+    parts = [
+        heat_map(
+            states,
+            states,
+            matrix,
+            f"Released steps ({measure_of(found.query.kind)}) from each state (rows) to each (columns)"
+            + (f": {cell}" if cell else ""),
+            corner="from \\ to",
+            text=lambda i, j, m=matrix: rounded(m[i, j], found.scale),
+        )
+        for cell, matrix in zip(cells, value, strict=True)
+    ]
+    return join(parts, tag("p", f"Each number is within {number(error)} of the exact one with 95% probability."))
+
+
+def _quantiles(found: ReleaseFields) -> Html:
+    if not found.quantiles:
+        return Html("")
+    rows = [[number(q.share), tag("td", q.state), tag("td", f"{q.low} to {q.high}")] for q in found.quantiles]
+    caption = "Quantiles: the state up to which a share of the records is; all intervals hold together, 95%"
+    return table(["share", "state", "interval"], rows, caption)
+
+
+def _after(found: ReleaseFields) -> Html:
+    both = number(found.accuracy(0.05, joint=True))
+    outputs = len(found.values)
+    lines: list[Any] = []
+    if outputs > 1:
+        lines += [tag("p", f"All {outputs:,} values together are within {both} with 95% probability.")]
+    if found.postprocessing is not None:
+        lines += [
+            tag(
+                "p",
+                "The values were made possible ones after the noise was added (not negative, or with the public total, "
+                "or within the range of the query). This costs no privacy.",
+            )
+        ]
+    if found.noise.measurements is not None:
+        rows = [[", ".join(m.states), number(m.scale, 6)] for m in found.noise.measurements[:_MOST]]
+        told = table(["records counted", "noise scale"], rows, "Counts that got noise; all values follow from them")
+        lines += [fold(f"The noise has the best shape found: {len(found.noise.measurements)} counts got it", told)]
+    return join(lines)
+
+
+def each_part(found: EachRelease, folder: Path | None, values: Path | None) -> Html:
+    """Return what the values of all subjects are like, from the table beside the record where it is at hand."""
+    labels, share = found.query.labels, found.query.divided_by_records
+    error = number(found.accuracy_95.each)
+    over = ", divided by the subject's number of records" if share else ""
+    said = tag(
+        "p",
+        f"{found.data.subjects:,} subjects with {len(labels):,} value{'' if len(labels) == 1 else 's'} each. Each "
+        f"value is within {error}{over} of the exact one with 95% probability.",
+        class_="lead",
+    )
+    if found.table is None:
+        return said
+    name = tag("p", "The values are in the table ", tag("code", found.table.name), ".")
+    path = values or (None if folder is None else folder / found.table.name)
+    if path is None or not path.is_file():
+        return join(said, name, tag("p", "It was not at hand when this page was made.", class_="soft"))
+    frame = found.read_table(path)
+    shares = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+    heads = ["output", "least", "5%", "25%", "median", "75%", "95%", "largest"]
+    rows: list[list[str]] = []
+    for label in labels[:_MOST]:
+        column = frame.filter(frame["output"] == label)["value"].to_numpy()
+        rows.append([label, *(number(float(x), 3) for x in np.quantile(column, shares))])
+    caption = "The released values of all subjects, noise included: quantiles over the subjects"
+    return join(said, name, table(heads, rows, caption))
+
+
+def measured_part(found: MeasurementRelease) -> Html:
+    """Return the value of a measurement as it is in its record."""
+    try:
+        text = msgspec.json.format(msgspec.json.encode(found.value), indent=1).decode()
+    except (PufferfishError, TypeError, ValueError):
+        text = repr(found.value)
+    if isinstance(found.value, float) and math.isfinite(found.value):
+        text = number(found.value, 6)
+    return join(
+        tag("p", found.measurement),
+        tag("pre", shortened(text, _LONGEST_VALUE)),
+        tag(
+            "p",
+            f"The algorithm alone tells at most {number(found.record_loss)} nats of one record, as its privacy map "
+            f"says. With correlation this is at most {number(found.leakage)}. Its error depends on the algorithm.",
+        ),
+    )

@@ -1,0 +1,179 @@
+"""Pages of HTML: one file that needs no network, every text escaped, and a policy that lets nothing else run or load.
+
+A :class:`Html` is text that is safe already; :func:`tag` escapes all other text, so a name from a table or model can
+never become markup. Numbers for the script stand in the page as JSON.
+"""
+
+import base64
+import hashlib
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from pufferfish.errors import printable
+from pufferfish.files import Kind
+
+__all__ = ["PREVIEW", "REPORT", "Html", "fold", "join", "number", "page", "section", "table", "tag"]
+
+_VOID = frozenset({"meta", "input", "br"})
+
+_HEAD = '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="generator" content="{}">'
+_MARKS = {"report": "pufferfish-report", "preview": "pufferfish-preview"}
+
+
+def _kind(name: str, what: str, keep: str) -> Kind:
+    begins = _HEAD.format(_MARKS[name]).encode()
+    return Kind(what, lambda content: content.startswith(begins), keep)
+
+
+REPORT = _kind("report", "report of releases", "it is an earlier report; name another file, or give --overwrite")
+PREVIEW = _kind("preview", "preview of a release", "name another file")
+"""A preview is made of public things alone: it is made anew as pictures are, and nothing is lost."""
+
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+"""Nothing may be loaded; the script that may run is named by its digest beside this."""
+
+
+class Html(str):
+    """Markup: text that is escaped already."""
+
+    __slots__ = ()
+
+
+Part = "Html | str | float | None | Iterable[Part]"
+"""What may stand in an element; None is nothing, and all text but :class:`Html` is escaped."""
+
+
+def _safe(part: Any) -> str:
+    if part is None:
+        return ""
+    if isinstance(part, Html):
+        return part
+    if isinstance(part, str):
+        return escape(printable(part))
+    return "".join(map(_safe, part)) if isinstance(part, Iterable) else escape(str(part))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def join(*parts: Any) -> Html:
+    """Return parts one after the other; text is escaped.
+
+    Examples
+    --------
+    >>> join("a < b", tag("b", "c"))
+    'a &lt; b<b>c</b>'
+    """
+    return Html("".join(map(_safe, parts)))
+
+
+def tag(name: str, /, *parts: Any, **attributes: Any) -> Html:
+    """Return an element; ``class_`` and ``aria_label`` are written as HTML has them, None and False are left out.
+
+    Examples
+    --------
+    >>> tag("td", "<script>", class_="n", title='"')
+    '<td class="n" title="&quot;">&lt;script&gt;</td>'
+    """
+    given = "".join(
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(printable(str(value)))}"')
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    return Html(f"<{name}{given}>" if name in _VOID else f"<{name}{given}>{join(*parts)}</{name}>")
+
+
+def section(title: str, *parts: Any, **attributes: Any) -> Html:
+    """Return a section with a heading."""
+    return tag("section", tag("h3", title), *parts, **attributes)
+
+
+def fold(summary: Any, *parts: Any) -> Html:
+    """Return what is shown when its summary is clicked, and always in print."""
+    return tag("details", tag("summary", summary), *parts)
+
+
+def table(
+    heads: Sequence[Any], rows: Iterable[Sequence[Any] | Html], caption: str, *, names: int = 1, class_: str = ""
+) -> Html:
+    """Return a table that scrolls by itself where it is wider than the page.
+
+    Parameters
+    ----------
+    heads : sequence
+        Headings of the columns; numbers stand right of the first ``names`` columns.
+    rows : iterable of sequences
+        Cells, markup or text; a row that is a ``<tr>`` and a cell that is a ``<td>`` or ``<th>`` are taken as they are.
+    caption : str
+        What the table shows, for people who cannot see it too.
+    names : int
+        How many columns hold names.
+    """
+    first = tag(
+        "tr", *(tag("th", head, scope="col", class_=None if i < names else "n") for i, head in enumerate(heads))
+    )
+    body = [
+        row if isinstance(row, Html) else tag("tr", *(_cell(part, i, names) for i, part in enumerate(row)))
+        for row in rows
+    ]
+    head, held = tag("thead", first), tag("tbody", body)
+    shown = tag("table", head, held, class_=class_ or None, aria_label=caption)
+    scrolls = tag("div", shown, class_="scroll", role="region", aria_label=caption, tabindex=0)
+    return join(tag("p", caption, class_="caption", aria_hidden="true"), scrolls)
+
+
+def _cell(part: Any, i: int, names: int) -> Html:
+    if isinstance(part, Html) and part.startswith(("<td", "<th")):
+        return part
+    return tag("th", part, scope="row") if i < names else tag("td", part, class_="n")
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Write a number to a few digits, without powers of ten where that can be; the script writes numbers alike.
+
+    Examples
+    --------
+    >>> number(0.00123456), number(12345.6), number(2.0), number(0.0), number(3.2e-9)
+    ('0.001235', '12,350', '2', '0', '3.2e-9')
+    """
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "∞" if value > 0 else "−∞" if value < 0 else "?"
+    kept = float(f"{value:.{digits - 1}e}")
+    if not 1e-6 <= abs(kept) < 1e15:
+        mantissa, power = f"{kept:.{digits - 1}e}".split("e")
+        return f"{float(mantissa):g}e{int(power)}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(kept))))
+    text = f"{kept:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def page(kind: str, title: str, body: Html, data: Any = None) -> bytes:
+    """Return a page as the content of a file.
+
+    Parameters
+    ----------
+    kind : {"report", "preview"}
+        Which kind of page: it says so in its head, by which it is known again.
+    title : str
+        Title of the page.
+    body : Html
+        What it shows.
+    data : optional
+        What the script reads, as plain values.
+    """
+    style, script = (files("pufferfish.report").joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"{_POLICY}; script-src 'sha256-{digest}'"
+    content = msgspec.json.encode(data).decode().replace("<", "\\u003c")
+    head = join(
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", title),
+        tag("style", Html(style)),
+    )
+    end = join(tag("script", Html(content), type="application/json", id="data"), tag("script", Html(script)))
+    whole = f"{_HEAD.format(_MARKS[kind])}\n{head}\n</head>\n<body>\n{body}\n{end}\n</body>\n</html>\n"
+    return whole.encode("utf-8", "backslashreplace")

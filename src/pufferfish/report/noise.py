@@ -1,0 +1,231 @@
+"""The noise of every mechanism, and a slider for ε: the curves are computed here, the page looks them up."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pufferfish.comparison_row import ComparisonRow, NoiseCurve
+from pufferfish.mechanisms.mechanism import LEAST_EPSILON
+from pufferfish.report.html import Html, fold, join, number, table, tag
+
+__all__ = ["Noise", "noise_part", "points_around"]
+
+_STEPS = 10
+"""Places of the slider from one computed ε to the next."""
+
+_TO_TEN = 4
+"""Computed ε on either side, up to ten times and down to a tenth of the one that is asked for."""
+
+_WIDE, _HIGH = 480, 260
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 462, 14, 218
+
+
+def points_around(epsilon: float) -> list[float]:
+    """Return the ε at which curves are computed, in equal ratios, the one that is asked for among them.
+
+    Examples
+    --------
+    >>> len(points_around(1.0)), points_around(1.0)[::4]
+    (9, [0.1, 1.0, 10.0])
+    """
+    found = [epsilon * 10 ** (i / _TO_TEN) for i in range(-_TO_TEN, _TO_TEN + 1)]
+    return [e for e in found if LEAST_EPSILON <= e < math.inf]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noise:
+    """The noise of mechanisms at one ε, and around it.
+
+    Parameters
+    ----------
+    rows : sequence of ComparisonRow
+        At the ε that is asked for.
+    epsilons : sequence of float
+        Where the curves were computed.
+    curves : sequence of NoiseCurve
+        The noise there.
+    epsilon : float
+        The one that is asked for, one of ``epsilons``.
+    mechanism, noise : str
+        Which mechanism the page is about, and the shape of its noise.
+    lower : float or None
+        A scale below which no Laplace noise of one scale gives the guarantee.
+    measure : str
+        What answers are numbers of.
+    own_word : str
+        What is said of that mechanism.
+    scale_factor, error_factor : float
+        By what scales and errors are multiplied: where the values are of groups, those of all records together were
+        compared.
+    """
+
+    rows: Sequence[ComparisonRow]
+    epsilons: Sequence[float]
+    curves: Sequence[NoiseCurve]
+    epsilon: float
+    mechanism: str
+    noise: str
+    measure: str
+    lower: float | None
+    own_word: str = "this release"
+    scale_factor: float = 1.0
+    error_factor: float = 1.0
+
+
+def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
+    """Return the table of mechanisms with its slider, and what the script reads; ``name`` is its place in the page."""
+    fit = [row for row in about.rows if row.reason is None]
+    places = {(curve.mechanism, curve.noise): i for i, curve in enumerate(about.curves)}
+    own = places.get((about.mechanism, about.noise))
+    rows = [_row(about, row, places.get((row.mechanism, row.noise))) for row in fit]
+    shown = table(
+        ["mechanism", "noise scale", "± 95%"],
+        rows,
+        f"Noise of every mechanism ({about.measure}); ± 95%: one value is within this of the exact one with 95% "
+        "probability",
+        class_="noise",
+    )
+    said: list[Any] = []
+    if about.lower:
+        least = f"no Laplace noise with one scale below {number(about.lower)} gives this guarantee"
+        said += [tag("p", f"At ε = {about.epsilon:g} {least}, whatever the mechanism.")]
+    refused = [row for row in about.rows if row.reason is not None]
+    if refused:
+        reasons = tag("ul", *(tag("li", tag("strong", row.title), f": {row.reason}") for row in refused))
+        said += [fold("Mechanisms that do not apply, and why", reasons)]
+    if own is None:
+        return join(shown, *said), None
+    chart, frame = _chart(about, own)
+    data = {
+        "id": name,
+        "epsilons": about.epsilons,
+        "steps": _STEPS,
+        "own": own,
+        "curves": [
+            {"scale": _times(c.scales, about.scale_factor), "error": _times(c.errors, about.error_factor)}
+            for c in about.curves
+        ],
+        **frame,
+    }
+    return tag("div", _slider(about, own, name), chart, shown, *said, id=name), data
+
+
+def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
+    own = (row.mechanism, row.noise) == (about.mechanism, about.noise)
+    note = about.own_word if own else "" if row.composes else "for one query only"
+    name = f"{row.title}{', best shape' if row.noise == 'best' else ''}"
+    scale, error = (row.scale or 0.0) * about.scale_factor, (row.accuracy or 0.0) * about.error_factor
+    return tag(
+        "tr",
+        tag("th", name, tag("small", note) if note else None, scope="row"),
+        tag("td", number(scale), class_="n scale"),
+        tag("td", number(error), class_="n error"),
+        class_="own" if own else None,
+        data_curve=place,
+    )
+
+
+def _slider(about: Noise, own: int, name: str) -> Html:
+    middle = list(about.epsilons).index(about.epsilon)
+    error = (about.curves[own].errors[middle] or 0.0) * about.error_factor
+    told = f"ε = {number(about.epsilon)}: each value is within {number(error)} of the exact one with 95% probability"
+    control = tag(
+        "input",
+        type="range",
+        id=f"{name}-slider",
+        min=0,
+        max=_STEPS * (len(about.epsilons) - 1),
+        step=1,
+        value=_STEPS * middle,
+        aria_describedby=f"{name}-told",
+        autocomplete="off",
+        disabled=True,
+    )
+    ends = tag(
+        "div",
+        tag("span", f"ε = {number(about.epsilons[0], 3)}: more private"),
+        tag("span", f"ε = {number(about.epsilons[-1], 3)}: more exact"),
+        class_="ends",
+    )
+    back = tag("button", f"Back to ε = {about.epsilon:g}", type="button")
+    return tag(
+        "div",
+        tag("label", "What if ε were another? Move it (arrow keys work too):", for_=f"{name}-slider"),
+        control,
+        ends,
+        tag("output", told, for_=f"{name}-slider", id=f"{name}-told", aria_live="polite"),
+        tag("div", back),
+        class_="slider",
+    )
+
+
+def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
+    """Return the errors against ε, both on logarithmic scales, and where the script finds its way in the picture."""
+    errors = [_times(curve.errors, about.error_factor) for curve in about.curves]
+    known = [error for each in errors for error in each if error]
+    if not known or max(known) <= min(known):
+        return Html(""), {}
+    least, most = _decade(min(known), math.floor), _decade(max(known), math.ceil)
+    last = len(about.epsilons) - 1
+
+    def at(i: int, error: float) -> tuple[float, float]:
+        share = math.log(error / least) / math.log(most / least)
+        return _LEFT + (_RIGHT - _LEFT) * i / last, _BOTTOM - (_BOTTOM - _TOP) * share
+
+    lines: list[Html] = []
+    for place in sorted(range(len(errors)), key=lambda i: i == own):
+        points = [at(i, error) for i, error in enumerate(errors[place]) if error]
+        d = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        title = tag("title", about.curves[place].title)
+        lines += [tag("path", title, d=d, class_="line own" if place == own else "line")] if len(points) > 1 else []
+    decades = round(math.log10(most / least))
+    every = -(-decades // 6)
+    ticks: list[Html] = []
+    for power in range(0, decades + 1, every):
+        y = at(0, least * 10**power)[1]
+        ticks += [
+            tag("path", d=f"M{_LEFT} {y:.1f}H{_RIGHT}", class_="grid"),
+            tag("text", number(least * 10**power, 2), x=_LEFT - 6, y=f"{y + 4:.1f}", text_anchor="end"),
+        ]
+    for i in sorted({0, list(about.epsilons).index(about.epsilon), last}):
+        x = at(i, least)[0]
+        ticks += [
+            tag("text", f"ε = {number(about.epsilons[i], 3)}", x=f"{x:.1f}", y=_BOTTOM + 18, text_anchor="middle")
+        ]
+    ticks[-1] = Html(ticks[-1].replace('"middle"', '"end"'))
+    middle = list(about.epsilons).index(about.epsilon)
+    x, y = at(middle, errors[own][middle] or most)
+    marks = [
+        tag("path", d=f"M{x:.1f} {_TOP}V{_BOTTOM}", class_="at"),
+        tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=5, class_="dot"),
+    ]
+    label = (
+        f"The error that one value exceeds with 5% probability, from ε = {number(about.epsilons[0], 3)} to "
+        f"{number(about.epsilons[-1], 3)}: it falls as ε grows. The table below has the numbers."
+    )
+    drawn = tag(
+        "svg",
+        ticks,
+        lines,
+        marks,
+        viewBox=f"0 0 {_WIDE} {_HIGH - 16}",
+        class_="chart",
+        style="--wide:36rem",
+        role="img",
+        aria_label=label,
+    )
+    words = (
+        f"± 95% against ε, both on logarithmic scales. Thick: {about.curves[own].title}; thin: the other mechanisms of "
+        "the table."
+    )
+    frame = {"left": _LEFT, "right": _RIGHT, "top": _TOP, "bottom": _BOTTOM, "least": least, "most": most}
+    return tag("figure", drawn, tag("figcaption", words)), frame
+
+
+def _decade(value: float, rounding: Any) -> float:
+    return 10.0 ** rounding(math.log10(value))
+
+
+def _times(values: Sequence[float | None], factor: float) -> list[float | None]:
+    return [None if value is None else value * factor for value in values]

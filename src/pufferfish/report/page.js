@@ -1,0 +1,65 @@
+"use strict";
+// Everything was computed when the page was written; here it is looked up between two computed points, on log scales.
+const data = JSON.parse(document.getElementById("data").textContent) || [];
+
+// As `number` of report/html.py writes: four digits, no powers of ten where that can be.
+function number(value) {
+  if (value === 0) return "0";
+  const kept = Number(value.toPrecision(4));
+  if (Math.abs(kept) < 1e-6 || Math.abs(kept) >= 1e15) {
+    const [mantissa, power] = kept.toExponential(3).split("e");
+    return `${Number(mantissa)}e${Number(power)}`;
+  }
+  return kept.toLocaleString("en-US", { maximumFractionDigits: 12 });
+}
+
+// A value at place `at` (2.25 is a quarter of the way from the third point to the fourth); null where none is known.
+function between(values, at) {
+  const low = Math.floor(at), share = at - low;
+  if (share === 0) return values[low];
+  const [a, b] = [values[low], values[low + 1]];
+  if (a === null || b === null) return null;
+  return a > 0 && b > 0 ? Math.exp((1 - share) * Math.log(a) + share * Math.log(b)) : (1 - share) * a + share * b;
+}
+
+for (const about of data) {
+  const root = document.getElementById(about.id);
+  const input = root.querySelector("input"), output = root.querySelector("output");
+  const rows = root.querySelectorAll("tr[data-curve]");
+  const line = root.querySelector(".at"), dot = root.querySelector(".dot");
+  const show = () => {
+    const at = input.value / about.steps;
+    const epsilon = between(about.epsilons, at);
+    const own = about.curves[about.own];
+    for (const row of rows) {
+      const curve = about.curves[row.dataset.curve];
+      for (const name of ["scale", "error"]) {
+        const value = between(curve[name], at);
+        row.querySelector(`.${name}`).textContent = value === null ? "none known" : number(value);
+      }
+    }
+    const error = between(own.error, at);
+    output.textContent = error === null
+      ? `ε = ${number(epsilon)}: no noise is known`
+      : `ε = ${number(epsilon)}: each value is within ${Number.isInteger(at) ? "" : "about "}${number(error)} of the exact one with 95% probability`;
+    input.setAttribute("aria-valuetext", output.textContent);
+    if (line) {
+      const x = about.left + (about.right - about.left) * at / (about.epsilons.length - 1);
+      line.setAttribute("d", `M${x} ${about.top}V${about.bottom}`);
+      dot.setAttribute("cx", x);
+      dot.setAttribute("visibility", error > 0 ? "visible" : "hidden");
+      if (error > 0) {
+        const share = Math.log(error / about.least) / Math.log(about.most / about.least);
+        dot.setAttribute("cy", about.bottom - (about.bottom - about.top) * share);
+      }
+    }
+  };
+  input.disabled = false;
+  input.addEventListener("input", show);
+  root.querySelector("button").addEventListener("click", () => { input.value = input.defaultValue; show(); });
+  show();
+}
+
+const folds = [...document.querySelectorAll("details:not([open])")];
+addEventListener("beforeprint", () => folds.forEach((fold) => { fold.dataset.shut = fold.open ? "" : "yes"; fold.open = true; }));
+addEventListener("afterprint", () => folds.forEach((fold) => { if (fold.dataset.shut) fold.open = false; }));

@@ -1,0 +1,44 @@
+"""What is promised, what is not, and what is assumed: the part of a page that everybody should read."""
+
+import math
+from collections.abc import Sequence
+
+from pufferfish.report.html import Html, section, tag
+
+__all__ = ["promise_part"]
+
+
+def promise_part(
+    epsilon: float,
+    promise: str,
+    not_promised: Sequence[str],
+    assumptions: Sequence[str],
+    secrets: Sequence[tuple[str, str]] | None,
+    *,
+    delta: float = 0.0,
+    title: str = "What is promised, and what is not",
+) -> Html:
+    """Return the promise in plain words, its unit, and its limits, each as its record says it."""
+    unit = "any one record, whatever its neighbours tell"
+    if secrets is not None:
+        unit = "the secrets that are named below, whatever other records tell"
+    factor = f"a factor of {math.exp(epsilon):.3g}" if epsilon < 700 else "any factor"
+    what = "two values of one record" if secrets is None else "two secrets of a pair"
+    plain = (
+        f"Take somebody who believes any distribution in Θ, however records depend on each other there. Seeing the "
+        f"release changes the odds between {what} by {factor} at most (e^ε with ε = {epsilon:g}). The smaller ε, the "
+        "less is told."
+    )
+    if delta:
+        plain = (
+            f"The promise may fail, with a probability that δ = {delta:g} says. The smaller ε and δ, the less is told."
+        )
+    return section(
+        title,
+        tag("p", "Unit of protection: ", tag("strong", unit), ".", class_="lead"),
+        tag("p", plain),
+        tag("p", promise, class_="card"),
+        tag("h4", "Not promised"),
+        tag("ul", *(tag("li", text) for text in not_promised)),
+        *([tag("h4", "Assumed"), tag("ul", *(tag("li", text) for text in assumptions))] if assumptions else []),
+    )

@@ -1,0 +1,253 @@
+"""Reports: a page for every kind of release, made of its record alone; nothing in a record becomes markup."""
+
+import json
+import re
+from html.parser import HTMLParser
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import opendp.prelude as dp
+import polars as pl
+import pytest
+
+import commands
+import pufferfish as pf
+import release_cases
+from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, RecordError
+from pufferfish.ledger import Ledger
+from pufferfish.report.html import number
+from pufferfish.report.noise import points_around
+
+dp.enable_features("contrib", "honest-but-curious")
+
+HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "a'&<b>$x^2$\u202e"]
+ALLOWED = {"script": 2, "style": 1}
+"""Elements of the page's own that a name must not add to: its data and its script."""
+
+
+class Page(HTMLParser):
+    """The elements of a page, its text, and what it would load."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.seen: dict[str, int] = {}
+        self.links: list[str] = []
+        self.words: list[str] = []
+        self.content = path.read_text()
+        self.feed(self.content)
+        self.text = " ".join(self.words)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen[tag] = self.seen.get(tag, 0) + 1
+        for name, value in attrs:
+            assert not name.startswith("on"), (tag, name)
+            if name in ("src", "href", "xlink:href"):
+                self.links += [value or ""]
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def checked(path: Path) -> Page:
+    page = Page(path)
+    assert page.seen["script"] == ALLOWED["script"]
+    assert not set(page.seen) & {"img", "iframe", "object", "embed", "link", "base", "form", "i", "b", "u"}
+    assert all(link.startswith("#") for link in page.links), page.links
+    assert "Content-Security-Policy" in page.content
+    assert "<tr></tr>" not in page.content
+    for part in ("What was released", "any one record, whatever its neighbours tell", "Not promised", "How to verify"):
+        assert part in page.text, part
+    return page
+
+
+def data_of(page: Page) -> list[dict[str, Any]]:
+    return json.loads(re.search(r'id="data">(.*?)</script>', page.content, re.DOTALL)[1])  # type: ignore[index]
+
+
+def simple(states: list[str] | None = None, **options: Any) -> tuple[Any, pf.MarkovChain]:
+    names = states or release_cases.STATES
+    return release_cases._series(names, **options), pf.MarkovChain(release_cases.P, states=names)
+
+
+def test_every_kind_of_release_has_a_page(tmp_path: Path, slow: bool) -> None:
+    path, kinds = tmp_path / "report.html", set()
+    for name, make in islice(release_cases.cases(), 0, None, 1 if slow else 73):
+        try:
+            found = make()
+        except (NotApplicableError, PufferfishError):
+            continue
+        found.report(path, brief=True)
+        page = Page(path)
+        assert all(printed in page.text for printed in (found.promise.split(",")[0], "How to verify")), name
+        assert (found.mechanism.secrets is None) == ("any one record, whatever its neighbours tell" in page.text)
+        kinds |= {found.theta.kind, found.query.kind, found.mechanism.witness.kind}
+    assert len(kinds) >= 12, kinds
+
+
+def test_models_and_laws_that_no_model_file_holds(tmp_path: Path) -> None:
+    tensor = [[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.2, 0.8]]]
+    higher = pf.HigherOrderChain(tensor, states=["no", "yes"])
+    clock = pf.PeriodicChain([[[0.9, 0.1], [0.3, 0.7]], [[0.6, 0.4], [0.2, 0.8]]], states=["no", "yes"])
+    flu = pf.Cliques([0.1, 0.15, 0.5, 0.15, 0.1], states=["no", "yes"])
+    joint = pf.JointDistribution([["no", "no"], ["no", "yes"], ["yes", "yes"]], [0.4, 0.2, 0.4])
+    laws = {"sick": {1: 0.25, 2: 0.75}, "healthy": {0: 0.5, 1: 0.5}}
+    given = pf.GivenLaws(laws, records=2, states=["no", "yes"], query=pf.Count("yes"))
+    shown = {
+        higher: "given the last 2",
+        clock: "The clock",
+        flu: "Independent groups of 4 people",
+        joint: "All databases",
+        given: "a function of the user's",
+    }
+    for theta, words in shown.items():
+        chains = theta in (higher, clock)
+        n = 4 if chains or theta is flu else 2
+        mechanism = pf.LeakagePropagation(theta, n) if chains else pf.Wasserstein(theta)
+        noise = mechanism.calibrate(pf.Count("yes"), 1.0)
+        pf.release(["no", "yes"] * (n // 2), pf.Count("yes"), noise).report(tmp_path / "r.html")
+        page = Page(tmp_path / "r.html")
+        assert words in page.text
+        assert bool(data_of(page)) == (theta is not given)
+
+
+def test_the_curves_are_what_calibration_says(tmp_path: Path) -> None:
+    """Also of groups, whose shares are divided by other numbers than those of all records, and of the best shape."""
+    chain, data = release_cases.TWO, release_cases._series(["no", "yes"])
+    grouped = pf.read_sequences(pl.DataFrame({"s": ["no", "yes"] * 9, "g": ["a", "b", "b"] * 6}), "s", by=["g"])
+    cases: list[tuple[Any, Any, str]] = [
+        (data, pf.Histogram(relative=False), "equal"),
+        (data, pf.Histogram(relative=False), "best"),
+        (grouped, pf.Histogram(), "equal"),
+    ]
+    for table, query, noise in cases:
+        bound = pf.GroupDP(chain, table.length)
+        calibration = bound.calibrate(query, 1.0, noise=noise)  # type: ignore[arg-type]
+        assert (calibration.strategy is not None) == (noise == "best")
+        found = pf.release(table, query, calibration)
+        found.report(tmp_path / "r.html")
+        (about,) = data_of(checked(tmp_path / "r.html"))
+        own = about["curves"][about["own"]]
+        assert about["epsilons"] == pytest.approx(points_around(1.0))
+        assert about["epsilons"][4] == 1.0
+        assert own["error"][4] == pytest.approx(found.accuracy(0.05))
+        assert own["scale"][4] == pytest.approx(found.scale)
+        for i in (0, 6):
+            there = bound.calibrate(query, about["epsilons"][i], noise=noise)  # type: ignore[arg-type]
+            factor = found.accuracy(0.05) / calibration.accuracy(0.05)
+            assert own["error"][i] == pytest.approx(there.accuracy(0.05) * factor)
+        names = [curve for curve in about["curves"] if curve["error"][4] is not None]
+        assert len(names) >= 3
+
+
+def test_names_never_become_markup(tmp_path: Path) -> None:
+    data, chain = simple(HOSTILE)
+    noise = pf.GroupDP(chain, data.length).calibrate(pf.Transitions(), 1.0)
+    found = pf.release(data, pf.Transitions(), noise, warnings=["<b>careful</b>"])
+    found.to_json(tmp_path / "<i>r $(x).json")
+    net = pf.BayesianNetwork(
+        {
+            "<i>a</i>": pf.CPT(["<u>no</u>", "yes"], [0.8, 0.2]),
+            "]]>--><script>": pf.CPT(["yes", "no"], [[0.2, 0.8], [0.6, 0.4]], ["<i>a</i>"]),
+        }
+    )
+    rows = pf.read_rows(pl.DataFrame({"<i>a</i>": ["<u>no</u>", "yes"] * 9, "]]>--><script>": ["no", "yes"] * 9}), net)
+    quilt = pf.MarkovQuilt(net, length=rows.length).calibrate(pf.Marginals(), 1.0)
+    pf.release(rows, pf.Marginals(), quilt).to_json(tmp_path / "net.json")
+    out = tmp_path / "r.html"
+    done = commands.run("report", tmp_path / "<i>r $(x).json", tmp_path / "net.json", "--output", out, "--brief")
+    assert done.exit_code == 0, done.output
+    page = checked(out)
+    for name in (*HOSTILE[:2], "<b>careful</b>", "<i>a</i>", "]]>--><script>", "'<i>r $(x).json'"):
+        assert name in page.text, name
+    assert "\\u202e" in page.text  # text that would turn the line around is spelled out
+    assert "2 releases" in page.content
+
+
+def test_each_subject_and_measurements(tmp_path: Path) -> None:
+    data, chain = release_cases._series(["no", "yes"]), release_cases.TWO
+    noise = pf.GroupDP(chain, data.length).calibrate(pf.Histogram(), 1.0)
+    each = pf.release_each(data, pf.Histogram(), noise, tmp_path / "v.csv")
+    each.report(tmp_path / "each.html", values=tmp_path / "v.csv")
+    page = checked(tmp_path / "each.html")
+    assert "quantiles over the subjects" in page.text
+    (about,) = data_of(page)
+    assert about["curves"][about["own"]]["error"][4] == pytest.approx(each.accuracy_95.each)
+    (tmp_path / "v.csv").write_text("other")
+    with pytest.raises(RecordError, match="digest"):
+        each.report(tmp_path / "each.html", values=tmp_path / "v.csv")
+
+    bound = pf.GroupDP(chain, 6)
+    mode = dp.m.make_user_measurement(
+        dp.vector_domain(dp.atom_domain(T=str), size=6),
+        dp.change_one_distance(),
+        dp.max_divergence(),
+        lambda _: "<b>no</b>",
+        lambda d: d * bound.record_epsilon(1.0),
+    )
+    found = pf.release_measurement(["no", "yes"] * 3, mode, bound, 1.0, note="the <i>mode</i>")
+    found.report(tmp_path / "m.html")
+    assert "<b>no</b>" in checked(tmp_path / "m.html").text
+
+
+def test_refusals_leave_every_file(tmp_path: Path) -> None:
+    data, chain = simple()
+    bound = pf.GroupDP(chain, data.length)
+    noise = bound.calibrate(pf.Histogram(), 1.0)
+    ledger = Ledger(bound, 2.0, base=data)
+    ledger.save(tmp_path / "book.json")
+    found = pf.release(data, pf.Histogram(), noise, ledger=ledger)
+    found.to_json(tmp_path / "r.json")
+    pf.release(data, pf.Histogram(), noise).to_json(tmp_path / "alone.json")
+    wrong = msgspec.structs.replace(found, noise=msgspec.structs.replace(found.noise, scale=found.noise.scale / 2))
+    (tmp_path / "wrong.json").write_bytes(msgspec.json.encode(wrong))
+    (tmp_path / "mine.html").write_text("<!doctype html>\n<html>mine</html>")
+    out = tmp_path / "out.html"
+    done = commands.run("report", tmp_path / "r.json", "--ledger", tmp_path / "book.json", "--brief", "--output", out)
+    assert done.exit_code == 0, done.output
+    assert "on this page" in checked(out).text
+    assert "Remaining" in Page(out).text
+    kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for arguments, words in (
+        (["r.json", "--output", "mine.html"], "is no report of releases"),
+        (["r.json", "--output", "mine.html", "--overwrite"], "is no report of releases"),
+        (["r.json", "--output", "out.html"], "--overwrite"),
+        (["r.json", "--output", "r.json"], "is the file to be read"),
+        (["wrong.json", "--output", "new.html"], "does not hold"),
+        (["book.json", "--output", "new.html"], "is no pufferfish-release file"),
+        (["alone.json", "--ledger", "book.json", "--output", "new.html"], "names an entry"),
+    ):
+        given = [tmp_path / part if part.endswith((".json", ".html")) else part for part in arguments]
+        commands.refused("report", *given, says=[words])
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == kept
+    again = commands.run("report", tmp_path / "alone.json", "--brief", "--output", out, "--overwrite")
+    assert again.exit_code == 0, again.output
+    assert "on this page" not in checked(out).text
+    with pytest.raises(RecordError, match="does not hold"):
+        wrong.report(tmp_path / "new.html")
+
+
+def test_a_preview_reads_no_data(tmp_path: Path) -> None:
+    chain = release_cases.TWO
+    compared = pf.compare(chain, pf.Histogram(), 0.5, length=8)
+    compared.report(tmp_path / "p.html")
+    page = Page(tmp_path / "p.html")
+    assert "no data were read" in page.text
+    assert "What would be promised" in page.text
+    (about,) = data_of(page)
+    row = next(row for row in compared if row.recommended)
+    assert about["curves"][about["own"]]["scale"][4] == pytest.approx(row.scale)
+    by_accuracy = pf.compare(chain, pf.Count("yes"), accuracy=3.0, length=8)
+    by_accuracy.report(tmp_path / "p.html")
+    best = next(row for row in by_accuracy if row.recommended)
+    assert f"ε = {best.epsilon:g}" in Page(tmp_path / "p.html").text
+    with pytest.raises(ParameterError, match="made by hand"):
+        type(compared)((), "none", "records").report(tmp_path / "p.html")
+    found = pf.release(["no"] * 4, pf.Count("yes"), pf.GroupDP(chain, 4).calibrate(pf.Count("yes"), 1.0))
+    with pytest.raises(RecordError, match="is no report"):
+        found.report(tmp_path / "p.html", brief=True)
+
+
+def test_numbers_are_short() -> None:
+    assert [number(x) for x in (1234567.0, 0.5, -12.3456, float("inf"))] == ["1,235,000", "0.5", "-12.35", "∞"]

@@ -1,0 +1,137 @@
+"""A report in a real browser: the slider moves, numbers follow, nothing is loaded, and a phone need not scroll aside.
+
+Needs Chromium with its driver (``apt-get install chromium chromium-driver``) and selenium; skipped without them.
+"""
+
+import json
+import math
+import re
+import shutil
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import pufferfish as pf
+import release_cases
+
+pytestmark = pytest.mark.program
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+LONG = "a state with a name that is as long as a line and has_no_place_to_break_it_" + "x" * 60
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Generator[Any]:
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("pages are looked at in Chromium: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield found
+    found.quit()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    chain, data = release_cases.TWO, release_cases._series(["no", "yes"])
+    bound = pf.LeakagePropagation(chain, data.length)
+    query = pf.Histogram(relative=False)
+    found = {name: folder / f"{name}.html" for name in ("report", "preview", "network", "names")}
+    pf.release(data, query, bound.calibrate(query, 1.0), postprocess="valid").report(found["report"])
+    pf.compare(chain, pf.Count("yes"), 1.0, length=20).report(found["preview"])
+    rows = pf.read_rows(release_cases.TABLE, release_cases.NETWORK)
+    noise = pf.MarkovQuilt(release_cases.NETWORK, length=rows.length).calibrate(pf.Marginals(), 1.0)
+    pf.release(rows, pf.Marginals(), noise).report(found["network"], brief=True)
+    states = ["<script>document.title='taken'</script>", LONG]
+    named = pf.MarkovChain(release_cases.TWO.transition_matrix, states=states)
+    table = pf.read_sequences(pl.DataFrame({"s": states * 12, "g": ["a", "b", "c"] * 8}), "s", by=["g"])
+    steps = pf.GroupDP(named, table.length).calibrate(pf.Histogram(), 1.0)
+    pf.release(table, pf.Histogram(), steps).report(found["names"], brief=True)
+    return found
+
+
+def look(browser: Any, page: Path, width: int, scheme: str = "light") -> None:
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    browser.get(page.as_uri())
+
+
+def numbers(browser: Any) -> dict[str, tuple[float, float]]:
+    rows = browser.execute_script(
+        "return [...document.querySelectorAll('tr[data-curve]')].map(row => [row.dataset.curve,"
+        " row.querySelector('.scale').textContent, row.querySelector('.error').textContent])"
+    )
+    return {place: tuple(float(text.replace(",", "")) for text in texts) for place, *texts in rows}  # type: ignore[misc]
+
+
+def test_the_slider_follows_what_was_computed(browser: Any, pages: dict[str, Path]) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    data = release_cases._series(["no", "yes"])
+    bound, query = pf.LeakagePropagation(release_cases.TWO, data.length), pf.Histogram(relative=False)
+    look(browser, pages["report"], 1000)
+    about = json.loads(re.search(r'id="data">(.*?)</script>', pages["report"].read_text(), re.DOTALL)[1])[0]  # type: ignore[index]
+    own = str(about["own"])
+    before = numbers(browser)
+    assert before[own][0] == pytest.approx(bound.calibrate(query, 1.0).scale, rel=1e-3)
+    slider = browser.find_element(By.CSS_SELECTOR, "input[type=range]")
+    output = browser.find_element(By.TAG_NAME, "output")
+    assert output.text.startswith("ε = 1: each value is within ")
+    browser.execute_script("arguments[0].focus()", slider)
+    for keys, place in ((Keys.ARROW_LEFT * 5, 3.5), (Keys.ARROW_RIGHT * 25, 6.0), (Keys.HOME, 0.0), (Keys.END, 8.0)):
+        slider.send_keys(keys)
+        epsilon = 10 ** ((place - 4) / 4)
+        there = bound.calibrate(query, epsilon)
+        close = 1e-3 if place == int(place) else 0.05  # between two computed ε
+        found = numbers(browser)[own]
+        assert found[0] == pytest.approx(there.scale, rel=close)
+        assert math.isclose(found[1], there.accuracy(0.05), rel_tol=close, abs_tol=0 if place == int(place) else 1)
+        assert ("about" in output.text) == (place != int(place))
+        assert slider.get_attribute("aria-valuetext") == output.text
+    assert numbers(browser) != before
+    browser.find_element(By.CSS_SELECTOR, ".slider button").send_keys(Keys.ENTER)
+    assert numbers(browser) == before
+
+
+def test_pages_fit_load_nothing_and_run_nothing_else(browser: Any, pages: dict[str, Path]) -> None:
+    from selenium.webdriver.common.by import By
+
+    for name, page in pages.items():
+        for width, scheme in ((360, "light"), (360, "dark"), (1000, "light")):
+            browser.get_log("performance")
+            look(browser, page, width, scheme)
+            assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth"), (name, width)
+            assert "taken" not in browser.title
+            asked = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+            asked = [a["params"]["request"]["url"] for a in asked if a["method"] == "Network.requestWillBeSent"]
+            assert asked == [page.as_uri()], asked
+            assert browser.get_log("browser") == [], name
+            for element in browser.find_elements(By.CSS_SELECTOR, "[role=img], input, [role=region]"):
+                assert element.accessible_name or not element.is_displayed(), element.get_attribute("outerHTML")[:200]
+    ink, paper = (
+        browser.execute_script(f"return getComputedStyle(document.body).{v}") for v in ("color", "background")
+    )
+    look(browser, pages["report"], 1000, "dark")
+    assert browser.execute_script("return getComputedStyle(document.body).color") != ink
+    assert browser.execute_script("return getComputedStyle(document.body).background") != paper
