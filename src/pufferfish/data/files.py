@@ -142,7 +142,7 @@ def _wrong_text(path: Path) -> str | None:
                     line.decode()
                 except UnicodeDecodeError as error:
                     return _not_utf8(path, number, line[error.start])
-    except (OSError, EOFError, ValueError):
+    except (OSError, EOFError, ValueError, zlib.error):
         pass  # the error at hand says enough
     return None
 
@@ -183,7 +183,7 @@ def _wrong_line(path: Path) -> str | None:
                     f"line {before + 1:,} has a stray quote: a cell that begins with a quote ends at the next one; "
                     'write a quote inside such a cell twice ("")'
                 )
-    except (OSError, EOFError, StopIteration, ValueError):
+    except (OSError, EOFError, StopIteration, ValueError, zlib.error):
         pass  # the error at hand says enough
     if inside is None:
         return None
