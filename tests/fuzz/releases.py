@@ -41,7 +41,7 @@ def seeds() -> list[bytes]:
     interval = pf.IntervalChain([[0.7, 0.1], [0.2, 0.5]], [[0.9, 0.3], [0.5, 0.8]], states=CHAIN.states)
     rows = pf.read_rows(pl.DataFrame({"a": ["no", "yes"] * 20, "b": ["no", "no", "yes", "yes"] * 10}), NETWORK)
     levels = pf.read_sequences(pl.DataFrame({"s": ["low"] * 40 + ["mid"] * 30 + ["high"] * 50}), "s")
-    best = pf.LeakagePropagation(THREE, levels.length).calibrate(pf.Histogram(), 1.0, noise="best")
+    best = pf.GroupDP(THREE, levels.length).calibrate(pf.Histogram(), 1.0, noise="best")
     joint = pf.JointDistribution([[0, 0], [1, 1], [1, 0]], [0.5, 0.3, 0.2])
     made = [
         pf.release(data, pf.Histogram(), of(pf.Histogram(), 1.0), postprocess="valid"),

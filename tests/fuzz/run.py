@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,10 @@ NAMES = {
 
 _STUCK = 120
 """Seconds after which an input that nothing can interrupt ends its process; its bytes are in ``NAME.last``."""
+
+
+_MOST_DEATHS = 20
+"""After so many a target is left alone."""
 
 
 def main() -> int:
@@ -56,19 +61,28 @@ def _options() -> Any:
 def _run(name: str, options: Any) -> str:
     """Fuzz a target in another process, and return its line of the table."""
     report = options.found / f"{name}.json"
-    report.unlink(missing_ok=True)
-    command = [sys.executable, str(HERE / "run.py"), name, "--one", "--seconds", str(options.seconds)]
-    command += ["--found", str(options.found), "--seed", str(options.seed)]
-    command += ["--corpus", str(options.corpus)] if options.corpus else []
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-    (options.found / f"{name}.log").write_text(done.stdout)
-    said = json.loads(report.read_text()) if report.exists() else {"seconds": 0, "inputs": 0, "findings": {}}
-    edges = re.findall(r"cov: (\d+)", done.stdout)
-    findings = list(said["findings"])
-    if done.returncode != 0:
-        findings.append(f"the process ended with {done.returncode}, see {name}.log and {name}.last")
-    print(f"{name}: {said['inputs']} inputs, {len(findings)} findings", *findings, sep="\n  ", file=sys.stderr)
-    return f"| {name} | {said['seconds']:.0f} | {said['inputs']:,} | {edges[-1] if edges else '–'} | {len(findings)} |"
+    seconds, inputs, edges, findings, deaths = 0.0, 0, 0, set[str](), 0
+    while seconds + 5 < options.seconds and deaths < _MOST_DEATHS:
+        report.unlink(missing_ok=True)
+        command = [sys.executable, str(HERE / "run.py"), name, "--one", "--found", str(options.found)]
+        command += ["--seconds", str(options.seconds - int(seconds)), "--seed", str(options.seed)]
+        command += ["--corpus", str(options.corpus)] if options.corpus else []
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        (options.found / f"{name}.log").write_text(done.stdout)
+        said = json.loads(report.read_text()) if report.exists() else {"seconds": 0, "inputs": 0, "findings": {}}
+        seconds, inputs = seconds + said["seconds"], inputs + said["inputs"]
+        edges = max([edges, *map(int, re.findall(r"cov: (\d+)", done.stdout))])
+        findings |= set(said["findings"])
+        if done.returncode == 0:
+            break
+        deaths += 1
+        kept = options.found / f"{name}-death-{deaths}"
+        kept.write_bytes((options.found / f"{name}.last").read_bytes())
+        kept.with_name(kept.name + ".txt").write_text(done.stdout[-5000:])
+    if deaths:
+        findings.add(f"the process died {deaths} times, see {name}-death-*")
+    print(f"{name}: {inputs} inputs, {len(findings)} findings", *sorted(findings), sep="\n  ", file=sys.stderr)
+    return f"| {name} | {seconds:.0f} | {inputs:,} | {edges or '–'} | {len(findings)} |"
 
 
 def _fuzz(options: Any) -> None:
@@ -82,9 +96,10 @@ def _fuzz(options: Any) -> None:
         atheris.instrument_imports(include=["pufferfish"], exclude=_core()).__enter__()
     (name,) = options.targets
     module = importlib.import_module(f"fuzz.{NAMES[name]}")
+    for seed in module.TARGET.seeds():  # what is loaded late is loaded now, untimed
+        with suppress(Exception):
+            module.TARGET.one_input(seed)
     session = _Session(module.TARGET, options)
-    for seed in module.TARGET.seeds():
-        session.one(seed)
     if atheris is None:
         session.without_coverage()
     else:

@@ -24,7 +24,10 @@ from pufferfish.errors import PufferfishError
 __all__ = ["Accepted", "Finding", "Target", "file", "finding_of", "scratch"]
 
 SECONDS = 10
-"""What takes longer hangs."""
+"""Of computing; what takes longer hangs."""
+
+WAITING = 120
+"""Seconds by the clock, on a machine that others use too; what waits longer waits for ever."""
 
 MEMORY = 2**30
 """Bytes; more is too much for a small input."""
@@ -114,13 +117,16 @@ def _limited() -> Generator[None]:
     def stop(number: int, frame: Any) -> None:
         raise _Hang
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    limits = ((signal.SIGPROF, signal.ITIMER_PROF, SECONDS), (signal.SIGALRM, signal.ITIMER_REAL, WAITING))
+    before = [signal.signal(number, stop) for number, _, _ in limits]
     try:
+        for _, timer, seconds in limits:
+            signal.setitimer(timer, seconds)
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for (number, timer, _), old in zip(limits, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, old)
 
 
 def _place(error: BaseException) -> str:
