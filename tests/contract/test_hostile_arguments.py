@@ -225,9 +225,7 @@ def test_every_public_name_is_here() -> None:
         assert right.keys() <= {*inspect.signature(getattr(pf, name)).parameters, "subject"}, name
 
 
-def test_hostile_arguments_are_refused_in_one_line(
-    slow: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hostile_arguments_are_refused_in_one_line(slow: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With --slow everything in the place of everything, else in turn a quarter of it."""
     monkeypatch.chdir(tmp_path)
     wrong: list[str] = []

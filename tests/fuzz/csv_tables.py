@@ -31,7 +31,11 @@ def seeds() -> list[bytes]:
 def mutate(data: bytes, rng: random.Random, others: Sequence[bytes]) -> bytes:
     if data.startswith(b"\x1f\x8b"):
         try:
-            return gzip.compress(_change(gzip.decompress(data), rng, others), mtime=0) if rng.random() < 0.5 else of_bytes(data, rng, others)
+            return (
+                gzip.compress(_change(gzip.decompress(data), rng, others), mtime=0)
+                if rng.random() < 0.5
+                else of_bytes(data, rng, others)
+            )
         except Exception:
             return of_bytes(data, rng, others)
     return _change(data, rng, others)
@@ -41,7 +45,12 @@ def one_input(data: bytes) -> None:
     packed = data.startswith(b"\x1f\x8b")
     path = file("table.csv.gz" if packed else "table.csv", data)
     wrong: pf.PufferfishError | None = None
-    for options in ({}, {"subject": "id", "time": "t", "max_gap": "10min"}, {"time": "t", "missing": "split"}, {"bins": [0, 5, 10, 90]}):
+    for options in (
+        {},
+        {"subject": "id", "time": "t", "max_gap": "10min"},
+        {"time": "t", "missing": "split"},
+        {"bins": [0, 5, 10, 90]},
+    ):
         try:
             column = "n" if "bins" in options else "state"
             found = pf.read_sequences(path, column, **options)  # type: ignore[arg-type]

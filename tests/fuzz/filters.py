@@ -13,7 +13,9 @@ __all__ = ["TARGET"]
 
 _WORDS = """and or not in ( ) [ ] { } , == != < <= > >= = + - * ** / % ~ | & := : . ' " \\ # @ lambda if else for await
 True False None null true nan inf 0 1 -1 1.5 1e400 99999999999999999999 0x10 1_0 'a' "b" f'a' b'a' '''
-n sex day t awake state hour minute weekday date month year day col( hour(t) date(t) '2024-05-01' '08:00' é \0 \n __import__""".split(" ")
+n sex day t awake state hour minute weekday date month year day col( hour(t) date(t) '2024-05-01' '08:00' é \0 \n __import__""".split(
+    " "
+)
 
 
 @cache

@@ -22,9 +22,7 @@ def seeds() -> list[bytes]:
     for query in (pf.Count("active"), pf.Histogram(), pf.Transitions()):
         chains.spend(bound.calibrate(query, 0.25))
     some = pf.Ledger(bound, 3.0, base=data)
-    pf.release(
-        table(where="t < 10"), pf.Count("rest"), bound.calibrate(pf.Count("rest"), 0.5), ledger=some
-    )
+    pf.release(table(where="t < 10"), pf.Count("rest"), bound.calibrate(pf.Count("rest"), 0.5), ledger=some)
     rows = pf.MarkovQuilt(NETWORK, length=10)
     network = pf.Ledger(rows, 2.0)
     network.spend(rows.calibrate(pf.Marginals(), 1.0))

@@ -30,7 +30,11 @@ def seeds() -> list[bytes]:
         made(propagation, 0.1, ["a"]),
         made(pf.MQMExact(CHAIN, 20), 0.05, 3),
         made(propagation, 0.2, {"n": 1.5}, booked),
-        made(pf.GroupDP(pf.IntervalChain([[0.7, 0.1], [0.2, 0.5]], [[0.9, 0.3], [0.5, 0.8]], states=CHAIN.states), 20), 0.01, 1),
+        made(
+            pf.GroupDP(pf.IntervalChain([[0.7, 0.1], [0.2, 0.5]], [[0.9, 0.3], [0.5, 0.8]], states=CHAIN.states), 20),
+            0.01,
+            1,
+        ),
     ]
 
 

@@ -13,9 +13,57 @@ __all__ = ["Mutate", "leaves", "of_bytes", "of_json", "of_text", "same_path"]
 
 Mutate = Callable[[bytes, random.Random, Sequence[bytes]], bytes]
 
-_BYTES = [b"", b"\0", b"\xff", b"\xef\xbb\xbf", b"\n", b"\r\n", b'"', b",", b"{", b"[", b"-0.0", b"1e999", b"NaN", b"\xed\xa0\x80"]
-_WORDS = ["", " ", "null", "any", "stationary", "magic", "a\nb", "\x1b[2J", "\ud800", "x" * 3000, "1", "-1", "1e999", "NaN"]
-_NUMBERS = [0, -0.0, 1, -1, 2, 0.5, 1e-320, 1e-300, 1e300, -1e300, 1e308, 2**31, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), 2**64]
+_BYTES = [
+    b"",
+    b"\0",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"\n",
+    b"\r\n",
+    b'"',
+    b",",
+    b"{",
+    b"[",
+    b"-0.0",
+    b"1e999",
+    b"NaN",
+    b"\xed\xa0\x80",
+]
+_WORDS = [
+    "",
+    " ",
+    "null",
+    "any",
+    "stationary",
+    "magic",
+    "a\nb",
+    "\x1b[2J",
+    "\ud800",
+    "x" * 3000,
+    "1",
+    "-1",
+    "1e999",
+    "NaN",
+]
+_NUMBERS = [
+    0,
+    -0.0,
+    1,
+    -1,
+    2,
+    0.5,
+    1e-320,
+    1e-300,
+    1e300,
+    -1e300,
+    1e308,
+    2**31,
+    2**53 + 1,
+    2**63 - 1,
+    2**63,
+    -(2**63),
+    2**64,
+]
 _NOT_FINITE = [float("nan"), float("inf"), float("-inf")]
 _OTHERS: list[Any] = [None, True, False, [], {}, [[]], [None], {"": 0}]
 _FACTORS = [0.0, -1.0, 0.5, 0.9, 0.999, 1.001, 1.1, 2.0, 10.0, 1e6, 1e-6]

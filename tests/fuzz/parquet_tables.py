@@ -15,7 +15,12 @@ __all__ = ["TARGET"]
 @cache
 def seeds() -> list[bytes]:
     table = pl.DataFrame(
-        {"id": ["S1"] * 30 + ["S2"] * 30, "t": [*range(30)] * 2, "state": ["rest", "active", None] * 20, "n": [0.5, 7] * 30}
+        {
+            "id": ["S1"] * 30 + ["S2"] * 30,
+            "t": [*range(30)] * 2,
+            "state": ["rest", "active", None] * 20,
+            "n": [0.5, 7] * 30,
+        }
     )
     typed = table.with_columns(pl.from_epoch("t", time_unit="s"), pl.col("state").cast(pl.Categorical))
     found = list[bytes]()

@@ -50,9 +50,7 @@ def seeds() -> list[bytes]:
         pf.release(grouped, pf.Histogram(), of(pf.Histogram(), 1.0), postprocess="valid"),
         pf.release(data, pf.Mean([0, 1.5]), pf.MQMExact(CHAIN, data.length).calibrate(pf.Mean([0, 1.5]), 1.0)),
         pf.release(data, pf.Count("active"), binary.calibrate(pf.Count("active"), 1.0)),
-        pf.release(
-            data, pf.Histogram(), pf.LeakagePropagation(interval, data.length).calibrate(pf.Histogram(), 1.0)
-        ),
+        pf.release(data, pf.Histogram(), pf.LeakagePropagation(interval, data.length).calibrate(pf.Histogram(), 1.0)),
         pf.release(rows, pf.Marginals(), pf.MarkovQuilt(NETWORK, length=rows.length).calibrate(pf.Marginals(), 1.0)),
         pf.release(
             rows,
@@ -116,9 +114,13 @@ def promised_more(data: bytes, seeds: Any, allowed: Sequence[str] = ()) -> None:
             continue
         new, old = found.get(key), other.get(key)
         if not (isinstance(new, int | float) and isinstance(old, int | float)):
-            raise Accepted(f"{name}: {old!r} became {new!r}, and everything is said to hold; changed: {sorted(changed)}")
+            raise Accepted(
+                f"{name}: {old!r} became {new!r}, and everything is said to hold; changed: {sorted(changed)}"
+            )
         if (MORE[name] == 0 and abs(new - old) > _UNIT * abs(old)) or new < old * (1 - _UNIT):
-            raise Accepted(f"{name}: {old!r} became {new!r}, and everything is said to hold; changed: {sorted(changed)}")
+            raise Accepted(
+                f"{name}: {old!r} became {new!r}, and everything is said to hold; changed: {sorted(changed)}"
+            )
 
 
 def _items(flat: dict[str, Any]) -> set[tuple[str, str]]:
