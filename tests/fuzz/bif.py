@@ -36,8 +36,9 @@ variable wet { type discrete [ 2 ] { yes, no }; }
 probability ( rain ) { table 0.2, 0.8; }
 probability ( wet | rain ) { (yes) 0.9, 0.1; (no) 0.1, 0.9; }
 """
-_PARTS = """network variable probability property type discrete default table { } ( ) [ ] | , ; " // /* */ <5 0 1 1.0 .5 1e-3
-1e9999 -1 NaN inf 0.333 99999999999 rain wet yes no (yes) \x00 \n é""".split(" ")
+_PARTS = """network variable probability property type discrete default table { } ( ) [ ] | , ; "
+// /* */ <5 0 1 1.0 .5 1e-3
+1e9999 -1 NaN inf 0.333 99999999999 rain wet yes no (yes) \x00 \n é""".split()
 _change = of_text(
     [*_PARTS, "variable x { type discrete [ 2 ] { a, b }; }\n", "probability ( x | rain ) { table 1; }\n"]
 )

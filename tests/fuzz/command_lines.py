@@ -28,16 +28,49 @@ _PAIRS = {
     "--gaps": ["unobserved", "independent", ""],
     "--by": ["n", "hour", "id", "hour,n", ","],
     "--model": ["model.json", "net.bif", "book.json", "table.csv", "absent", "/dev/zero", "."],
-    "--query": ["histogram", "count:rest", "count:", "mean:0,1", "sum:rest=1,*=2", "transitions", "quantiles:.5", "cdf", "marginals", "x"],
+    "--query": [
+        "histogram",
+        "count:rest",
+        "count:",
+        "mean:0,1",
+        "sum:rest=1,*=2",
+        "transitions",
+        "quantiles:.5",
+        "cdf",
+        "marginals",
+        "x",
+    ],
     "--epsilon": ["1", "0", "-1", "nan", "1e999", "1e-300", "1e18", "x", ""],
     "--accuracy": ["1", "0.01", "0", "1e-30", "1e30", "nan"],
     "--alpha": ["0.05", "0", "1", "2"],
     "--noise": ["equal", "best", "x"],
     "--up-to": ["1", "9", "0", "1e9"],
-    "--mechanism": ["propagation", "mqm-exact", "mqm-approx", "gk16", "entry-dp", "group-dp", "markov-quilt", "wasserstein", "exact-laplace", "x"],
+    "--mechanism": [
+        "propagation",
+        "mqm-exact",
+        "mqm-approx",
+        "gk16",
+        "entry-dp",
+        "group-dp",
+        "markov-quilt",
+        "wasserstein",
+        "exact-laplace",
+        "x",
+    ],
     "--secrets": ["rain", "wet,rain", "x", ""],
     "--columns": ["rain", "wet", "rain,rain", "x"],
-    "--output": ["new.json", "release.json", "table.csv", "book.json", "values.csv", "absent/x.json", ".", "", "-", "/dev/null"],
+    "--output": [
+        "new.json",
+        "release.json",
+        "table.csv",
+        "book.json",
+        "values.csv",
+        "absent/x.json",
+        ".",
+        "",
+        "-",
+        "/dev/null",
+    ],
     "--csv": ["new.csv", "table.csv", "new.json"],
     "--ledger": ["book.json", "release.json", "absent.json"],
     "--length": ["5", "1,2,3", "0", "-1", "99999999999999999999", "1e3", "x", "1000"],
@@ -49,7 +82,7 @@ _PAIRS = {
     "--order": ["2", "0", "9", "x"],
     "--clock": ["hour", "weekday", "x"],
     "--forgets": ["2min", "0", "x"],
-}  # fmt: skip
+}
 _FLAGS = [
     "--valid",
     "--overwrite",
@@ -79,16 +112,65 @@ def seeds() -> list[bytes]:
         ["compare", "model.json", "--length", "20", "--query", "histogram", "--epsilon", "1"],
         ["compare", "net.bif", "--columns", "rain", "--query", "marginal-counts", "--epsilon", "1"],
         ["release", "table.csv", *_READ, "--model", "model.json", "--epsilon", "1", "--output", "new.json"],
-        ["release", "table.csv", *_READ, "--model", "model.json", "--epsilon", "1", "--ledger", "book.json", "--output", "new.json"],
-        ["release", "table.csv", *_READ, "--model", "model.json", "--epsilon", "1", "--each-subject", "--output", "values.csv"],
-        ["release", "table.csv", *_READ, "--by", "n", "--model", "model.json", "--accuracy", "9", "--output", "new.json", "--csv", "new.csv"],
-        ["release", "rows.csv", "--model", "net.bif", "--columns", "rain,wet", "--epsilon", "1", "--valid", "--output", "new.json"],
+        [
+            "release",
+            "table.csv",
+            *_READ,
+            "--model",
+            "model.json",
+            "--epsilon",
+            "1",
+            "--ledger",
+            "book.json",
+            "--output",
+            "new.json",
+        ],
+        [
+            "release",
+            "table.csv",
+            *_READ,
+            "--model",
+            "model.json",
+            "--epsilon",
+            "1",
+            "--each-subject",
+            "--output",
+            "values.csv",
+        ],
+        [
+            "release",
+            "table.csv",
+            *_READ,
+            "--by",
+            "n",
+            "--model",
+            "model.json",
+            "--accuracy",
+            "9",
+            "--output",
+            "new.json",
+            "--csv",
+            "new.csv",
+        ],
+        [
+            "release",
+            "rows.csv",
+            "--model",
+            "net.bif",
+            "--columns",
+            "rain,wet",
+            "--epsilon",
+            "1",
+            "--valid",
+            "--output",
+            "new.json",
+        ],
         ["ledger", "create", "new.json", "--model", "model.json", "--budget", "2", "--table", "table.csv", *_READ],
         ["ledger", "show", "book.json"],
         ["robustness", "model.json", "model.json", "--length", "5", "--epsilon", "1"],
         ["show", "release.json"],
         ["verify", "release.json", "--model", "model.json"],
-    ]  # fmt: skip
+    ]
     return [json.dumps(line).encode() for line in lines]
 
 
@@ -137,7 +219,8 @@ def _files() -> dict[str, bytes]:
     Path("table.csv").write_text("id,t,state,n\n" + "\n".join(rows) + "\n")
     Path("rows.csv").write_text("rain,wet\n" + "yes,yes\nno,no\nno,yes\n" * 10)
     Path("net.bif").write_text(
-        "network n { }\nvariable rain { type discrete [ 2 ] { yes, no }; }\nvariable wet { type discrete [ 2 ] { yes, no }; }\n"
+        "network n { }\nvariable rain { type discrete [ 2 ] { yes, no }; }\n"
+        "variable wet { type discrete [ 2 ] { yes, no }; }\n"
         "probability ( rain ) { table 0.2, 0.8; }\nprobability ( wet | rain ) { (yes) 0.9, 0.1; (no) 0.3, 0.7; }\n"
     )
     read = ["--model", "model.json", *_READ]

@@ -13,17 +13,23 @@ __all__ = ["TARGET"]
 
 _WORDS = """and or not in ( ) [ ] { } , == != < <= > >= = + - * ** / % ~ | & := : . ' " \\ # @ lambda if else for await
 True False None null true nan inf 0 1 -1 1.5 1e400 99999999999999999999 0x10 1_0 'a' "b" f'a' b'a' '''
-n sex day t awake state hour minute weekday date month year day col( hour(t) date(t) '2024-05-01' '08:00' é \0 \n __import__""".split(
-    " "
-)
+n sex day t awake state hour minute weekday date month year day col( hour(t) date(t) '2024-05-01'
+'08:00' é \0 \n __import__""".split()
 
 
 @cache
 def seeds() -> list[bytes]:
     texts = [
-        "awake and n > 0", 'sex in ["m", "f"]', "hour(t) == 8 or not awake", "1 < n <= 7.5", 'col("sex") != "m"',
-        "date(t) >= '2024-05-01'", "n not in [1, 2, None] and weekday(t) < 5", "t < '2024-05-01 09:00'", "n == -1 or day > 0",
-    ]  # fmt: skip
+        "awake and n > 0",
+        'sex in ["m", "f"]',
+        "hour(t) == 8 or not awake",
+        "1 < n <= 7.5",
+        'col("sex") != "m"',
+        "date(t) >= '2024-05-01'",
+        "n not in [1, 2, None] and weekday(t) < 5",
+        "t < '2024-05-01 09:00'",
+        "n == -1 or day > 0",
+    ]
     return [text.encode() for text in texts]
 
 

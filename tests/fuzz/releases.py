@@ -1,4 +1,4 @@
-"""Release records: none is accepted, and its proof found to hold, that promises more than the release it was made from."""
+"""Release records: none whose proof is found to hold promises more than the release that it was made from."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -69,7 +69,6 @@ MORE: Mapping[str, int] = {
     "delta": -1,
     "mechanism.leakage": -1,
     "ledger.spent": -1,
-    "ledger.budget": 0,
     "noise.scale": 0,
     "noise.unit": 0,
     "noise.noise_multiplier": 0,
@@ -82,7 +81,7 @@ MORE: Mapping[str, int] = {
 }
 """What a reader goes by, and the change that promises more: -1 is less, 0 any change by more than rounding.
 
-A budget is a public fact that nothing else in the record tells; a smaller epsilon than was proved is found by the proof.
+The budget of a ledger is not among them: nothing else in the record tells it, but verify compares it with a ledger.
 """
 _UNIT = 1e-4
 """What is no more than rounding: accuracy is given in whole units, which are 1/records at most."""
@@ -113,14 +112,11 @@ def promised_more(data: bytes, seeds: Any, allowed: Sequence[str] = ()) -> None:
         if name not in MORE or name in allowed:
             continue
         new, old = found.get(key), other.get(key)
+        told = f"{name}: {old!r} became {new!r}, and everything is said to hold; changed: {sorted(changed)}"
         if not (isinstance(new, int | float) and isinstance(old, int | float)):
-            raise Accepted(
-                f"{name}: {old!r} became {new!r}, and everything is said to hold; changed: {sorted(changed)}"
-            )
+            raise Accepted(told)
         if (MORE[name] == 0 and abs(new - old) > _UNIT * abs(old)) or new < old * (1 - _UNIT):
-            raise Accepted(
-                f"{name}: {old!r} became {new!r}, and everything is said to hold; changed: {sorted(changed)}"
-            )
+            raise Accepted(told)
 
 
 def _items(flat: dict[str, Any]) -> set[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """What a target is, and what counts as a finding.
 
-A finding is an exception that is no ``PufferfishError``, a message of several lines, a warning, a hang, very much memory,
-or :class:`Accepted`, which a target raises where something was taken that must not be.
+A finding is an exception that is no ``PufferfishError``, a message of several lines, a warning, a hang, very much
+memory, or :class:`Accepted`, which a target raises where something was taken that must not be.
 """
 
 import os

@@ -220,7 +220,7 @@ def rows_of(theta: Theta, length: Any) -> int:
         raise ParameterError(
             f"length is {length!r}, expected the number of rows of the networks' table, such as rows.length"
         )
-    if length >= 2**63:
+    if int(length) >= 2**63:
         raise ParameterError("a table has 2^63 rows or more, expected fewer: give the number of its rows")
     return int(length)
 
