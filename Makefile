@@ -6,7 +6,7 @@ PY := .venv/bin/python
 unexport PYTHONDONTWRITEBYTECODE
 DATA ?= ../shared/data
 
-.PHONY: demo test test-slow fast coverage mutants check bench audit reproduce clean
+.PHONY: demo test test-slow fast coverage mutants fuzz check bench audit reproduce clean
 
 demo: .venv/plain  ## the main job on real data: a private histogram and its picture, in demo/
 	bash scripts/demo.sh
@@ -25,6 +25,12 @@ coverage: .venv/ready  ## which lines the usual tests never run (compiled loops 
 
 mutants: .venv/ready  ## do the tests notice faults that are put into the source on purpose?
 	$(PY) tests/mutants.py
+
+SECONDS ?= 1800
+TARGETS ?=
+fuzz: .venv/ready  ## hostile files and command lines, half an hour for each target (SECONDS=60 TARGETS="csv where")
+	$(PY) -m pip install --quiet 'atheris>=3.0' || echo "no atheris for this machine: changes are made without it" >&2
+	$(PY) tests/fuzz/run.py $(TARGETS) --seconds $(SECONDS)
 
 check: .venv/ready  ## style and types
 	$(PY) -m ruff check .
