@@ -101,7 +101,9 @@ def one_input(data: bytes) -> None:
 
 
 def _same_as_python(data: bytes, found: pf.Sequences) -> None:
-    """Compare with another reader, where that understands the file too."""
+    """Compare with another reader, where that understands the file too; to it CR alone ends a line."""
+    if b"\r" in data.replace(b"\r\n", b""):
+        return
     try:
         rows = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
     except (csv.Error, UnicodeDecodeError):
