@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pufferfish.core.numbers.given import real_array, whole_number
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ParameterError
-from pufferfish.given import is_list
+from pufferfish.given import listed
 from pufferfish.queries.linear import LinearQuery, StepQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.lengths import ChainLength
@@ -53,9 +53,8 @@ class Profile(ReadOnly):
 
     def __post_init__(self) -> None:
         try:
-            if not is_list(self.stretches):
-                raise TypeError
-            kept = tuple((whole_number(steps), _kept(loss)) for steps, loss in self.stretches)
+            given = listed(self.stretches, "stretches", "a list of pairs (whole number of steps, loss)")
+            kept = tuple((whole_number(steps), _kept(loss)) for steps, loss in given)
         except (TypeError, ValueError) as error:
             if isinstance(error, ParameterError):
                 raise
