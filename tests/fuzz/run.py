@@ -171,6 +171,7 @@ class _Session:
             (folder / f"seed-{i}").write_bytes(seed)
         most = 4 * max(map(len, seeds)) + 4096
         words = [f"-max_total_time={self._options.seconds}", f"-max_len={most}", "-timeout=0", "-rss_limit_mb=3000"]
+        words += [f"-artifact_prefix={self._options.found}/"]
         words += ["-len_control=0", "-print_final_stats=1", f"-seed={self._options.seed}"]
         atheris.Setup([sys.argv[0], *words, str(folder)], self.one, custom_mutator=mutator)
         atheris.Fuzz()
