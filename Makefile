@@ -6,7 +6,7 @@ PY := .venv/bin/python
 unexport PYTHONDONTWRITEBYTECODE
 DATA ?= ../shared/data
 
-.PHONY: demo test test-slow fast coverage mutants faults check docs bench audit reproduce clean
+.PHONY: demo test test-slow fast coverage mutants faults fuzz check docs bench audit reproduce clean
 
 demo: .venv/plain  ## the main job on real data: a private histogram and its picture, in demo/
 	bash scripts/demo.sh
@@ -28,6 +28,12 @@ mutants: .venv/ready  ## do the tests notice faults that are put into the source
 
 faults: .venv/ready  ## killed programs, full disks, broken engines, clocks set back, flipped bits: docs/faults.md
 	$(PY) tests/faults.py
+
+SECONDS ?= 1800
+TARGETS ?=
+fuzz: .venv/ready  ## hostile files and command lines, half an hour for each target (SECONDS=60 TARGETS="csv where")
+	$(PY) -m pip install --quiet 'atheris>=3.0' || echo "no atheris for this machine: changes are made without it" >&2
+	$(PY) tests/fuzz/run.py $(TARGETS) --seconds $(SECONDS)
 
 check: .venv/ready docs  ## style, types, and the site of docs/
 	$(PY) -m ruff check .

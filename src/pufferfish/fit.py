@@ -5,7 +5,6 @@ not a guarantee (the noise itself then depends on the secrets).
 """
 
 import math
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -248,8 +247,8 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
     >>> theta.lower.round(2).tolist(), theta.upper.round(2).tolist()
     ([[0.45, 0.45], [0.69, 0.2]], [[0.55, 0.55], [0.8, 0.31]])
     """
-    given: Any = confidence
-    if isinstance(given, bool) or not isinstance(given, Real) or not 0 < float(given) < 1:
+    given = real_number(confidence)
+    if given is None or not 0 < given < 1:
         raise ParameterError(f"confidence is {confidence!r}, expected a probability such as 0.95, above 0 and below 1")
     check_transitions(sequences)
     counts, k = sequences.transitions, sequences.transitions.shape[0]

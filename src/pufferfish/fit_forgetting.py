@@ -84,9 +84,11 @@ def overlap(chain: Any, steps: Any) -> Any:
 
 def _of_chain(chain: MarkovChain, n: int) -> float:
     p, pi = chain.transition_matrix, chain.stationary_distribution
+    rounding = min(8 * p.shape[0] * (n + 4), 2**53) * UNIT
+    if rounding >= 1:  # so many steps that nothing is known
+        return 0.0
     ahead = np.linalg.matrix_power(p, n)
     joint = pi[:, None] * ahead
-    rounding = min(8 * p.shape[0] * (n + 4) * UNIT, 1.0)
     return max(0.0, min(_least_shared(ahead), _least_shared((joint / joint.sum(axis=0)).T)) - rounding)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from pufferfish.errors import ParameterError, PufferfishError, shortened
 
-__all__ = ["is_list", "listed", "one_of", "truth"]
+__all__ = ["check_kind", "is_list", "listed", "one_of", "texts", "truth"]
 
 
 def is_list(given: Any) -> bool:
@@ -35,6 +35,32 @@ def listed(given: Any, what: str, expected: str, error: type[PufferfishError] = 
     if not is_list(given) or any(member is np.ma.masked for member in members):
         raise error(f"{what} is {shortened(repr(given))}, expected {expected}")
     return members
+
+
+def texts(given: Any, what: str) -> tuple[str, ...]:
+    """Return the names that a user gives, as a tuple.
+
+    Raises
+    ------
+    ParameterError
+        If it is no list of texts.
+    """
+    members = listed(given, what, "a list of names")
+    if not all(isinstance(member, str) for member in members):
+        raise ParameterError(f"{what} is {shortened(repr(given))}, expected a list of names, each of them text")
+    return tuple(members)
+
+
+def check_kind(given: Any, kind: type, what: str) -> None:
+    """Refuse what is of another kind than one class of this package.
+
+    Raises
+    ------
+    ParameterError
+        If it is.
+    """
+    if not isinstance(given, kind):
+        raise ParameterError(f"{what} is {shortened(repr(given))}, expected a {kind.__name__}")
 
 
 def truth(given: Any, what: str, error: type[PufferfishError] = ParameterError) -> bool:

@@ -22,6 +22,7 @@ import polars as pl
 
 from pufferfish.data.columns import Column, collected, native_column, profile_text, with_text_column
 from pufferfish.data.kinds import KINDS, is_parquet, separator_of
+from pufferfish.data.long_lines import LONGEST_LINE, refuse_long_lines
 from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.errors import DataError, PufferfishError, public
 from pufferfish.files.reading import leads_nowhere, shown
@@ -32,7 +33,6 @@ __all__ = ["ROW", "Needed", "Source", "engine_errors", "is_path", "open_source"]
 
 ROW = "__pf_row"
 _HEAD = 2**16  # bytes by which the kind of text is told
-_LONGEST_LINE = 10**6  # bytes of the names of all columns
 
 Needed = Sequence[str] | Callable[[Sequence[str]], Sequence[str]]
 """Names of the columns that are needed, or a function that chooses them from those that are there."""
@@ -142,7 +142,7 @@ def _wrong_text(path: Path) -> str | None:
                     line.decode()
                 except UnicodeDecodeError as error:
                     return _not_utf8(path, number, line[error.start])
-    except (OSError, EOFError, ValueError):
+    except (OSError, EOFError, ValueError, zlib.error):
         pass  # the error at hand says enough
     return None
 
@@ -183,7 +183,7 @@ def _wrong_line(path: Path) -> str | None:
                     f"line {before + 1:,} has a stray quote: a cell that begins with a quote ends at the next one; "
                     'write a quote inside such a cell twice ("")'
                 )
-    except (OSError, EOFError, StopIteration, ValueError):
+    except (OSError, EOFError, StopIteration, ValueError, zlib.error):
         pass  # the error at hand says enough
     if inside is None:
         return None
@@ -204,14 +204,14 @@ def _refuse_text(path: Path) -> None:
     _refuse_other_packing(path)
     with _opened(path) as file:
         head = file.read(_HEAD)
-        ends = b"\n" in head or len(head) < _HEAD or b"\n" in file.read(_LONGEST_LINE - _HEAD)
+        ends = b"\n" in head or len(head) < _HEAD or b"\n" in file.read(LONGEST_LINE - _HEAD)
     name = shown(path.name)
     if not head.strip(b"\r\n") and len(head) < _HEAD:
         raise DataError(f"{name} has no header line, all its lines are empty: the first line names the columns")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head.partition(b"\n")[0]:
         raise DataError(f"{name} is no UTF-8 text (it looks like UTF-16): save it as CSV in UTF-8")
     if not ends:
-        raise DataError(f"the first line of {name} has more than {_LONGEST_LINE:,} characters: is it a CSV file?")
+        raise DataError(f"the first line of {name} has more than {LONGEST_LINE:,} characters: is it a CSV file?")
     unquoted = re.sub(rb'"[^"]*("|$)', b"", head)
     if b"\r" in unquoted.partition(b"\n")[0].removesuffix(b"\r"):
         raise DataError(f"the lines of {name} end in CR alone, as on old Macs: save it with line ends LF or CRLF")
@@ -221,6 +221,7 @@ def _refuse_text(path: Path) -> None:
     except UnicodeDecodeError as error:
         if error.end < len(head) or len(head) < _HEAD:
             raise DataError(f"{name} cannot be read: {_not_utf8(path, 1, first[error.start])}") from None
+    refuse_long_lines(path, packed=name.lower().endswith(".gz"))
 
 
 def _refuse_other_packing(path: Path) -> None:

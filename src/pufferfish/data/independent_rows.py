@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers.given import whole_array
+from pufferfish.core.numbers.given import whole_array, whole_number
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
 from pufferfish.data.groups import Groups, check_by, sentence_of
-from pufferfish.errors import ParameterError
+from pufferfish.errors import ParameterError, shortened
+from pufferfish.given import check_kind, listed, texts
 
 __all__ = ["Rows", "RowsBase"]
 
@@ -127,7 +128,7 @@ class Rows(ReadOnly):
     joint: Mapping[tuple[Any, ...], NDArray[np.int64]] = field(default_factory=FrozenDict[Any, Any])
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nodes", tuple(self.nodes))
+        self._check_kinds()
         if not self.nodes or self.records < 1:
             raise ParameterError(f"{self!r} holds nothing, expected at least one node and one row")
         for name, given in (("states", self.states), ("counts", self.counts)):
@@ -160,7 +161,6 @@ class Rows(ReadOnly):
             ):
                 raise ParameterError("groups.counts do not add up to counts")
         object.__setattr__(self, "counts", FrozenDict(counts))
-        object.__setattr__(self, "states", FrozenDict({node: tuple(self.states[node]) for node in self.nodes}))
         joint = {tuple(nodes): self._checked_joint(tuple(nodes), given) for nodes, given in self.joint.items()}
         object.__setattr__(self, "joint", FrozenDict(joint))
 
@@ -196,6 +196,25 @@ class Rows(ReadOnly):
                 axes = [*range(first), *(first + held.index(node) for node in nodes)]
                 return np.transpose(array, axes).reshape(array.shape[0] if first else 1, -1)
         return None
+
+    def _check_kinds(self) -> None:
+        """Refuse arguments that are other things than they should be, and keep copies of the names."""
+        check_kind(self.base, RowsBase, "base")
+        try:
+            object.__setattr__(self, "records", whole_number(self.records))
+        except TypeError:
+            raise ParameterError(f"records is {shortened(repr(self.records))}, expected the number of rows") from None
+        nodes = listed(self.nodes, "nodes", "the nodes that were read")
+        try:
+            set(nodes)
+        except TypeError:
+            raise ParameterError("nodes holds what is no name of a node, such as a list") from None
+        object.__setattr__(self, "nodes", tuple(nodes))
+        for name in ("states", "counts"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise ParameterError(f"{name} is {shortened(repr(getattr(self, name)))}, expected a dict from nodes")
+        states = {node: texts(own, f"states[{shortened(repr(node))}]") for node, own in self.states.items()}
+        object.__setattr__(self, "states", FrozenDict(states))
 
     def __repr__(self) -> str:
         nodes = len(self.nodes)

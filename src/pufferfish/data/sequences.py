@@ -12,12 +12,13 @@ from statistics import median_low
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers.given import whole_array
+from pufferfish.core.numbers.given import whole_array, whole_number
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.data.bins import parse_bins
 from pufferfish.data.groups import Groups, check_by, sentence_of
 from pufferfish.durations import parse_duration
-from pufferfish.errors import ParameterError
+from pufferfish.errors import ParameterError, shortened
+from pufferfish.given import check_kind, listed, texts
 from pufferfish.theta.clocks import clock_named
 from pufferfish.theta.lengths import ChainLength
 
@@ -199,8 +200,7 @@ class Sequences(ReadOnly):
     groups: Groups | None = None
 
     def __post_init__(self) -> None:
-        for name in ("states", "length"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        self._check_kinds()
         k, chains = len(self.states), len(self.length)
         shapes: dict[str, tuple[int, ...]] = {"counts": (chains, k), "transitions": (k, k)}
         if (self.clock is None) != (self.transitions_by_phase is None):
@@ -245,6 +245,19 @@ class Sequences(ReadOnly):
                 raise ParameterError("groups.counts do not add up to counts")
             if tuple(by_group.sum(axis=1).tolist()) != self.groups.records:
                 raise ParameterError("groups.records are not the row sums of groups.counts")
+
+    def _check_kinds(self) -> None:
+        """Refuse arguments that are other things than they should be, and keep copies of lists."""
+        check_kind(self.base, Base, "base")
+        object.__setattr__(self, "states", texts(self.states, "states"))
+        lengths = listed(self.length, "length", "a ChainLength for each chain")
+        for i, length in enumerate(lengths):
+            check_kind(length, ChainLength, f"length[{i}]")
+        object.__setattr__(self, "length", tuple(lengths))
+        try:
+            object.__setattr__(self, "subjects", whole_number(self.subjects))
+        except TypeError:
+            raise ParameterError(f"subjects is {shortened(repr(self.subjects))}, expected how many there are") from None
 
     def __repr__(self) -> str:
         numbers = {"state": len(self.states), "chain": len(self.length), "subject": self.subjects}

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pufferfish.core.numbers.given import real_array, whole_number
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ParameterError
+from pufferfish.given import listed
 from pufferfish.queries.linear import JointQuery, RecordQuery, StepQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.lengths import ChainLength
@@ -52,7 +53,8 @@ class Profile(ReadOnly):
 
     def __post_init__(self) -> None:
         try:
-            kept = tuple((whole_number(steps), _kept(loss)) for steps, loss in self.stretches)
+            given = listed(self.stretches, "stretches", "a list of pairs (whole number of steps, loss)")
+            kept = tuple((whole_number(steps), _kept(loss)) for steps, loss in given)
         except (TypeError, ValueError) as error:
             if isinstance(error, ParameterError):
                 raise

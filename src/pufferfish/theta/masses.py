@@ -13,6 +13,7 @@ from pufferfish.errors import ModelError
 __all__ = ["exact_law", "exact_number"]
 
 TOLERANCE = Fraction(1, 10**9)
+_HUGE = Fraction(10**300)  # what a message shows of a number that no double can hold
 
 
 def exact_number(value: Any) -> Fraction | None:
@@ -53,5 +54,6 @@ def exact_law(probabilities: Sequence[Any], name: str) -> tuple[Fraction, ...]:
         law.append(number)
     total = sum(law, Fraction(0))
     if abs(total - 1) > TOLERANCE:
-        raise ModelError(f"{name} sum to {float(total):.12g}, expected 1 (tolerance 1e-9): divide counts by their sum")
+        shown = float(min(total, _HUGE))
+        raise ModelError(f"{name} sum to {shown:.12g}, expected 1 (tolerance 1e-9): divide counts by their sum")
     return tuple(p / total for p in law)

@@ -220,6 +220,8 @@ def rows_of(theta: Theta, length: Any) -> int:
         raise ParameterError(
             f"length is {length!r}, expected the number of rows of the networks' table, such as rows.length"
         )
+    if int(length) >= 2**63:
+        raise ParameterError("a table has 2^63 rows or more, expected fewer: give the number of its rows")
     return int(length)
 
 

@@ -1,0 +1,43 @@
+"""A bounded part of fuzzing: the seeds, what was found before, and some changes, always the same ones."""
+
+import importlib
+import random
+import zlib
+from pathlib import Path
+
+import pytest
+
+from fuzz.run import NAMES
+from fuzz.target import finding_of
+from pufferfish.errors import PufferfishError
+
+FOUND = Path(__file__).parent / "found"
+
+CHANGES = {"csv": 6, "commands": 15, "ledgers": 20, "each-subject": 15}
+"""How many changes are tried of targets that take longer; of the others 30; twenty times as many with --slow."""
+
+ENDS_THE_PROCESS = {"parquet-allocation"}
+"""Faults of libraries that nothing can catch (docs/known_limits.md)."""
+
+
+@pytest.mark.grid(keep=len(NAMES))
+@pytest.mark.parametrize("name", NAMES)
+def test_changed_inputs_are_refused_in_one_line_or_sound(name: str, slow: bool) -> None:
+    pytest.importorskip("resource", reason="limits of Unix")
+    target = importlib.import_module(f"fuzz.{NAMES[name]}").TARGET
+    seeds, rng = target.seeds(), random.Random(zlib.crc32(name.encode()))
+    whole = 0
+    for seed in seeds:
+        try:
+            target.one_input(seed)
+            whole += 1
+        except PufferfishError:  # one of several readings of it
+            continue
+    assert whole or name in ("csv", "where")
+    for path in sorted(FOUND.glob(f"{name}-*")):
+        if path.name not in ENDS_THE_PROCESS:
+            assert finding_of(target, path.read_bytes()) is None, path.name
+    for _ in range(CHANGES.get(name, 30) * (20 if slow else 1)):
+        data = target.mutated(rng.choice(seeds), rng)
+        found = finding_of(target, data)
+        assert found is None, (found, data)
