@@ -16,7 +16,7 @@ from pufferfish.data.sequences import Base
 from pufferfish.errors import ParameterError, printable
 from pufferfish.files import same_file
 from pufferfish.ledger import LEDGER, Ledger, lock_of
-from pufferfish.ledger.subjects import unpacked
+from pufferfish.ledger.views import part_of
 from pufferfish.mechanisms import BOUNDS
 from pufferfish.model_file import read_model
 
@@ -99,11 +99,7 @@ def ledger_show_command(ledger_path: str) -> None:
         table.add_column(heading, justify="right")
     for entry in ledger.entries:
         alone = "" if entry.epsilon is None else number(entry.epsilon)
-        part = ", a part" if entry.windows else ""
-        if entry.subjects is not None:
-            chains = len(ledger.bound.length)
-            part += f", {sum(unpacked(entry.subjects, chains, 'the entry')):,} of {chains:,} chains"
-        what = Text(printable(entry.what + part))
+        what = Text(printable(", ".join(filter(None, (entry.what, part_of(entry, ledger))))))
         table.add_row(str(entry.number), entry.created[:19], what, alone, number(entry.spent))
     if ledger.entries:
         print_table(table)

@@ -28,7 +28,7 @@ from pufferfish.core.numbers.rounding import float_up
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError
-from pufferfish.ledger.book import AnyBase, Book, BookFile, Entry, fields_of_base, size_of
+from pufferfish.ledger.book import AnyBase, Book, BookFile, Entry, fields_of_base, filter_of, size_of
 from pufferfish.ledger.book_checks import check_book
 from pufferfish.ledger.charges import Charge
 from pufferfish.ledger.charging_of import charging_of
@@ -38,11 +38,12 @@ from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.model_file import ThetaRecord, check_names
 from pufferfish.moments import now
 from pufferfish.queries import Query
+from pufferfish.shown import Shown, View
 
 __all__ = ["Ledger"]
 
 
-class Ledger:
+class Ledger(Shown):
     """A budget for all releases of one table.
 
     Parameters
@@ -122,6 +123,17 @@ class Ledger:
     def __repr__(self) -> str:
         where = "" if self._file is None else f", {str(self._file.path)!r}"
         return f"Ledger({self._bound.title}, spent {self.spent:.6g} of {self.budget:g}{where})"
+
+    def _view(self) -> View:
+        from pufferfish.ledger.views import view_of
+
+        return view_of(self)
+
+    def to_frame(self, *, into: str = "polars") -> Any:
+        """Return the entries as a table of polars, or of the library named: "pandas" or "pyarrow"."""
+        from pufferfish.ledger.views import entries_frame
+
+        return entries_frame(self, into)
 
     def __reduce__(self) -> Any:
         if self._file is None:
@@ -327,6 +339,7 @@ class Ledger:
                 what=note or _in_words(what),
                 epsilon=what.epsilon if isinstance(what, Calibration) else None,
                 **self._charging.written(charge),
+                where=filter_of(data, base),
                 release=release,
                 spent=min(after, book.budget),
             )

@@ -27,6 +27,7 @@ from pufferfish.model_file import ThetaRecord
 from pufferfish.moments import is_moment, now
 from pufferfish.release.fields import LedgerRecord
 from pufferfish.release.words import not_promised_of, promise_of, versions
+from pufferfish.shown import Shown, View
 from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["MEASUREMENT", "MeasurementRelease", "release_measurement"]
@@ -50,7 +51,7 @@ _DISTANCES = {
 _PURE = "MaxDivergence"
 
 
-class MeasurementRelease(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class MeasurementRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The value of a measurement, and what was promised; made by :func:`release_measurement`.
 
     Parameters
@@ -84,6 +85,14 @@ class MeasurementRelease(FrozenRecord, frozen=True, forbid_unknown_fields=True, 
     theta: ThetaRecord
     software: dict[str, str]
     ledger: LedgerRecord | None = None
+
+    def __repr__(self) -> str:
+        return f"MeasurementRelease({self.measurement!r}, ε = {self.epsilon:g}, leakage {self.leakage:.6g})"
+
+    def _view(self) -> View:
+        from pufferfish.release.views import of_measurement
+
+        return of_measurement(self)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the record as JSON, and write it to a file if a path is given; an earlier release is never replaced.

@@ -10,7 +10,7 @@ from pufferfish.mechanisms import BOUNDS
 from pufferfish.release.each_record import EachRelease
 from pufferfish.release.fields import ReleaseFields
 
-__all__ = ["described", "summary"]
+__all__ = ["described", "lines_of", "rounded", "summary"]
 
 _MOST_LABEL = 60
 
@@ -39,7 +39,7 @@ def summary(found: ReleaseFields | EachRelease, most: int = 60) -> str:
 
 
 def _table(found: ReleaseFields, most: int) -> list[str]:
-    shown = list(islice(_lines(found), most))
+    shown = list(islice(lines_of(found), most))
     rows = [("value", "± 95%"), *(row for _, *row in shown)]
     names = [found.query.kind, *(shortened(printable(name), _MOST_LABEL) for name, *_ in shown)]
     wide = max(map(len, names))
@@ -52,7 +52,7 @@ def _table(found: ReleaseFields, most: int) -> list[str]:
     return [*lines, f"… and {left:,} more in the record"] if left > 0 else lines
 
 
-def _lines(found: ReleaseFields) -> Iterator[tuple[str, str, str]]:
+def lines_of(found: ReleaseFields) -> Iterator[tuple[str, str, str]]:
     """Yield the name of each value, the value, and its error."""
     labels, groups = found.query.labels, found.groups
     if groups is None:

@@ -32,6 +32,7 @@ from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import ModelError
 from pufferfish.theta.states import state_names
+from pufferfish.theta.views import ShownModel
 
 __all__ = ["MarkovChain"]
 
@@ -40,7 +41,7 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class MarkovChain(ReadOnly):
+class MarkovChain(ShownModel, ReadOnly):
     """A Markov chain over k named states; read-only.
 
     Parameters
