@@ -19,6 +19,8 @@ from pufferfish.ledger import LEDGER, Ledger, lock_of
 from pufferfish.ledger.views import part_of
 from pufferfish.mechanisms import BOUNDS
 from pufferfish.model_file import read_model
+from pufferfish.report.plot import PICTURE, save_figure
+from pufferfish.shown import counted
 
 __all__ = ["ledger_command"]
 
@@ -84,13 +86,17 @@ def ledger_create_command(
 
 @ledger_command.command("show")
 @click.argument("ledger_path", metavar="FILE")
-def ledger_show_command(ledger_path: str) -> None:
+@click.option(
+    "--plot", "plot_path", metavar="PICTURE", help="Draw what is spent against the budget (.png, .svg, .pdf)."
+)
+def ledger_show_command(ledger_path: str, plot_path: str | None) -> None:
     """Show the releases in a ledger, what they leak together, and what is left.
 
     \b
     Example:
-      pufferfish ledger show book.json
+      pufferfish ledger show book.json --plot book.png
     """
+    check_targets([("--plot", plot_path, PICTURE)], inputs=(ledger_path, lock_of(ledger_path)), overwrite=False)
     ledger = Ledger.open(ledger_path)
     table = Table(box=None, pad_edge=False)
     for heading in ("", "when (UTC)", "what"):
@@ -110,12 +116,15 @@ def ledger_show_command(ledger_path: str) -> None:
         f"spent {number(ledger.spent)} of {number(ledger.budget)} by {ledger.bound.title}, "
         f"remaining {number(ledger.remaining)}"
     )
+    if plot_path is not None:
+        save_figure(ledger.plot(), plot_path)
+        click.echo(printable(f"written: {plot_path}"))
 
 
 def _size(data: Sequences | Rows) -> str:
     if isinstance(data, Rows):
-        return f"{data.records:,} rows with {len(data.nodes):,} nodes each"
-    return f"{data.records:,} records in {len(data.length):,} chains"
+        return f"{counted(data.records, 'row')} with {counted(len(data.nodes), 'node')} each"
+    return f"{counted(data.records, 'record')} in {counted(len(data.length), 'chain')}"
 
 
 def _columns(base: Base | RowsBase) -> str:

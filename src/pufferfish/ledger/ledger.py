@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
@@ -39,6 +39,9 @@ from pufferfish.model_file import ThetaRecord, check_names
 from pufferfish.moments import now
 from pufferfish.queries import Query
 from pufferfish.shown import Shown, View
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Ledger"]
 
@@ -134,6 +137,12 @@ class Ledger(Shown):
         from pufferfish.ledger.views import entries_frame
 
         return entries_frame(self, into)
+
+    def plot(self) -> "Figure":
+        """Draw what all releases leak together after each entry, against the budget; needs matplotlib."""
+        from pufferfish.ledger.picture import draw_ledger
+
+        return draw_ledger(self)
 
     def __reduce__(self) -> Any:
         if self._file is None:

@@ -1,5 +1,6 @@
 """The picture of a release by groups: a panel for each group, values along the groups, or heat maps of many."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,8 +43,8 @@ def _panel_of_each_group(release: ReleaseFields, groups: GroupsRecord) -> "Figur
     """Draw bars of the outputs, a panel for each group."""
     outputs, share = [shortened(label) for label in release.query.labels], _shares(release)
     values, noisy = release.value, np.array(release.noisy_values).reshape(release.value.shape)
-    wide = min(4.2, max(2.4, 0.3 * len(outputs) + 1))
-    figure, panels = _grid(len(values), wide, 2.6)
+    wide = min(4.2, max(5.0 / len(values), 2.4, 0.3 * len(outputs) + 1))
+    figure, panels = _grid(len(values), wide, 2.6, alike=True)
     seen = True
     for g, axes in enumerate(panels):
         error = np.full(len(outputs), groups.error_95[g])
@@ -121,7 +122,8 @@ def _panel_of_each_output(release: ReleaseFields, groups: GroupsRecord) -> "Figu
         )
     left = len(labels) - len(chosen)
     more = f"; the {left:,} outputs with the least values are not drawn" if left else ""
-    return _titled(figure, release, groups, seen=lines, more=more + "; each panel has its own scale")
+    own = "; each panel has its own scale" if len(chosen) > 1 else ""
+    return _titled(figure, release, groups, seen=lines, more=more + own)
 
 
 def _lines(axes: Any, values: Array, noisy: Array, error: Array, share: bool) -> None:
@@ -152,12 +154,12 @@ def _heat_map(figure: Any, axes: Any, table: Array, rows: list[str], share: bool
     figure.colorbar(drawn, ax=axes, format=PercentFormatter(xmax=1) if share else None)
 
 
-def _grid(n: int, wide: float, high: float) -> tuple[Any, list[Any]]:
+def _grid(n: int, wide: float, high: float, *, alike: bool = False) -> tuple[Any, list[Any]]:
     """Return a figure with so many panels, at most four in a row."""
-    columns = min(4, n) if n != 6 else 3
+    columns = n if n <= 3 else min(4, math.ceil(math.sqrt(n)))
     lines = -(-n // columns)
     figure = new_figure(max(5.0, wide * columns), high * lines + 1)
-    panels: Any = figure.subplots(lines, columns, squeeze=False).ravel()
+    panels: Any = figure.subplots(lines, columns, squeeze=False, sharey=alike).ravel()
     for axes in panels[n:]:
         axes.set_axis_off()
     return figure, list(panels[:n])

@@ -1,5 +1,6 @@
 """What all pictures share: titles that name the content, shares in percent, error bars or a sentence about them."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ __all__ = ["bars_with_errors", "clean", "in_percent", "is_share", "name_ticks", 
 
 _SEEN = 0.012
 """An error bar shorter than this share of its axis cannot be told from the line of its bar."""
+
+_LONGEST = 200
+"""Letters of one sentence above a picture."""
 
 _MOST_LABELS = 26
 _MOST_WRITTEN = 14
@@ -55,8 +59,9 @@ def told_error(least: float, most: float, share: bool) -> str:
 def titled(figure: Any, *lines: str) -> None:
     """Write what the picture shows above it, then how it was made."""
     most = int(_LETTERS * figure.get_size_inches()[0])
-    text = "\n".join(shortened(line[:1].upper() + line[1:] if i == 0 else line, most) for i, line in enumerate(lines))
-    figure.suptitle(text, fontsize=10, x=0.01, ha="left", parse_math=False)
+    first, *others = (shortened(line, _LONGEST) for line in lines)
+    told = [part for line in (first[:1].upper() + first[1:], *others) for part in textwrap.wrap(line, most)]
+    figure.suptitle("\n".join(told), fontsize=10, x=0.01, ha="left", parse_math=False)
 
 
 def clean(axes: Any, share: bool = False) -> None:
@@ -73,7 +78,7 @@ def name_ticks(axes: Any, labels: Sequence[str], wide: float, *, most: int = _MO
     """Write the names of places along the horizontal axis: turned where they are long, some where they are many."""
     every = -(-len(labels) // most)
     shown = labels[::every]
-    crowded = sum(len(label) + 2 for label in shown) > 11 * wide
+    crowded = sum(len(label) + 2 for label in shown) > 9 * wide
     axes.set_xticks(
         range(0, len(labels), every),
         shown,
