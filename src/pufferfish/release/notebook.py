@@ -54,7 +54,7 @@ def notebook_of(found: Release | EachRelease, record_path: str, table_path: str 
     recorded, base = found.calibration, found.data.base or found.data.rows
     if not isinstance(recorded, CalibrationRecord):
         raise NotApplicableError(
-            again + "this record does not say what the noise was calibrated from: an early version"
+            again + "this record is of an early version, which does not say what the noise is from"
         )
     if base is None:
         raise NotApplicableError(again + "this one is of a database that was given by hand, not of a table")

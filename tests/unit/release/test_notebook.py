@@ -45,6 +45,7 @@ RELEASES = {
 }
 
 
+@pytest.mark.grid(keep=5)
 @pytest.mark.parametrize("kind", RELEASES)
 def test_the_cells_of_a_notebook_make_the_release_again(kind, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
