@@ -70,8 +70,8 @@ def crosstab_parts(table: Any, smoothing: float) -> Parts:
         raise ModelError("table holds what is no count: expected finite numbers of at least 0")
     if "All" in (rows[-1:] + columns[-1:]) and given.size > 1:
         raise ModelError("table has margins (All): make it without margins=True")
-    sums = given.sum(axis=0)
-    if np.allclose(sums, 1, rtol=0, atol=_SUM) and not np.allclose(given.sum(axis=1), 1, rtol=0, atol=_SUM):
+    across, down = (np.allclose(given.sum(axis=axis), 1, rtol=0, atol=_SUM) for axis in (1, 0))
+    if table.to_numpy().dtype.kind == "f" and down and not across:
         raise ModelError(
             "the columns of the table sum to 1, and a chain has rows that do: make it with normalize='index', or of "
             "counts, and with the present state as its rows"

@@ -1,5 +1,6 @@
 """Chains of other libraries: names and orders of states, first laws, sparse matrices; real packages where they are."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,7 +20,7 @@ class Sparse:
 def expected(series):
     names = sorted(set(series))
     counts = {(a, b): 0 for a in names for b in names}
-    for pair in zip(series, series[1:], strict=False):
+    for pair in pairwise(series):
         counts[pair] += 1
     return {(a, b): counts[a, b] / sum(counts[a, c] for c in names) for a, b in counts}
 
