@@ -6,6 +6,7 @@ escaped in one place, and every table has a caption and headings that screen rea
 
 import html
 import importlib.util
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -119,23 +120,31 @@ def _table(grid: Grid) -> str:
     long = (grid.long or len(grid.rows)) - len(rows)
     left = [counted(n, noun) for n, noun in ((long, "more row"), (wide, "more column")) if n > 0]
     caption = grid.caption + (f" ({' and '.join(left)} not shown)" if left else "")
+    sides = [_side([row[i] for row in rows], i < grid.heads) for i in range(len(columns))]
     head = "".join(
-        f'<th scope="col" style="{_LEFT if i < grid.heads else _RIGHT}">{_text(name)}</th>'
-        for i, name in enumerate(columns)
+        f'<th scope="col" style="{side}">{_text(name)}</th>' for name, side in zip(columns, sides, strict=True)
     )
-    body = "".join(f"<tr>{''.join(_cells(row[: len(columns)], grid.heads))}</tr>" for row in rows)
+    body = "".join(f"<tr>{''.join(_cells(row[: len(columns)], sides, grid.heads))}</tr>" for row in rows)
     return (
-        f'<table><caption style="caption-side:top;{_LEFT}">{_text(caption, _LONGEST_FACT)}</caption>'
+        f'<table><caption style="caption-side:top;white-space:nowrap;{_LEFT}">{_text(caption, _LONGEST_FACT)}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
 
 
-def _cells(row: Sequence[Any], heads: int) -> Iterable[str]:
-    for i, cell in enumerate(row):
+def _side(cells: Sequence[Any], head: bool) -> str:
+    """Return on which side the cells of a column stand: numbers on the right, words on the left."""
+    words = head or any(_NUMBER.fullmatch(in_short(cell)) is None for cell in cells)
+    return _LEFT if words else _RIGHT
+
+
+_NUMBER = re.compile(r"(-?[\d,.]+(e[+-]?\d+)?|inf|nan)?")
+
+
+def _cells(row: Sequence[Any], sides: Sequence[str], heads: int) -> Iterable[str]:
+    for i, (cell, side) in enumerate(zip(row, sides, strict=True)):
         if i < heads:
-            yield f'<th scope="row" style="{_LEFT};font-weight:normal">{_text(cell)}</th>'
+            yield f'<th scope="row" style="{side};font-weight:normal">{_text(cell)}</th>'
         else:
-            side = _RIGHT if isinstance(cell, int | float) and not isinstance(cell, bool) else _LEFT
             yield f'<td style="{side}">{_text(cell, _LONGEST_FACT)}</td>'
 
 

@@ -153,8 +153,9 @@ def test_notebooks_show_objects_and_pictures_without_a_magic_command():
     found = pf.release(data, pf.Quantiles([0.5]), bound.calibrate(pf.Quantiles([0.5]), 1.0))
     pictures = [found.plot(), pf.draw_model(CHAIN), ledger.plot(), pf.draw_network(NETWORK)]
     for picture in pictures:
-        made, _ = shown.format(picture)
+        made, known = shown.format(picture)
         assert made["image/png"].startswith(b"\x89PNG")
+        assert known["image/png"]["alt"].startswith("Picture")
     for thing in (found, CHAIN, ledger, bound.calibrate(pf.Histogram(), 1.0)):
         made, _ = shown.format(thing)
         assert made["text/html"].startswith("<div")

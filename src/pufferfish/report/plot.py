@@ -71,8 +71,9 @@ def _picture_class() -> Any:
     class Picture(Figure):
         """A figure that a notebook shows where it is the last line of a cell, without a magic command."""
 
-        def _repr_png_(self) -> bytes:
-            return _drawn(self, ".png", dpi=100)
+        def _repr_png_(self) -> tuple[bytes, dict[str, str]]:
+            title = " ".join(self.get_suptitle().split())
+            return _drawn(self, ".png", dpi=100), {"alt": f"Picture. {title}".strip()}
 
     return Picture
 
