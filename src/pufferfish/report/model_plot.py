@@ -122,20 +122,21 @@ def _heat_map(
 
 def _dwell_times(axes: Any, stays: Array, states: list[str]) -> None:
     """Draw how many records in a row a state lasts in the mean, of all members from the least to the most."""
-    with np.errstate(divide="ignore"):
-        times = np.where(stays < 1, 1 / np.maximum(1 - stays, 1e-300), np.nan)
-    at = np.arange(len(states))
-    middle = np.nanmean(times, axis=0) if np.isfinite(times).all() else np.nanmax(times, axis=0, initial=1.0)
-    axes.barh(at, middle, color=PALE, edgecolor=BLUE, linewidth=0.8)
-    if len(times) > 1:
-        axes.hlines(at, np.nanmin(times, axis=0), np.nanmax(times, axis=0), color=INK, linewidth=1.2)
+    ends = [[1 / (1 - stay) for stay in own if stay < 1] for own in stays.T.tolist()]
+    for y, times in enumerate(ends):
+        text, most = "always", 0.0
+        if times:
+            mean, most = sum(times) / len(times), max(times)
+            axes.barh([y], [mean], color=PALE, edgecolor=BLUE, linewidth=0.8)
+            text = f"{mean:.3g}" if len(times) == len(stays) else f"{mean:.3g}, or always"
+            if len(times) > 1:
+                axes.hlines([y], min(times), most, color=INK, linewidth=1.2)
+        if len(states) <= _MOST_ROWS:
+            axes.annotate(text, (most, y), (3, 0), textcoords="offset points", va="center", fontsize=8)
     if len(states) <= _MOST_ROWS:
-        for y, value, most in zip(at, middle, np.nanmax(times, axis=0), strict=True):
-            text = "always" if np.isnan(most) else f"{value:.3g}"
-            axes.annotate(text, (max(value, most), y), (3, 0), textcoords="offset points", va="center", fontsize=8)
-        axes.set_yticks(at, [shortened(name) for name in states], parse_math=False)
-    axes.invert_yaxis()
-    axes.margins(x=0.15)
+        axes.set_yticks(range(len(states)), [shortened(name) for name in states], parse_math=False)
+    axes.set_ylim(len(states) - 0.4, -0.6)
+    axes.set_xlim(0, 1.2 * max([1.0, *(max(times) for times in ends if times)]))
     axes.set_xlabel("records in a row that a state lasts, in the mean")
     clean(axes)
 
