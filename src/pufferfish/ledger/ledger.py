@@ -29,12 +29,13 @@ from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError
 from pufferfish.ledger.book import AnyBase, Book, BookFile, Entry, fields_of_base, filter_of, size_of
-from pufferfish.ledger.book_checks import check_book
+from pufferfish.ledger.book_checks import check_book, positive
 from pufferfish.ledger.charges import Charge
 from pufferfish.ledger.charging_of import charging_of
 from pufferfish.ledger.subjects import subjects_of
+from pufferfish.ledger.views import entries_frame, in_words, view_of
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
-from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
+from pufferfish.mechanisms.mechanism import LEAST_EPSILON
 from pufferfish.model_file import ThetaRecord, check_names
 from pufferfish.moments import now
 from pufferfish.queries import Query
@@ -85,7 +86,7 @@ class Ledger(Shown):
         self._charging = charging_of(bound)
         data, base = (base, base.base) if isinstance(base, Sequences | Rows) else (None, base)
         self._charging.check_base(base)
-        budget = _positive(budget, "budget")
+        budget = positive(budget, "budget")
         self._bound = bound
         self._file: BookFile | None = None
         self._lock = threading.RLock()
@@ -128,14 +129,10 @@ class Ledger(Shown):
         return f"Ledger({self._bound.title}, spent {self.spent:.6g} of {self.budget:g}{where})"
 
     def _view(self) -> View:
-        from pufferfish.ledger.views import view_of
-
         return view_of(self)
 
     def to_frame(self, *, into: str = "polars") -> Any:
         """Return the entries as a table of polars, or of the library named: "pandas" or "pyarrow"."""
-        from pufferfish.ledger.views import entries_frame
-
         return entries_frame(self, into)
 
     def plot(self) -> "Figure":
@@ -255,7 +252,7 @@ class Ledger(Shown):
         BudgetExceeded
             If no noise is enough.
         """
-        level = self.budget if up_to is None else _positive(up_to, "up_to")
+        level = self.budget if up_to is None else positive(up_to, "up_to")
         if level > self.budget:
             raise BudgetExceeded(f"up_to is {level:g}, above the budget of {self.budget:g}")
         book = self._now_in_file()
@@ -345,7 +342,7 @@ class Ledger(Shown):
             entry = Entry(
                 number=len(book.entries) + 1,
                 created=now(),
-                what=note or _in_words(what),
+                what=note or in_words(what),
                 epsilon=what.epsilon if isinstance(what, Calibration) else None,
                 **self._charging.written(charge),
                 where=filter_of(data, base),
@@ -408,18 +405,3 @@ class Ledger(Shown):
         except (PufferfishError, ValueError, TypeError, OverflowError) as error:
             raise RecordError(f"the ledger's file was changed by hand: {error}") from error
         self._book = book
-
-
-def _positive(value: Any, name: str) -> float:
-    try:
-        return as_epsilon(value)
-    except ParameterError:
-        raise ParameterError(
-            f"{name} is {value!r}, expected a finite number of at least {LEAST_EPSILON:g}, such as 1.0"
-        ) from None
-
-
-def _in_words(what: Any) -> str:
-    if isinstance(what, Calibration):
-        return f"{what.query.kind}: {what.linear.description}"
-    return "a release of given record-level loss"

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from pufferfish.calibration import Calibration
 from pufferfish.ledger.book import Entry
 from pufferfish.ledger.subjects import unpacked
 from pufferfish.shown import MOST_ROWS, Grid, View, counted, frame_of_columns
@@ -9,7 +10,7 @@ from pufferfish.shown import MOST_ROWS, Grid, View, counted, frame_of_columns
 if TYPE_CHECKING:
     from pufferfish.ledger.ledger import Ledger
 
-__all__ = ["entries_frame", "part_of", "view_of"]
+__all__ = ["entries_frame", "in_words", "part_of", "view_of"]
 
 
 def part_of(entry: Entry, ledger: "Ledger") -> str:
@@ -56,3 +57,10 @@ def view_of(ledger: "Ledger") -> View:
     }
     spent = f"spent {ledger.spent:.6g} of {ledger.budget:g}, remaining {ledger.remaining:.6g}"
     return View(f"Ledger: {spent}", facts, [grid])
+
+
+def in_words(what: Any) -> str:
+    """Return what an entry says of a release."""
+    if isinstance(what, Calibration):
+        return f"{what.query.kind}: {what.linear.description}"
+    return "a release of given record-level loss"

@@ -25,7 +25,6 @@ def draw_transitions(release: ReleaseFields) -> "Figure":
     """Draw the released value of each pair of states as a colour; values that are not positive are left white."""
     require_matplotlib()
     from matplotlib.colors import LogNorm
-    from matplotlib.ticker import FuncFormatter
 
     names = [shortened(state) for state in release.theta.states]
     k, error = len(names), release.accuracy(0.05)
@@ -56,7 +55,7 @@ def draw_transitions(release: ReleaseFields) -> "Figure":
             dark = value > 0 and float(norm(value)) > 0.6
             text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
             axes.text(y, x, text, ha="center", va="center", fontsize=8, color="white" if dark else INK)
-    bar: Any = figure.colorbar(image, ax=axes, shrink=0.8, format=FuncFormatter(lambda value, _: f"{value:g}"))
+    bar: Any = figure.colorbar(image, ax=axes, shrink=0.8, format="%g")
     bar.ax.minorticks_off()
     bar.set_label(measure_of(release.query.kind))
     titled(

@@ -1,6 +1,7 @@
 """The picture of a model: its transition probabilities, and how long states last."""
 
 import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,8 +67,8 @@ def draw_model(theta: Any) -> "Figure":
         )
     if isinstance(made, ForgettingClass):
         return _forgetting(made)
-    members: list[Any] = list(made.some_members if isinstance(made, Continuum) else made.members)
-    first = members[0]
+    members: Sequence[Any] = list(made.some_members if isinstance(made, Continuum) else made.members)
+    first: Any = members[0]
     if isinstance(first, HigherOrderChain):
         table = np.mean([chain.tensor.reshape(-1, chain.k) for chain in members], axis=0)
         rows = [", ".join(name) for name in itertools.product(made.states, repeat=first.order)]
@@ -88,7 +89,7 @@ def draw_model(theta: Any) -> "Figure":
     _heat_map(figure, panels[0], table[:_MOST_ROWS], rows[:_MOST_ROWS], list(made.states), names, wide)
     if stays is not None:
         _dwell_times(panels[1], stays, list(made.states))
-    elif two:
+    elif isinstance(first, PeriodicChain):
         _stays_by_phase(panels[1], first, list(made.states))
     many = f"{len(members):,} members; " if len(members) > 1 and not isinstance(made, Continuum) else ""
     bounds = "two members of the class; " if isinstance(made, Continuum) else ""
@@ -142,9 +143,9 @@ def _dwell_times(axes: Any, stays: Array, states: list[str]) -> None:
 
 
 def _stays_by_phase(axes: Any, chain: PeriodicChain, states: list[str]) -> None:
-    stays = np.diagonal(chain.matrices, axis1=1, axis2=2)
-    usual = np.argsort(-stays.mean(axis=0), kind="stable")[:_MOST_LINES]
-    for x, (colour, marker) in zip(sorted(usual.tolist()), LINES, strict=False):
+    stays: Array = np.diagonal(chain.matrices, axis1=1, axis2=2)
+    usual = sorted(range(chain.k), key=lambda x: -float(stays[:, x].mean()))[:_MOST_LINES]
+    for x, (colour, marker) in zip(sorted(usual), LINES, strict=False):
         axes.plot(stays[:, x], color=colour, marker=marker, markersize=3.5, linewidth=1.2)
         axes.annotate(
             shortened(states[x], 14),

@@ -51,8 +51,8 @@ def quantecon_parts(chain: Any) -> Parts:
         raise ModelError(f"chain is {type(chain).__name__}, expected a MarkovChain of quantecon")
     values: Any = chain.state_values
     if values is not None:
-        rows = np.asarray(values).tolist()
-        values = [", ".join(map(state_label, row)) if isinstance(row, list) else row for row in rows]
+        rows: Any = np.asarray(values)
+        values = [", ".join(map(state_label, row)) for row in rows.tolist()] if rows.ndim > 1 else rows.tolist()
     return _matrix(chain.P), None, values
 
 
