@@ -127,7 +127,7 @@ def _panel_of_each_output(release: ReleaseFields, groups: GroupsRecord) -> "Figu
 
 
 def _lines(axes: Any, values: Array, noisy: Array, error: Array, share: bool) -> None:
-    at: Any = np.arange(values.shape[1])
+    at = list(range(int(values.shape[1])))
     for row, own, within, (colour, marker) in zip(values, noisy, error, LINES, strict=False):
         axes.plot(at, row, color=colour, marker=marker, markersize=3.5, linewidth=1.2)
         axes.fill_between(at, own - within, own + within, color=colour, alpha=0.15, linewidth=0)
