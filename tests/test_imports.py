@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "pufferfish"
 
 LAYERS = [
     {"errors", "moments", "starting", "hints"},
-    {"calls", "given", "durations"},
+    {"calls", "given", "durations", "shown"},
     {"files"},
     {"core"},
     {"frozen_record"},

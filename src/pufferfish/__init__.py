@@ -80,6 +80,7 @@ from pufferfish.release import (
     release_measurement,
     verify,
 )
+from pufferfish.report.model_plot import draw_model
 from pufferfish.report.network_plot import draw_network
 from pufferfish.robustness import Robustness, robustness
 from pufferfish.theta import (
@@ -207,6 +208,7 @@ __all__ = [
     "Witness",
     "check_model",
     "compare",
+    "draw_model",
     "draw_network",
     "errors",
     "fit_chain",

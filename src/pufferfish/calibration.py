@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from pufferfish.errors import ParameterError, QueryError
 from pufferfish.given import truth
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
+from pufferfish.shown import Grid, Shown, View, frame_of_columns
 from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
@@ -72,7 +73,7 @@ class Bound(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibration(ReadOnly):
+class Calibration(Shown, ReadOnly):
     """Noise for one query under one class Θ; made by a mechanism's ``calibrate``, from public things only.
 
     Parameters
@@ -108,6 +109,56 @@ class Calibration(ReadOnly):
             if value is None or math.isnan(value):
                 raise ParameterError(f"{name} is {getattr(self, name)!r}, expected a number")
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        noise = f"noise scale {self.scale:.6g}" + (" at most" if self.strategy is not None else "")
+        return f"Calibration({self.query.kind}, {self.title}, ε = {self.epsilon:.6g}, {noise})"
+
+    def _view(self) -> View:
+        seen = self.witness
+        pair = None if seen.secret_pair is None else " or ".join(map(str, seen.secret_pair))
+        facts = {
+            "query": self.linear.description,
+            "ε": self.epsilon,
+            "mechanism": self.title,
+            "class Θ": f"{self.theta.kind}; {self.theta.origin}",
+            "records": self.records,
+            "noise scale": self.scale,
+            "measured counts, from which all outputs follow": None if self.strategy is None else len(self.scales),
+            "the noise is for record": seen.node,
+            "and its values": pair,
+        }
+        each = zip(self.linear.labels, self.accuracies(0.05).tolist(), strict=True)
+        grid = Grid("Error of each output that 5% of releases exceed at most", ["output", "± 95%"], [*map(list, each)])
+        return View(repr(self), facts, [grid])
+
+    def to_frame(self, alpha: float = 0.05, *, into: str = "polars") -> Any:
+        """Return the accuracy of each output as a table.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            Probability, strictly between 0 and 1.
+        into : {"polars", "pandas", "pyarrow"}, default "polars"
+            The library whose table it is.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``output``; ``error``, which this output exceeds with probability at most alpha; ``joint_error``,
+            which any output exceeds its own of with probability at most alpha.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is out of range, or the library another one or not installed.
+        """
+        columns = {
+            "output": list(self.linear.labels),
+            "error": self.accuracies(alpha).tolist(),
+            "joint_error": self.accuracies(alpha, joint=True).tolist(),
+        }
+        return frame_of_columns(columns, {"output": str, "error": float, "joint_error": float}, into)
 
     @property
     def mechanism(self) -> str:

@@ -5,7 +5,7 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, overload
+from typing import Any, Protocol, overload
 
 from pufferfish.calibration import Calibration
 from pufferfish.comparison_row import ComparisonRow, NoiseCurve
@@ -13,6 +13,7 @@ from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.files import write_whole
 from pufferfish.report.html import PREVIEW
 from pufferfish.report.noise import points_around
+from pufferfish.shown import Grid, Shown, View, frame_of_columns
 
 __all__ = ["Comparison", "ComparisonRow"]
 
@@ -37,7 +38,7 @@ class Asked(Protocol):
 
 
 @dataclass(frozen=True)
-class Comparison(Sequence[ComparisonRow]):
+class Comparison(Shown, Sequence[ComparisonRow]):
     """Rows of a comparison, those that apply first, by their noise; prints as a table.
 
     Parameters
@@ -74,6 +75,60 @@ class Comparison(Sequence[ComparisonRow]):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        least = next((row for row in self.rows if row.recommended), None)
+        best = "" if least is None else f"; recommended: {least.title}"
+        return f"Comparison({self.title!r}, <{sum(row.reason is None for row in self.rows)} mechanisms apply>{best})"
+
+    def to_frame(self, *, into: str = "polars") -> Any:
+        """Return the comparison as a table: a row for each mechanism and noise.
+
+        Parameters
+        ----------
+        into : {"polars", "pandas", "pyarrow"}, default "polars"
+            The library whose table it is.
+
+        Returns
+        -------
+        DataFrame
+            The fields of :class:`ComparisonRow`, ``over_lower_bound`` among them.
+
+        Raises
+        ------
+        ParameterError
+            If the library is another one, or not installed.
+        """
+        columns = {name: [getattr(row, name) for row in self.rows] for name in _TYPES}
+        return frame_of_columns(columns, _TYPES, into)
+
+    def _view(self) -> View:
+        fit = [row for row in self.rows if row.reason is None]
+        columns = [
+            "mechanism",
+            "noise scale",
+            "± 95%",
+            "ε" if self.by_epsilon else "scale / least",
+            "seconds",
+            "remark",
+        ]
+        rows = [
+            [
+                f"{row.title}{', best' if row.noise == 'best' else ''}",
+                row.scale,
+                row.accuracy,
+                row.epsilon if self.by_epsilon else row.over_lower_bound,
+                f"{row.seconds:.2f}",
+                "recommended" if row.recommended else "" if row.composes else "for this one query",
+            ]
+            for row in fit
+        ]
+        rest = [[row.title, row.reason] for row in self.rows if row.reason is not None]
+        grids = [
+            Grid(f"Noise of each mechanism; ± 95% is in {self.measure}", columns, rows),
+            Grid("Mechanisms that do not apply", ["mechanism", "reason"], rest),
+        ]
+        return View(self.title, None, grids, _notes(fit, by_epsilon=self.by_epsilon))
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write a preview that a browser shows: one file, which needs no network. It reads no data and spends nothing.
@@ -144,6 +199,26 @@ class Comparison(Sequence[ComparisonRow]):
             yield "does not apply:", 2
         for row in self.rows[len(fit) :]:
             yield f"  {row.title}: {row.reason}", 4
+
+
+_TYPES: dict[str, type] = {
+    **dict.fromkeys(("mechanism", "title", "noise"), str),
+    **dict.fromkeys(("epsilon", "scale", "noise_multiplier", "accuracy", "expected_l1_error"), float),
+    **dict.fromkeys(("lower_bound", "over_lower_bound", "seconds"), float),
+    **dict.fromkeys(("composes", "recommended"), bool),
+    **dict.fromkeys(("decided_by", "reason"), str),
+}
+"""Columns of the table of a comparison."""
+
+
+def _notes(fit: Sequence[ComparisonRow], *, by_epsilon: bool) -> list[str]:
+    lower = next((row.lower_bound for row in fit if row.noise == "equal"), None)
+    decided = [
+        f"{row.decided_by} decides the noise of {row.title}." for row in fit if row.recommended and row.decided_by
+    ]
+    if lower is None or by_epsilon:
+        return decided
+    return [*decided, f"Least: {lower:.6g}; no Laplace noise of a smaller scale gives this guarantee."]
 
 
 def _error(value: float) -> str:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from pufferfish.files import read_record, record_kind, write_whole
 from pufferfish.files.reading import check_path
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.given import listed
+from pufferfish.shown import Shown, View
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import STATED, ChainClass
 from pufferfish.theta.chain_models import CHAIN_MODELS, ChainModels
@@ -45,7 +46,7 @@ _BIF = (".bif", ".bif.gz")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model(ReadOnly):
+class Model(Shown, ReadOnly):
     """A class Θ and how the tables it describes are read.
 
     Parameters
@@ -89,6 +90,12 @@ class Model(ReadOnly):
         for name, given in (("bins", self.bins), ("step", self.step)):
             if given is not None:
                 raise ParameterError(f"{name} is {given!r}, and belongs to Markov chains: leave it out for networks")
+
+    def __repr__(self) -> str:
+        return f"Model({self.theta!r})"
+
+    def _view(self) -> View:
+        return replace(self.theta._view(), title=f"Model file: {self.theta.kind}")  # pyright: ignore[reportPrivateUsage]
 
     def _check_reading(self, theta: Theta) -> None:
         """Check how tables are read, as where they are read."""

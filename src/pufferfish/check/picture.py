@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pufferfish.check.record import ModelCheck
-from pufferfish.report.palette import BLUE, INK, MARKS, PALE
-from pufferfish.report.plot import require_matplotlib, shortened
+from pufferfish.report.axes import clean, titled
+from pufferfish.report.palette import BLUE, INK, LINES, PALE
+from pufferfish.report.plot import new_figure, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,15 +20,12 @@ _MOST_STATES = 8
 
 def draw_check(found: ModelCheck) -> "Figure":
     """Draw a check: data in blue, the model in black."""
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
     panels = [_stays, _overlaps] if found.occupancy is None else [_stays, _hours, _overlaps]
-    figure: Any = Figure(figsize=(4.2 * len(panels), 3.8), layout="constrained")
+    figure = new_figure(4.2 * len(panels), 4.2)
     for axes, draw in zip(figure.subplots(1, len(panels)), panels, strict=True):
         draw(axes, found)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
+        clean(axes, share=draw is not _stays)
+    titled(figure, found.verdict, f"{found.source}; Θ: {found.origin}")
     return figure
 
 
@@ -68,18 +66,26 @@ def _hours(axes: Any, found: ModelCheck) -> None:
     counts = np.array(found.occupancy, dtype=np.float64)
     totals = counts.sum(axis=1)
     hours = np.flatnonzero(totals)
-    colours = [colour for colour, _ in dict.fromkeys(MARKS.values()) if colour not in (INK, "#8c8c8c")]
-    for at, x in enumerate(_usual(found)):
-        colour = colours[at % len(colours)]
-        label = shortened(found.states[x], 14)
-        axes.plot(hours, counts[hours, x] / totals[hours], color=colour, linewidth=1.4, label=_plain(label))
+    for x, (colour, marker) in zip(_usual(found), LINES, strict=False):
+        axes.plot(hours, counts[hours, x] / totals[hours], color=colour, marker=marker, markersize=3, linewidth=1.4)
+        axes.annotate(
+            shortened(found.states[x], 14),
+            (hours[-1], counts[hours[-1], x] / totals[hours[-1]]),
+            (6, -3),
+            textcoords="offset points",
+            color=colour,
+            fontsize=8,
+            parse_math=False,
+        )
         if found.stationary:
-            axes.axhspan(*found.stationary[x], color=colour, alpha=0.15, linewidth=0)
-            axes.axhline(np.mean(found.stationary[x]), color=colour, linewidth=0.8, linestyle=(0, (4, 2)))
+            axes.fill_between([0, 23], *found.stationary[x], color=colour, alpha=0.15, linewidth=0)
+            axes.hlines(np.mean(found.stationary[x]), 0, 23, color=colour, linewidth=0.8, linestyle=(0, (4, 2)))
     axes.set_ylim(0, 1)
+    axes.set_xlim(0, 29)
+    axes.set_xticks(range(0, 25, 6), [f"{hour}:00" for hour in range(0, 25, 6)])
+    axes.set_xticks(range(0, 25), minor=True)
     axes.set_xlabel("hour of the day (dashed: the model)")
     axes.set_ylabel("share of records")
-    axes.legend(frameon=False, fontsize=8)
 
 
 def _overlaps(axes: Any, found: ModelCheck) -> None:
@@ -93,13 +99,8 @@ def _overlaps(axes: Any, found: ModelCheck) -> None:
         at, shares = zip(*model, strict=True)
         axes.plot(at, shares, color=INK, marker="s", markersize=3.5, linewidth=1.2, label="model")
     axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("steps later or earlier")
-    axes.set_ylabel("overlap (1: all is forgotten)")
+    axes.set_ylabel("overlap (100%: all is forgotten)")
     axes.legend(frameon=False, fontsize=8)
-
-
-def _plain(label: str) -> str:
-    """Return a label that matplotlib takes as it is: no formula, and not left out for its underscore."""
-    text = label.replace("$", r"\$")
-    return f" {text}" if text.startswith("_") else text

@@ -6,6 +6,7 @@ import msgspec
 
 from pufferfish.files import record_kind, write_whole
 from pufferfish.frozen_record import FrozenRecord
+from pufferfish.shown import Shown, View
 
 __all__ = ["CHECK", "ModelCheck", "OverlapAfter", "RicherModel", "StateStays", "SubjectCheck"]
 
@@ -113,7 +114,7 @@ class RicherModel(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
     reason: str | None = None
 
 
-class ModelCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ModelCheck(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Whether a model describes public data, in numbers and in a sentence; prints as text.
 
     Parameters
@@ -168,6 +169,14 @@ class ModelCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=
     states: tuple[str, ...]
     occupancy: tuple[tuple[int, ...], ...] | None
     stationary: tuple[tuple[float, float], ...]
+
+    def __repr__(self) -> str:
+        return f"ModelCheck({self.verdict!r})"
+
+    def _view(self) -> View:
+        from pufferfish.check.views import view_of
+
+        return view_of(self)
 
     def __str__(self) -> str:
         from pufferfish.check.words import text_of

@@ -7,7 +7,7 @@ from itertools import islice
 from pufferfish.check.record import ModelCheck, RicherModel
 from pufferfish.errors import printable
 
-__all__ = ["CLEARLY", "text_of", "verdict_of"]
+__all__ = ["CALLED", "CLEARLY", "text_of", "verdict_of"]
 
 CLEARLY = 10.0
 """Nats in all by which a law must predict better before it is said to: odds of 22,000 to 1."""
@@ -34,7 +34,7 @@ _REMEDY = {
     "order2": "fit --order 2",
 }
 _MISSING = {"pooled": "that chain", "own": "each subject's own chain", "hour": "the hour", "order2": "longer memory"}
-_CALLED = {
+CALLED = {
     "pooled": "one chain of these data",
     "own": "each subject's own chain",
     "hour": "a matrix for each hour",
@@ -122,7 +122,7 @@ def _leakage(found: ModelCheck) -> Iterator[str]:
     yield f"what the noise of a histogram, calibrated to this model at ε = {found.epsilon:g}{noise}, leaks to who knows"
     rows = [
         (
-            _CALLED[each.kind],
+            CALLED[each.kind],
             "" if each.leakage is None else "no bound" if math.isinf(each.leakage) else f"{each.leakage:.3g}",
             "" if each.noise_multiplier is None else f"{each.noise_multiplier:.3g}",
             each.decided_by or "",
@@ -133,7 +133,7 @@ def _leakage(found: ModelCheck) -> Iterator[str]:
     yield from _table(("", "leakage", "multiplier it needs", ""), rows)
     for each in found.richer:
         if each.reason is not None:
-            yield f"  {_CALLED[each.kind]}: not computed: {each.reason}"
+            yield f"  {CALLED[each.kind]}: not computed: {each.reason}"
 
 
 def _predictions(found: ModelCheck) -> Iterator[str]:

@@ -28,6 +28,7 @@ _COMMANDS = {
     "check": "Whether a model describes public data, and what its noise leaks where it does not.",
     "compare": "The noise of every mechanism, before anything is spent.",
     "release": "Release a statistic of a table with noise that accounts for correlation.",
+    "notebook": "A notebook that makes a release again, but for its noise.",
     "show": "Show a release: values, promise, noise, warnings.",
     "report": "A page about releases that a browser shows, with a slider for ε.",
     "verify": "Check a release: its proof is computed again.",

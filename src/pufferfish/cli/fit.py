@@ -22,6 +22,8 @@ from pufferfish.fit import fit_chain, fit_interval, fit_order, fit_periodic
 from pufferfish.fit_forgetting import SMOOTHING
 from pufferfish.fit_subjects import POOLING
 from pufferfish.model_file import MODEL, Model, write_model
+from pufferfish.report.model_plot import draw_model
+from pufferfish.report.plot import PICTURE, save_figure
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.chain_models import ChainModels
@@ -96,6 +98,7 @@ __all__ = ["fit_command"]
     help="Let each record depend on so many before it, instead of one.",
 )
 @click.option("--output", required=True, metavar="FILE", help="Where the model is written, as JSON.")
+@click.option("--plot", "plot_path", metavar="FILE", help="Draw transitions and dwell times (.png, .svg, .pdf).")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier model.")
 @click.pass_context
 def fit_command(
@@ -112,6 +115,7 @@ def fit_command(
     pooling: float | None,
     order: int | None,
     output: str,
+    plot_path: str | None,
     overwrite: bool,
     **reading: Any,
 ) -> None:
@@ -130,12 +134,13 @@ def fit_command(
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --clock hour \\
         --smoothing 0.5 --output hourly.json
     """
+    targets = [("--output", output, MODEL), ("--plot", plot_path, PICTURE)]
     if forgets or overlaps:
         _check_forgetting(context)
-        check_targets([("--output", output, MODEL)], inputs=tables, overwrite=overwrite)
+        check_targets(targets, inputs=tables, overwrite=overwrite)
         with _opened_if_any(tables, reading) as table:
             found = forgetting_model(table, forgets, overlaps, states, smoothing, reading)
-        _write(*found, output)
+        _write(*found, output, plot_path)
         return
     if not tables:
         raise ParameterError("give the TABLE of public data; only --forgets with --overlap needs none")
@@ -149,12 +154,12 @@ def fit_command(
         raise ParameterError("--confidence gives bounds on one matrix: leave out --clock and --order")
     if confidence is not None:
         _check_confidence(context, confidence, initial)
-    check_targets([("--output", output, MODEL)], inputs=tables, overwrite=overwrite)
+    check_targets(targets, inputs=tables, overwrite=overwrite)
     if each_subject:
         _check_each_subject(context, reading)
         with opened(tables, reading) as table:
             of_each = subjects_model(table, states, initial, smoothing, pooling, reading)
-        _write(*of_each, output)
+        _write(*of_each, output, plot_path)
         return
     names = None if states is None else split_list(states)
     reading["missing"] = reading["missing"] or "unobserved"
@@ -186,12 +191,15 @@ def fit_command(
     model = Model(theta=theta, bins=base.bins, step=step, fitted_on=fitted_on)
     counted = f"from {observed:,} transitions between {sequences.records:,} records"
     lines = _lines(theta, sequences, counted, pooling or 0.0)
-    _write(model, lines, output)
+    _write(model, lines, output, plot_path)
 
 
-def _write(model: Model, lines: list[str], output: str) -> None:
+def _write(model: Model, lines: list[str], output: str, plot_path: str | None) -> None:
+    figure = None if plot_path is None else draw_model(model.theta)
     write_model(model, output)
-    for line in [*lines, f"written: {output}"]:
+    if plot_path is not None:
+        save_figure(figure, plot_path)
+    for line in [*lines, f"written: {', '.join(filter(None, (output, plot_path)))}"]:
         click.echo(printable(line))
     if model.fitted_on is not None:
         click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")

@@ -9,6 +9,7 @@ from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.cli.tables import fingerprint
 from pufferfish.fit_subjects import POOLING, SubjectsFit, fit_each_subject
 from pufferfish.model_file import Model
+from pufferfish.shown import counted
 
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles
@@ -50,7 +51,7 @@ def subjects_model(
 
 def _lines(found: SubjectsFit) -> list[str]:
     theta, subjects = found.theta, found.sequences.subjects
-    each = f"{len(theta.chains)} chains of {theta.k} states, " + (
+    each = f"{counted(len(theta.chains), 'chain')} of {theta.k} states, " + (
         "one for each subject"
         if len(theta.chains) == subjects
         else f"for {subjects} subjects: equal ones are kept once"

@@ -16,9 +16,11 @@ from pufferfish.data.sequences import Base
 from pufferfish.errors import ParameterError, printable
 from pufferfish.files import same_file
 from pufferfish.ledger import LEDGER, Ledger, lock_of
-from pufferfish.ledger.subjects import unpacked
+from pufferfish.ledger.views import part_of
 from pufferfish.mechanisms import BOUNDS
 from pufferfish.model_file import read_model
+from pufferfish.report.plot import PICTURE, save_figure
+from pufferfish.shown import counted
 
 __all__ = ["ledger_command"]
 
@@ -84,13 +86,17 @@ def ledger_create_command(
 
 @ledger_command.command("show")
 @click.argument("ledger_path", metavar="FILE")
-def ledger_show_command(ledger_path: str) -> None:
+@click.option(
+    "--plot", "plot_path", metavar="PICTURE", help="Draw what is spent against the budget (.png, .svg, .pdf)."
+)
+def ledger_show_command(ledger_path: str, plot_path: str | None) -> None:
     """Show the releases in a ledger, what they leak together, and what is left.
 
     \b
     Example:
-      pufferfish ledger show book.json
+      pufferfish ledger show book.json --plot book.png
     """
+    check_targets([("--plot", plot_path, PICTURE)], inputs=(ledger_path, lock_of(ledger_path)), overwrite=False)
     ledger = Ledger.open(ledger_path)
     table = Table(box=None, pad_edge=False)
     for heading in ("", "when (UTC)", "what"):
@@ -99,11 +105,7 @@ def ledger_show_command(ledger_path: str) -> None:
         table.add_column(heading, justify="right")
     for entry in ledger.entries:
         alone = "" if entry.epsilon is None else number(entry.epsilon)
-        part = ", a part" if entry.windows else ""
-        if entry.subjects is not None:
-            chains = len(ledger.bound.length)
-            part += f", {sum(unpacked(entry.subjects, chains, 'the entry')):,} of {chains:,} chains"
-        what = Text(printable(entry.what + part))
+        what = Text(printable(", ".join(filter(None, (entry.what, part_of(entry, ledger))))))
         table.add_row(str(entry.number), entry.created[:19], what, alone, number(entry.spent))
     if ledger.entries:
         print_table(table)
@@ -114,12 +116,15 @@ def ledger_show_command(ledger_path: str) -> None:
         f"spent {number(ledger.spent)} of {number(ledger.budget)} by {ledger.bound.title}, "
         f"remaining {number(ledger.remaining)}"
     )
+    if plot_path is not None:
+        save_figure(ledger.plot(), plot_path)
+        click.echo(printable(f"written: {plot_path}"))
 
 
 def _size(data: Sequences | Rows) -> str:
     if isinstance(data, Rows):
-        return f"{data.records:,} rows with {len(data.nodes):,} nodes each"
-    return f"{data.records:,} records in {len(data.length):,} chains"
+        return f"{counted(data.records, 'row')} with {counted(len(data.nodes), 'node')} each"
+    return f"{counted(data.records, 'record')} in {counted(len(data.length), 'chain')}"
 
 
 def _columns(base: Base | RowsBase) -> str:

@@ -33,7 +33,7 @@ from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.queries import Transitions
 from pufferfish.release import RELEASE, Release, prepare
-from pufferfish.release.summary import rounded
+from pufferfish.release.summary import on_values, rounded
 from pufferfish.report.plot import PICTURE
 
 __all__ = ["release_command"]
@@ -252,7 +252,7 @@ def _noise(found: Release) -> str:
     """Say on what there is noise of which scale."""
     measured = found.noise.measurements
     if measured is None:
-        return f"scale {found.scale:.6g} on each of {len(found.values)} values"
+        return f"scale {found.scale:.6g} on {on_values(len(found.values))}"
     least = min(measurement.scale for measurement in measured)
     scales = f"scale {found.scale:.6g}" if least == found.scale else f"scales {least:.6g} to {found.scale:.6g}"
     counts = "one count, from which" if len(measured) == 1 else f"{len(measured)} counts, from which"

@@ -11,7 +11,7 @@ from pufferfish.errors import ParameterError, printable
 from pufferfish.queries import Query
 from pufferfish.release import Release
 from pufferfish.release.groups import GroupsRecord
-from pufferfish.release.summary import rounded
+from pufferfish.release.summary import on_values, rounded
 
 __all__ = ["BY_HELP", "check_group_accuracy", "print_groups", "split_groupings"]
 
@@ -71,6 +71,10 @@ def print_groups(found: Release, groups: GroupsRecord, csv_path: str | None) -> 
         click.echo(f"… and {len(rows) - _MOST_ROWS:,} more values: {where}")
     share = ", divided by the group's number of records" if groups.divided_by else ""
     click.echo(
-        f"{found.mechanism.title}, ε = {found.epsilon:g} for all {len(groups.cells):,} groups together: discrete "
-        f"Laplace noise of scale {found.scale:.6g} on each of {len(rows):,} values{share}"
+        f"{found.mechanism.title}, ε = {found.epsilon:g} for {_all(len(groups.cells))}: discrete "
+        f"Laplace noise of scale {found.scale:.6g} on {on_values(len(rows))}{share}"
     )
+
+
+def _all(groups: int) -> str:
+    return "the one group" if groups == 1 else f"all {groups:,} groups together"

@@ -4,15 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pufferfish.report.palette import INK, MARKS
+from pufferfish.report.plot import new_figure
 
 __all__ = ["clean", "legend", "logarithmic", "marks", "new_figure", "series"]
-
-
-def new_figure(width: float, height: float) -> Any:
-    """Return an empty figure, in inches."""
-    from matplotlib.figure import Figure  # here: nothing else of an experiment needs it
-
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def series(

@@ -66,6 +66,8 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
         The number, drawn at random, by which a release with several files knows its entry again after a crash.
     step : int
         How far one step, from a record of a chain to the next, moves the answer if it alone is changed, in units.
+    where : str or None
+        The filter of the rows that were read, where the ledger's table has none; it is for people.
     spent : float
         Leakage of all entries up to this one together: of the subject for whom it is most.
     """
@@ -80,6 +82,7 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     subjects: str | None = None
     release: str | None = None
     step: int = 0
+    where: str | None = None
     spent: float
 
 
@@ -132,6 +135,12 @@ def fields_of_base(base: AnyBase | None) -> dict[str, Any]:
     base = None if base is None else replace(base, by=None)
     rows = isinstance(base, RowsBase)
     return {"base": None if rows else base, "rows_base": base if rows else None}
+
+
+def filter_of(data: Any, base: AnyBase | None) -> str | None:
+    """Return the filter of data that are a part of a base; none where the base is all of them, or has it too."""
+    where = None if data is None or base is None else data.base.where
+    return None if base is not None and where == base.where else where
 
 
 _DIGEST = re.compile(rb'"digest": ?"([0-9a-f]{64})"')

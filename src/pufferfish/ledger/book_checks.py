@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from pufferfish.core.numbers.rounding import float_up
 from pufferfish.errors import ParameterError
 from pufferfish.ledger.book import Book, Entry
+from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.moments import is_moment
 
-__all__ = ["check_book"]
+__all__ = ["check_book", "positive"]
 
 _SAME = 1e-6
 """Leakage computed twice may differ by this share: a search that starts elsewhere ends elsewhere, a little."""
@@ -68,3 +70,13 @@ def check_book(book: Book, places: int, leakage: Callable[[Sequence[Entry]], flo
         spent, stated = leakage(entries[:number]), entries[number - 1].spent
         if abs(spent - stated) > _SAME * stated:
             raise ParameterError(f"entry {number} says {stated:.6g} are spent, and up to it leak {spent:.6g}")
+
+
+def positive(value: Any, name: str) -> float:
+    """Return a budget, or a part of one; refused where it is no finite number above 0."""
+    try:
+        return as_epsilon(value)
+    except ParameterError:
+        raise ParameterError(
+            f"{name} is {value!r}, expected a finite number of at least {LEAST_EPSILON:g}, such as 1.0"
+        ) from None

@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
@@ -28,21 +28,26 @@ from pufferfish.core.numbers.rounding import float_up
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError
-from pufferfish.ledger.book import AnyBase, Book, BookFile, Entry, fields_of_base, size_of
-from pufferfish.ledger.book_checks import check_book
+from pufferfish.ledger.book import AnyBase, Book, BookFile, Entry, fields_of_base, filter_of, size_of
+from pufferfish.ledger.book_checks import check_book, positive
 from pufferfish.ledger.charges import Charge
 from pufferfish.ledger.charging_of import anywhere, charging_of
 from pufferfish.ledger.subjects import subjects_of
+from pufferfish.ledger.views import entries_frame, in_words, view_of
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
-from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
+from pufferfish.mechanisms.mechanism import LEAST_EPSILON
 from pufferfish.model_file import ThetaRecord, check_names
 from pufferfish.moments import now
 from pufferfish.queries import Query
+from pufferfish.shown import Shown, View
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Ledger"]
 
 
-class Ledger:
+class Ledger(Shown):
     """A budget for all releases of one table.
 
     Parameters
@@ -82,7 +87,7 @@ class Ledger:
         self._charging = charging_of(bound)
         data, base = (base, base.base) if isinstance(base, Sequences | Rows) else (None, base)
         self._charging.check_base(base)
-        budget = _positive(budget, "budget")
+        budget = positive(budget, "budget")
         self._bound = bound
         self._file: BookFile | None = None
         self._lock = threading.RLock()
@@ -123,6 +128,19 @@ class Ledger:
     def __repr__(self) -> str:
         where = "" if self._file is None else f", {str(self._file.path)!r}"
         return f"Ledger({self._bound.title}, spent {self.spent:.6g} of {self.budget:g}{where})"
+
+    def _view(self) -> View:
+        return view_of(self)
+
+    def to_frame(self, *, into: str = "polars") -> Any:
+        """Return the entries as a table of polars, or of the library named: "pandas" or "pyarrow"."""
+        return entries_frame(self, into)
+
+    def plot(self) -> "Figure":
+        """Draw what all releases leak together after each entry, against the budget; needs matplotlib."""
+        from pufferfish.ledger.picture import draw_ledger
+
+        return draw_ledger(self)
 
     def __reduce__(self) -> Any:
         if self._file is None:
@@ -235,7 +253,7 @@ class Ledger:
         BudgetExceeded
             If no noise is enough.
         """
-        level = self.budget if up_to is None else _positive(up_to, "up_to")
+        level = self.budget if up_to is None else positive(up_to, "up_to")
         if level > self.budget:
             raise BudgetExceeded(f"up_to is {level:g}, above the budget of {self.budget:g}")
         book = self._now_in_file()
@@ -325,9 +343,10 @@ class Ledger:
             entry = Entry(
                 number=len(book.entries) + 1,
                 created=now(),
-                what=note or _in_words(what),
+                what=note or in_words(what),
                 epsilon=what.epsilon if isinstance(what, Calibration) else None,
                 **self._charging.written(charge),
+                where=filter_of(data, base),
                 release=release,
                 spent=min(after, book.budget),
             )
@@ -387,18 +406,3 @@ class Ledger:
         except (PufferfishError, ValueError, TypeError, OverflowError) as error:
             raise RecordError(f"the ledger's file was changed by hand: {error}") from error
         self._book = book
-
-
-def _positive(value: Any, name: str) -> float:
-    try:
-        return as_epsilon(value)
-    except ParameterError:
-        raise ParameterError(
-            f"{name} is {value!r}, expected a finite number of at least {LEAST_EPSILON:g}, such as 1.0"
-        ) from None
-
-
-def _in_words(what: Any) -> str:
-    if isinstance(what, Calibration):
-        return f"{what.query.kind}: {what.linear.description}"
-    return "a release of given record-level loss"

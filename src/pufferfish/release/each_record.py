@@ -24,6 +24,7 @@ from pufferfish.release.fields import (
     QueryRecord,
 )
 from pufferfish.release.record import Release
+from pufferfish.shown import Shown, View, counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,7 +69,7 @@ class TableRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
 
-class EachRelease(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class EachRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The record of one release for each subject of a table; made by :func:`release_each`.
 
     Parameters
@@ -139,6 +140,15 @@ class EachRelease(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
             if Path(path).suffix.lower() == ".parquet":
                 return pl.read_parquet(Path(path))
             return pl.read_csv(Path(path), schema_overrides={"subject": pl.String, "output": pl.String})
+
+    def __repr__(self) -> str:
+        of = f"{self.query.kind} for each of {counted(self.data.subjects, 'subject')}"
+        return f"EachRelease({of}, {self.mechanism.title}, ε = {self.epsilon:g})"
+
+    def _view(self) -> View:
+        from pufferfish.release.views import of_each
+
+        return of_each(self)
 
     def __str__(self) -> str:
         from pufferfish.release.summary import summary

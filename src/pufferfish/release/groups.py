@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pufferfish.core.numbers import discrete_laplace
+from pufferfish.errors import ParameterError
 from pufferfish.frozen_record import FrozenRecord
+from pufferfish.shown import frame_of_columns
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from pufferfish.release.fields import NoiseRecord, ReleaseFields
 
-__all__ = ["GroupsRecord", "columns_of", "errors_of", "frame_of", "is_table", "of_each_group", "of_the_whole"]
+__all__ = ["GroupsRecord", "errors_of", "frame_of", "is_table", "of_each_group", "of_the_whole"]
 
 
 _NUMBER = re.compile(r"^(share of the|number of the|mean over) \d+ (records|rows)\b")
@@ -71,35 +71,63 @@ class GroupsRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         return 1.0 if self.divided_by is None else 1 / min(self.divided_by)
 
 
-def columns_of(release: "ReleaseFields") -> list[str]:
-    """Return the columns of the table of a release."""
-    groups = release.groups
-    valid = ["noisy_value"] if release.postprocessing is not None else []
-    if groups is None:
-        return ["output", "value", *valid, "error_95"]
-    return [*groups.by, "output", "records", "value", *valid, "error_95"]
+def frame_of(release: "ReleaseFields", of: str | None = None, into: str = "polars") -> Any:
+    """Return what a release says as a table: a row for each value, of each group if there are any, or each quantile.
 
-
-def frame_of(release: "ReleaseFields") -> "pl.DataFrame":
-    """Return the values of a release as a table with a row for each output, of each group if there are any."""
-    import polars as pl
-
+    Raises
+    ------
+    ParameterError
+        If ``of`` or ``into`` is something else than what is known, or quantiles are asked of a release without any.
+    """
+    if of not in (None, "values", "quantiles"):
+        raise ParameterError(f'of is {of!r}, expected "values" or "quantiles"')
+    if of == "quantiles" and not release.quantiles:
+        raise ParameterError("this release has no quantiles: ask it by quantiles_at, or for its values")
+    if release.quantiles and of != "values":
+        each = release.quantiles
+        columns = {name: [getattr(q, field) for q in each] for name, (field, _) in _QUANTILES.items()}
+        return frame_of_columns(columns, {name: kind for name, (_, kind) in _QUANTILES.items()}, into)
     labels, groups = list(release.query.labels), release.groups
-    columns: dict[str, Any] = {
-        "output": labels,
-        "value": list(release.values),
-        "noisy_value": list(release.noisy_values),
-        "error_95": [float(error) for error in release.accuracies(0.05)],
-    }
+    m, cells = len(labels), [()] if groups is None else groups.cells
+    columns: dict[str, list[Any]] = {}
+    types: dict[str, type] = {}
     if groups is not None:
-        m = len(labels)
-        columns |= {name: [cell[i] for cell in groups.cells for _ in range(m)] for i, name in enumerate(groups.by)}
-        columns |= {
-            "output": labels * len(groups.cells),
-            "records": [n for n in groups.records for _ in range(m)],
-            "error_95": [error for error in groups.error_95 for _ in range(m)],
-        }
-    return pl.DataFrame({name: columns[name] for name in columns_of(release)})
+        for i, name in enumerate(groups.by):
+            own = _as_numbers([cell[i] for cell in cells])
+            columns[name], types[name] = [label for label in own for _ in range(m)], type(own[0])
+    columns["output"] = labels * len(cells)
+    if groups is not None:
+        columns["records"] = [n for n in groups.records for _ in range(m)]
+    columns["value"] = list(release.values)
+    if release.postprocessing is not None:
+        columns["noisy_value"] = list(release.noisy_values)
+    errors = release.accuracies(0.05).tolist()
+    columns["error_95"] = errors if groups is None else [error for error in groups.error_95 for _ in range(m)]
+    numbers = dict.fromkeys(("value", "noisy_value", "error_95"), float)
+    return frame_of_columns(columns, {"output": str, "records": int, **numbers, **types}, into)
+
+
+_QUANTILES: dict[str, tuple[str, type]] = {
+    "quantile": ("share", float),
+    "state": ("state", str),
+    "low_95": ("low", str),
+    "high_95": ("high", str),
+}
+"""Columns of the table of quantiles: the field of each, and what it holds."""
+
+_WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
+
+
+def _as_numbers(labels: list[str]) -> list[Any]:
+    """Return the labels of groups, as whole numbers where all of them are some: as a CSV file of them is read.
+
+    Examples
+    --------
+    >>> _as_numbers(["0", "13"]), _as_numbers(["0", "01"])
+    ([0, 13], ['0', '01'])
+    """
+    whole = all(_WHOLE.fullmatch(label) for label in labels)
+    return [int(label) for label in labels] if whole else labels
 
 
 def errors_of(noise: "NoiseRecord", by: Iterable[int]) -> list[float]:
@@ -108,7 +136,9 @@ def errors_of(noise: "NoiseRecord", by: Iterable[int]) -> list[float]:
     return [whole / n for n in by]
 
 
-_HEADING = re.compile(rb"(?:output|.+,output,records),value(?:,noisy_value)?,error_95\r?\n")
+_HEADING = re.compile(
+    rb"(?:(?:output|.+,output,records),value(?:,noisy_value)?,error_95|quantile,state,low_95,high_95)\r?\n"
+)
 
 
 def is_table(content: bytes) -> bool:

@@ -1,5 +1,6 @@
-"""The picture of a release by groups: a panel for each group, or values along the groups, or a heat map of many."""
+"""The picture of a release by groups: a panel for each group, values along the groups, or heat maps of many."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,8 +9,9 @@ from numpy.typing import NDArray
 from pufferfish.queries import measure_of
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups import GroupsRecord
-from pufferfish.report.palette import BLUE, INK, PALE
-from pufferfish.report.plot import require_matplotlib, shortened
+from pufferfish.report.axes import bars_with_errors, clean, is_share, name_ticks, titled, told_error
+from pufferfish.report.palette import BLUE, INK, LINES, PALE
+from pufferfish.report.plot import new_figure, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,125 +28,166 @@ Array = NDArray[np.float64]
 def draw_groups(release: ReleaseFields, groups: GroupsRecord) -> "Figure":
     """Draw the values of each group, with 95% error bars of the noise where there is room for them.
 
-    One output: values along the groups of one grouping, a heat map of two. Several: a panel for each of few groups, a
-    heat map of groups and outputs where there are many.
+    One output of one grouping: values along the groups. Several outputs of few groups: a panel for each group. Else a
+    panel for each output, with a scale of its own, so that rare states are seen beside frequent ones: lines along the
+    grouping that has most groups, one for each group of the others, or heat maps where these are many.
     """
-    require_matplotlib()
-    outputs = [shortened(label) for label in release.query.labels]
-    cells = [shortened(", ".join(cell)) for cell in groups.cells]
-    values = release.value
-    if len(outputs) > 1:
-        if len(cells) <= _MOST_PANELS:
-            return _panels(release, groups, outputs, values)
-        return _heat_map(release, groups, values, cells, outputs, (", ".join(groups.by), _states(release)))
-    if len(groups.by) == 1:
-        return _along(release, groups, cells, values[:, 0])
-    rows, columns = _distinct([cell[:-1] for cell in groups.cells]), _distinct([cell[-1:] for cell in groups.cells])
-    table = np.full((len(rows), len(columns)), np.nan)
-    for cell, value in zip(groups.cells, values[:, 0].tolist(), strict=True):
-        table[rows.index(tuple(cell[:-1])), columns.index(tuple(cell[-1:]))] = value
-    down, across = ([shortened(", ".join(label)) for label in labels] for labels in (rows, columns))
-    return _heat_map(release, groups, table, down, across, (", ".join(groups.by[:-1]), groups.by[-1]))
+    if len(release.query.labels) > 1 and len(groups.cells) <= _MOST_PANELS:
+        return _panel_of_each_group(release, groups)
+    if len(release.query.labels) == 1 and len(groups.by) == 1:
+        return _along(release, groups)
+    return _panel_of_each_output(release, groups)
 
 
-def _panels(release: ReleaseFields, groups: GroupsRecord, outputs: list[str], values: Array) -> "Figure":
+def _panel_of_each_group(release: ReleaseFields, groups: GroupsRecord) -> "Figure":
     """Draw bars of the outputs, a panel for each group."""
-    from matplotlib.figure import Figure
-
-    n, noisy = len(values), np.array(release.noisy_values).reshape(values.shape)
-    columns = min(4, n)
-    lines = -(-n // columns)
-    wide = min(4.2, max(2.2, 0.3 * len(outputs) + 1))
-    figure: Any = Figure(figsize=(max(5.0, wide * columns), 2.4 * lines + 1), layout="constrained")
-    panels: Any = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
-    at = np.arange(len(outputs))
-    crowded = sum(len(label) + 2 for label in outputs) > 11 * wide
-    for g, axes in enumerate(panels.ravel()):
-        if g >= n:
-            axes.set_axis_off()
-            continue
-        _bars(axes, at, values[g], noisy[g], np.full(len(at), groups.error_95[g]))
+    outputs, share = [shortened(label) for label in release.query.labels], _shares(release)
+    values, noisy = release.value, np.array(release.noisy_values).reshape(release.value.shape)
+    wide = min(4.2, max(5.0 / len(values), 2.4, 0.3 * len(outputs) + 1))
+    figure, panels = _grid(len(values), wide, 2.6, alike=True)
+    seen = True
+    for g, axes in enumerate(panels):
+        error = np.full(len(outputs), groups.error_95[g])
+        seen = bars_with_errors(axes, values[g], noisy[g], error, share=share) and seen
         label = shortened(", ".join(groups.cells[g]))
         axes.set_title(f"{label} (n = {groups.records[g]:,})", fontsize=9, loc="left", parse_math=False)
-        axes.set_xticks(at, outputs, parse_math=False, rotation=60 if crowded else 0)
-    for axes in panels[:, 0]:
-        axes.set_ylabel(measure_of(release.query.kind))
-    return _titled(figure, release, groups, "bars: noisy value ± 95% of its noise")
+        name_ticks(axes, outputs, wide)
+        axes.tick_params(labelbottom=True)
+        clean(axes, share)
+    panels[0].set_ylabel(measure_of(release.query.kind))
+    return _titled(figure, release, groups, seen=seen)
 
 
-def _along(release: ReleaseFields, groups: GroupsRecord, cells: list[str], values: Array) -> "Figure":
+def _along(release: ReleaseFields, groups: GroupsRecord) -> "Figure":
     """Draw one value for each group: bars, or a line where there are many."""
-    from matplotlib.figure import Figure
-
-    figure: Any = Figure(figsize=(min(14.0, max(5.0, 0.32 * len(cells) + 2)), 4.2), layout="constrained")
+    cells = [shortened(", ".join(cell)) for cell in groups.cells]
+    wide, share = min(14.0, max(5.0, 0.32 * len(cells) + 2)), _shares(release)
+    figure = new_figure(wide, 4.2)
     axes: Any = figure.add_subplot()
-    at, noisy, error = np.arange(len(cells)), np.array(release.noisy_values), np.array(groups.error_95)
+    values, noisy, error = release.value[:, 0], np.array(release.noisy_values), np.array(groups.error_95)
+    seen = True
     if len(cells) <= _MOST_BARS:
-        _bars(axes, at, values, noisy, error)
+        seen = bars_with_errors(axes, values, noisy, error, share=share)
     else:
+        at = np.arange(len(cells))
         axes.fill_between(at, noisy - error, noisy + error, color=PALE, linewidth=0)
         axes.plot(at, values, color=BLUE, linewidth=1.0)
         axes.axhline(0, color=INK, linewidth=0.6)
         axes.margins(x=0.01)
-    _ticks(axes.set_xticks, cells, rotation=60 if sum(len(cell) + 2 for cell in cells) > 120 else 0)
+    name_ticks(axes, cells, wide, most=_MOST_TICKS)
     axes.set_xlabel(", ".join(groups.by), parse_math=False)
     axes.set_ylabel(f"{measure_of(release.query.kind)}: {shortened(release.query.labels[0])}", parse_math=False)
-    return _titled(figure, release, groups, "with the noisy value ± 95% of its noise")
+    clean(axes, share)
+    return _titled(figure, release, groups, seen=seen)
 
 
-def _heat_map(
-    release: ReleaseFields,
-    groups: GroupsRecord,
-    table: Array,
-    rows: list[str],
-    columns: list[str],
-    names: tuple[str, str],
-) -> "Figure":
-    """Draw a table of values as colours; what is not there stays empty."""
-    from matplotlib.figure import Figure
+def _panel_of_each_output(release: ReleaseFields, groups: GroupsRecord) -> "Figure":
+    """Draw each output in a panel of its own, those with the largest values where there are many outputs."""
+    labels = release.query.labels
+    most = np.argsort(-np.nansum(release.value, axis=0), kind="stable")[:_MOST_PANELS]
+    chosen = sorted(int(j) for j in most)
+    distinct = [list(dict.fromkeys(cell[i] for cell in groups.cells)) for i in range(len(groups.by))]
+    i = max(range(len(groups.by)), key=lambda i: len(distinct[i]))
+    across = distinct[i]
+    others = list(dict.fromkeys(_others(cell, i) for cell in groups.cells))
+    table = np.full((len(others), len(across), len(chosen)), np.nan)
+    noisy, error = table.copy(), table[:, :, 0].copy()
+    given = np.array(release.noisy_values).reshape(release.value.shape)
+    for cell, value, own, within in zip(groups.cells, release.value, given, groups.error_95, strict=True):
+        at = others.index(_others(cell, i)), across.index(cell[i])
+        table[at], noisy[at], error[at] = value[chosen], own[chosen], within
+    lines = len(others) <= len(LINES)
+    wide = 4.2 if len(chosen) > 1 else 6.5
+    figure, panels = _grid(len(chosen), wide, 2.8 if lines else min(8.0, max(2.8, 0.16 * len(others) + 1.2)))
+    for j, axes in enumerate(panels):
+        if lines:
+            _lines(axes, table[:, :, j], noisy[:, :, j], error, _shares(release))
+        else:
+            _heat_map(figure, axes, table[:, :, j], others, _shares(release))
+        name_ticks(axes, [shortened(name) for name in across], wide, most=13)
+        axes.tick_params(labelbottom=True)
+        axes.set_title(shortened(labels[chosen[j]], 40), fontsize=9, loc="left", parse_math=False)
+    for axes in panels[-min(4, len(panels)) :]:
+        axes.set_xlabel(groups.by[i], parse_math=False)
+    rest = [name for j, name in enumerate(groups.by) if j != i]
+    if lines:
+        panels[0].set_ylabel(measure_of(release.query.kind))
+    elif rest:
+        panels[0].set_ylabel(shortened(", ".join(rest)), parse_math=False)
+    if lines and len(others) > 1:
+        names = [_no_formula(shortened(other)) for other in others]
+        handles = panels[0].get_lines()[: len(others)]
+        figure.legend(
+            handles, names, loc="outside lower left", ncols=4, frameon=False, fontsize=9, title=", ".join(rest)
+        )
+    left = len(labels) - len(chosen)
+    more = f"; the {left:,} outputs with the least values are not drawn" if left else ""
+    own = "; each panel has its own scale" if len(chosen) > 1 else ""
+    return _titled(figure, release, groups, seen=lines, more=more + own)
 
-    wide, high = min(12.0, max(5.5, 0.3 * len(columns) + 3.5)), min(12.0, max(3.5, 0.18 * len(rows) + 1.5))
-    figure: Any = Figure(figsize=(wide, high), layout="constrained")
-    axes: Any = figure.add_subplot()
-    drawn = axes.imshow(table, aspect="auto", interpolation="nearest", cmap="Blues")
-    _ticks(axes.set_xticks, columns, rotation=60 if sum(len(label) + 2 for label in columns) > 11 * wide else 0)
-    _ticks(axes.set_yticks, rows)
-    axes.set_ylabel(names[0], parse_math=False)
-    axes.set_xlabel(names[1], parse_math=False)
-    what = measure_of(release.query.kind)
-    label = what if len(release.query.labels) > 1 else f"{what}: {shortened(release.query.labels[0])}"
-    figure.colorbar(drawn, ax=axes).set_label(label, parse_math=False)
-    low, high_error = min(groups.error_95), max(groups.error_95)
-    error = f"{low:.3g}" if low == high_error else f"{low:.3g} to {high_error:.3g}"
-    return _titled(figure, release, groups, f"each within {error}, with 95% probability")
 
-
-def _bars(axes: Any, at: Any, values: Array, noisy: Array, error: Array) -> None:
-    axes.bar(at, values, color=PALE, edgecolor=BLUE, linewidth=0.8)
-    axes.vlines(at, noisy - error, noisy + error, color=INK, linewidth=1.0)
+def _lines(axes: Any, values: Array, noisy: Array, error: Array, share: bool) -> None:
+    at = list(range(int(values.shape[1])))
+    for row, own, within, (colour, marker) in zip(values, noisy, error, LINES, strict=False):
+        axes.plot(at, row, color=colour, marker=marker, markersize=3.5, linewidth=1.2)
+        axes.fill_between(at, own - within, own + within, color=colour, alpha=0.15, linewidth=0)
     axes.axhline(0, color=INK, linewidth=0.6)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    clean(axes, share)
 
 
-def _ticks(place: Any, labels: list[str], rotation: int = 0) -> None:
-    every = -(-len(labels) // _MOST_TICKS)
-    place(range(0, len(labels), every), labels[::every], parse_math=False, rotation=rotation)
+def _heat_map(figure: Any, axes: Any, table: Array, rows: list[str], share: bool) -> None:
+    """Draw values as colours, dark above 0 in one colour and below in another; what is not there stays empty."""
+    from matplotlib.ticker import PercentFormatter
+
+    most = float(np.nanmax(np.abs(table))) or 1.0
+    signed = float(np.nanmin(table)) < 0
+    drawn = axes.imshow(
+        table,
+        aspect="auto",
+        interpolation="nearest",
+        cmap="PuOr_r" if signed else "Blues",
+        vmin=-most if signed else 0.0,
+        vmax=most,
+    )
+    every = -(-len(rows) // _MOST_TICKS)
+    axes.set_yticks(range(0, len(rows), every), [shortened(row) for row in rows[::every]], parse_math=False, fontsize=7)
+    figure.colorbar(drawn, ax=axes, format=PercentFormatter(xmax=1) if share else None)
 
 
-def _titled(figure: Any, release: ReleaseFields, groups: GroupsRecord, noise: str) -> "Figure":
+def _grid(n: int, wide: float, high: float, *, alike: bool = False) -> tuple[Any, list[Any]]:
+    """Return a figure with so many panels, at most four in a row."""
+    columns = n if n <= 3 else min(4, math.ceil(math.sqrt(n)))
+    lines = -(-n // columns)
+    figure = new_figure(max(5.0, wide * columns), high * lines + 1)
+    panels: Any = figure.subplots(lines, columns, squeeze=False, sharey=alike).ravel()
+    for axes in panels[n:]:
+        axes.set_axis_off()
+    return figure, list(panels[:n])
+
+
+def _titled(figure: Any, release: ReleaseFields, groups: GroupsRecord, *, seen: bool, more: str = "") -> "Figure":
     n = f"n = {release.data.records:,}" if release.data.rows is None else f"{release.data.subjects:,} rows"
-    by = shortened(", ".join(groups.by), 60)
+    error = told_error(min(groups.error_95), max(groups.error_95), _shares(release))
+    unseen = "" if seen else ", not drawn"
     done = "; post-processed" if release.postprocessing else ""
-    lines = f"{release.query.kind} by {by}", f"{release.mechanism.title}, ε = {release.epsilon:g}, {n}", noise + done
-    figure.suptitle("\n".join(lines), fontsize=10, x=0.01, ha="left", parse_math=False)
+    titled(
+        figure,
+        f"{release.query.description}, by {', '.join(groups.by)}",
+        f"{release.mechanism.title}, ε = {release.epsilon:g}, {n}",
+        f"each noisy value {error} with 95% probability{unseen}{done}{more}",
+    )
     return figure
 
 
-def _states(release: ReleaseFields) -> str:
-    base = release.data.base
-    return "" if base is None else shortened(base.state)
+def _shares(release: ReleaseFields) -> bool:
+    return is_share(measure_of(release.query.kind))
 
 
-def _distinct(labels: list[Any]) -> list[tuple[str, ...]]:
-    return list(dict.fromkeys(tuple(label) for label in labels))
+def _others(cell: Any, i: int) -> str:
+    return ", ".join(label for j, label in enumerate(cell) if j != i)
+
+
+def _no_formula(label: str) -> str:
+    """Return a label that a legend takes as it is: no formula, and not left out for its underscore."""
+    text = label.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text

@@ -30,6 +30,7 @@ from pufferfish.promises import not_promised_of, promise_of
 from pufferfish.release.fields import LedgerRecord
 from pufferfish.release.unseen import unseen
 from pufferfish.release.words import versions
+from pufferfish.shown import Shown, View
 from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["MEASUREMENT", "MeasurementRelease", "release_measurement"]
@@ -53,7 +54,7 @@ _DISTANCES = {
 _PURE = "MaxDivergence"
 
 
-class MeasurementRelease(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class MeasurementRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The value of a measurement, and what was promised; made by :func:`release_measurement`.
 
     Parameters
@@ -87,6 +88,14 @@ class MeasurementRelease(FrozenRecord, frozen=True, forbid_unknown_fields=True, 
     theta: ThetaRecord
     software: dict[str, str]
     ledger: LedgerRecord | None = None
+
+    def __repr__(self) -> str:
+        return f"MeasurementRelease({self.measurement!r}, ε = {self.epsilon:g}, leakage {self.leakage:.6g})"
+
+    def _view(self) -> View:
+        from pufferfish.release.views import of_measurement
+
+        return of_measurement(self)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the record as JSON, and write it to a file if a path is given; an earlier release is never replaced.

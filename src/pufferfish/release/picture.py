@@ -9,20 +9,18 @@ from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups_picture import draw_groups
 from pufferfish.release.query_rules import joint_nodes, nodes_of
 from pufferfish.release.table_picture import draw_table
-from pufferfish.report.palette import BLUE, INK, PALE
-from pufferfish.report.plot import require_matplotlib, shortened
+from pufferfish.report.axes import bars_with_errors, clean, is_share, name_ticks, titled, told_error
+from pufferfish.report.palette import BLUE, INK, ORANGE, PALE
+from pufferfish.report.plot import new_figure, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["draw_release"]
 
-_MOST_LABELS = 26
-
 
 def draw_release(release: ReleaseFields) -> "Figure":
     """Draw the released value of each output with a 95% error bar of its noise; a table of two ways as a heat map."""
-    require_matplotlib()
     if release.groups is not None:
         return draw_groups(release, release.groups)
     if release.query.kind in Transitions.kinds:
@@ -33,52 +31,70 @@ def draw_release(release: ReleaseFields) -> "Figure":
     if len(names) == 2:
         row, column = ((name, nodes[name]) for name in names)
         return draw_table(release, row, column, _rows(release))
-    from matplotlib.figure import Figure
+    return _quantiles(release) if release.quantiles else _values(release)
 
-    labels, values = [shortened(label) for label in release.query.labels], release.value
-    errors = release.accuracies(0.05)
+
+def _values(release: ReleaseFields) -> "Figure":
+    labels, errors = [shortened(label) for label in release.query.labels], release.accuracies(0.05)
+    measure = measure_of(release.query.kind)
+    share = is_share(measure)
     wide = min(14.0, max(5.0, 0.32 * len(labels) + 2))
-    figure: Any = Figure(figsize=(wide, 4.2), layout="constrained")
+    figure = new_figure(wide, 4.2)
     axes: Any = figure.add_subplot()
-    at = np.arange(len(labels))
-    low, high = release.noisy_values - errors, release.noisy_values + errors
-    bars = axes.bar(at, values, width=0.8 if len(labels) > 1 else 0.3, color=PALE, edgecolor=BLUE, linewidth=0.8)
-    lines = axes.vlines(at, low, high, color=INK, linewidth=1.2)
-    axes.plot(at, release.noisy_values, linestyle="", marker="_", color=INK, markersize=6)
-    axes.axhline(0, color=INK, linewidth=0.6)
-    if len(labels) == 1:
-        axes.set_xlim(-1, 1)
-    every = -(-len(labels) // _MOST_LABELS)
-    crowded = sum(len(label) + 2 for label in labels) > 11 * wide
-    many = len(labels) > 120
-    if many:
-        for bar in bars:
-            bar.set_linewidth(0)
-    axes.set_xticks(
-        at[::every],
-        labels[::every],
-        parse_math=False,
-        rotation=60 if crowded else 0,
-        ha="right" if crowded else "center",
-        rotation_mode="anchor" if crowded else "default",
-    )
-    axes.set_ylabel(measure_of(release.query.kind))
+    seen = bars_with_errors(axes, release.value, np.array(release.noisy_values), errors, share=share)
+    name_ticks(axes, labels, wide)
+    axes.set_ylabel(measure)
     if len(labels) > 1 and release.data.base is not None:
         axes.set_xlabel(shortened(release.data.base.state), parse_math=False)
-    n = f"n = {release.data.records:,}" if release.data.rows is None else _rows(release)
-    axes.set_title(f"{release.mechanism.title}, ε = {release.epsilon:g}, {n}", loc="left")
-    least, most = (f"{error:.3g}" for error in (errors.min(), errors.max()))
-    shown = "released value" + (" (post-processed)" if release.postprocessing else "")
-    figure.legend(
-        [bars, lines],
-        [shown, f"noisy value ± {least if least == most else f'{least} to {most}'}, 95% of the noise of each output"],
-        loc="outside lower left",
-        frameon=False,
-        fontsize=9,
-    )
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    clean(axes, share)
+    titled(figure, release.query.description, _made(release), _noise(release, errors, share, seen))
     return figure
+
+
+def _quantiles(release: ReleaseFields) -> "Figure":
+    """Draw the cumulative distribution as steps with its error, and each quantile with the states it may be."""
+    quantiles = release.quantiles or []
+    states = list(release.theta.states)
+    names = [shortened(state) for state in states]
+    wide = min(14.0, max(6.0, 0.4 * len(states) + 2))
+    figure = new_figure(wide, 4.4)
+    axes: Any = figure.add_subplot()
+    errors = release.accuracies(0.05, joint=True)
+    at, values = np.arange(len(states)), np.append(release.value, 1.0)
+    low, high = np.append(release.value - errors, 1.0), np.append(release.value + errors, 1.0)
+    axes.fill_between(at, low, high, step="post", color=PALE, alpha=0.6, linewidth=0)
+    axes.step(at, values, where="post", color=BLUE, linewidth=1.5)
+    axes.plot(at, values, linestyle="", marker="o", markersize=3, color=BLUE)
+    for quantile in quantiles:
+        first, here, last = (states.index(x) for x in (quantile.low, quantile.state, quantile.high))
+        axes.plot([first, last], [quantile.share] * 2, color=ORANGE, linewidth=3, solid_capstyle="round")
+        axes.plot([here], [quantile.share], color=ORANGE, marker="D", markersize=7, markeredgecolor=INK)
+        axes.annotate(
+            f"{quantile.share:.3%}".replace(".000%", "%") + f": {shortened(quantile.state)}",
+            (max(here, last), quantile.share),
+            (8, -3),
+            textcoords="offset points",
+            fontsize=9,
+            parse_math=False,
+        )
+    name_ticks(axes, names, wide)
+    axes.set_xlim(-0.3, len(states) - 0.4 + 0.12 * len(states))
+    axes.set_ylabel("share of records up to this state")
+    clean(axes, share=True)
+    how = "bar: the states it may be, all of them with 95% probability; band: the same of the distribution"
+    titled(figure, "Quantiles of the records", _made(release), how)
+    return figure
+
+
+def _noise(release: ReleaseFields, errors: Any, share: bool, seen: bool) -> str:
+    done = "; post-processed" if release.postprocessing else ""
+    told = f"noisy value {told_error(errors.min(), errors.max(), share)} with 95% probability each"
+    return f"{'line: ' if seen else ''}{told}{'' if seen else ', too little to be seen here'}{done}"
+
+
+def _made(release: ReleaseFields) -> str:
+    n = f"n = {release.data.records:,}" if release.data.rows is None else _rows(release)
+    return f"{release.mechanism.title}, ε = {release.epsilon:g}, {n}"
 
 
 def _rows(release: ReleaseFields) -> str:

@@ -1,7 +1,7 @@
 """A release: its value, its record, and the file that holds it."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -13,10 +13,10 @@ from pufferfish.release.fields import FORMAT, VERSION, ReleaseFields
 from pufferfish.release.groups import frame_of
 from pufferfish.release.steps import dwell_times_of, fitted_chain, histogram_of, switches_of
 from pufferfish.release.synthetic import synthetic_series
+from pufferfish.shown import Shown, View, counted
 from pufferfish.theta.markov_chain import MarkovChain
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.figure import Figure
 
     from pufferfish.release.verification import Verification
@@ -30,7 +30,7 @@ RELEASE = record_kind(
 )
 
 
-class Release(ReleaseFields, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Release(ReleaseFields, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A private value and the record of what was promised; made by :func:`release`.
 
     Parameters
@@ -140,13 +140,27 @@ class Release(ReleaseFields, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         """Return the record as plain numbers, texts, lists and dicts."""
         return msgspec.to_builtins(self)
 
-    def to_frame(self) -> "pl.DataFrame":
+    def to_frame(self, of: Literal["values", "quantiles"] | None = None, *, into: str = "polars") -> Any:
         """Return the values as a table: a row for each output, of each group if there are any.
 
         Columns: one for every grouping, ``output``, ``records`` (of the group), ``value``, ``noisy_value`` where values
-        were post-processed, and ``error_95``, which the noisy value exceeds with probability at most 5%.
+        were post-processed, and ``error_95``, which the noisy value exceeds with probability at most 5%. Groupings
+        whose groups are all named by whole numbers, such as hours, are columns of whole numbers.
+
+        Parameters
+        ----------
+        of : {"values", "quantiles"}, optional
+            By default the quantiles where they were asked for, a row for each with columns ``quantile``, ``state``,
+            ``low_95`` and ``high_95``; else the values.
+        into : {"polars", "pandas", "pyarrow"}, default "polars"
+            The library whose table it is.
+
+        Raises
+        ------
+        ParameterError
+            If there are no quantiles, or the library is another one or not installed.
         """
-        return frame_of(self)
+        return frame_of(self, of, into)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the record as JSON, and write it to a file if a path is given.
@@ -211,6 +225,15 @@ class Release(ReleaseFields, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             raise RecordError("it is read again as another record")
         if len(content) > LARGEST:
             raise RecordError(f"it would have more than {LARGEST >> 20} MiB")
+
+    def __repr__(self) -> str:
+        noise = f"{self.mechanism.title}, ε = {self.epsilon:g}, noise scale {self.scale:.6g}"
+        return f"Release({self.query.kind}, {counted(len(self.values), 'value')}, {noise})"
+
+    def _view(self) -> View:
+        from pufferfish.release.views import of_release
+
+        return of_release(self)
 
     def __str__(self) -> str:
         from pufferfish.release.summary import summary

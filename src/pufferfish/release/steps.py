@@ -6,6 +6,8 @@ total, and enter each state as often as they leave it: what the counts of a long
 counts that a stationary chain expects do exactly. A histogram, a chain and synthetic series of one table agree.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,9 +48,14 @@ def dwell_times_of(found: ReleaseFields) -> dict[str, float]:
 def switches_of(found: ReleaseFields) -> float:
     """Return how many steps change the state."""
     if found.query.kind in Switches.kinds:
-        return min(max(found.noisy_values[0] / found.noise.unit, 0.0), float(found.data.steps or 0))
+        return min(max(float(round(found.noisy_values[0] / found.noise.unit)), 0.0), float(found.data.steps or 0))
     table = _table(found)
-    return float(table.sum() - np.trace(table))
+    return _settled(table.sum() - np.trace(table), float(table.sum()))
+
+
+def _settled(value: float, total: float) -> float:
+    """Return a number of steps without the last digits, which only say where a search for the nearest table ended."""
+    return round(float(value), max(0, 8 - math.ceil(math.log10(max(total, 1.0)))))
 
 
 def _table(found: ReleaseFields) -> Array:

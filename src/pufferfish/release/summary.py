@@ -9,8 +9,9 @@ from pufferfish.errors import printable, shortened
 from pufferfish.mechanisms import BOUNDS
 from pufferfish.release.each_record import EachRelease
 from pufferfish.release.fields import ReleaseFields
+from pufferfish.shown import counted
 
-__all__ = ["described", "summary"]
+__all__ = ["described", "lines_of", "on_values", "rounded", "summary"]
 
 _MOST_LABEL = 60
 
@@ -39,7 +40,7 @@ def summary(found: ReleaseFields | EachRelease, most: int = 60) -> str:
 
 
 def _table(found: ReleaseFields, most: int) -> list[str]:
-    shown = list(islice(_lines(found), most))
+    shown = list(islice(lines_of(found), most))
     rows = [("value", "± 95%"), *(row for _, *row in shown)]
     names = [found.query.kind, *(shortened(printable(name), _MOST_LABEL) for name, *_ in shown)]
     wide = max(map(len, names))
@@ -52,7 +53,7 @@ def _table(found: ReleaseFields, most: int) -> list[str]:
     return [*lines, f"… and {left:,} more in the record"] if left > 0 else lines
 
 
-def _lines(found: ReleaseFields) -> Iterator[tuple[str, str, str]]:
+def lines_of(found: ReleaseFields) -> Iterator[tuple[str, str, str]]:
     """Yield the name of each value, the value, and its error."""
     labels, groups = found.query.labels, found.groups
     if groups is None:
@@ -69,11 +70,13 @@ def _lines(found: ReleaseFields) -> Iterator[tuple[str, str, str]]:
 def _noise(found: ReleaseFields) -> list[str]:
     both = rounded(found.accuracy(0.05, joint=True), found.scale)
     measured, groups = found.noise.measurements, found.groups
-    on = f"{len(found.values)} values" if measured is None else f"{len(measured)} counts, from which all values follow"
+    on = on_values(len(found.values))
+    if measured is not None:
+        on = f"{on_values(len(measured), 'count')}, from which all values follow"
     share = ", divided by the group's number of records" if groups is not None and groups.divided_by else ""
     lines = [
         f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {found.scale:.6g}"
-        f"{' at most' if measured else ''} on each of {on}{share}; all are within {both} with 95% probability"
+        f"{' at most' if measured else ''} on {on}{share}; all are within {both} with 95% probability"
     ]
     return [
         *lines,
@@ -84,9 +87,9 @@ def _noise(found: ReleaseFields) -> list[str]:
 def _of_each(found: EachRelease) -> list[str]:
     query, noise = found.query, found.noise
     share = ", divided by the subject's number of records" if query.divided_by_records else ""
-    outputs = f"{len(query.labels)} value{'' if len(query.labels) == 1 else 's'}"
+    subjects = counted(found.data.subjects, "subject")
     return [
-        f"{query.kind} for each of {found.data.subjects:,} subjects ({outputs} each)",
+        f"{query.kind} for each of {subjects} ({counted(len(query.labels), 'value')} each)",
         f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {noise.scale:.6g}{share}; "
         f"each value is within {found.accuracy_95.each:.6g}{share} with 95% probability",
         *_end(found),
@@ -111,3 +114,14 @@ def rounded(value: float, scale: float) -> str:
     """Write a value to three digits of its noise: more would be noise."""
     decimals = max(0, 2 - math.floor(math.log10(scale)))
     return f"{value:,.{decimals}f}" if decimals <= 9 and abs(value) < 1e15 else f"{value:.6g}"
+
+
+def on_values(number: int, what: str = "value") -> str:
+    """Say on how many values there is noise.
+
+    Examples
+    --------
+    >>> on_values(1), on_values(1200), on_values(3, "count")
+    ('one value', 'each of 1,200 values', 'each of 3 counts')
+    """
+    return f"one {what}" if number == 1 else f"each of {number:,} {what}s"

@@ -7,8 +7,9 @@ import numpy as np
 
 from pufferfish.queries import measure_of
 from pufferfish.release.fields import ReleaseFields
+from pufferfish.report.axes import titled
 from pufferfish.report.palette import INK
-from pufferfish.report.plot import require_matplotlib, shortened
+from pufferfish.report.plot import new_figure, require_matplotlib, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +38,6 @@ def draw_table(
     """
     require_matplotlib()
     from matplotlib.colors import LogNorm
-    from matplotlib.figure import Figure
 
     down, across = ([shortened(state) for state in states] for _, states in (rows, columns))
     high, wide, error = len(down), len(across), release.accuracy(0.05)
@@ -46,7 +46,7 @@ def draw_table(
     most = max(float(table.max()), error)
     norm = LogNorm(vmin=min(max(error, most / 1e6), most / 2), vmax=most)
     height, size = (min(12.0, max(5.0, 0.55 * k + 2.2)) for k in (high, wide))
-    figure: Any = Figure(figsize=(size + 1.0, height), layout="constrained")
+    figure = new_figure(size + 1.0, height)
     axes: Any = figure.add_subplot()
     image = axes.imshow(
         np.ma.masked_less_equal(table, 0), cmap="Blues", norm=norm, aspect="equal" if high == wide else "auto"
@@ -69,7 +69,13 @@ def draw_table(
             dark = value > 0 and float(norm(value)) > 0.6
             text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
             axes.text(y, x, text, ha="center", va="center", fontsize=8, color="white" if dark else INK)
-    bar: Any = figure.colorbar(image, ax=axes, shrink=0.8)
-    bar.set_label(f"{measure_of(release.query.kind)}, ± {error:.3g} with 95% probability")
-    axes.set_title(f"{release.mechanism.title}, ε = {release.epsilon:g}, {n}", loc="left")
+    bar: Any = figure.colorbar(image, ax=axes, shrink=0.8, format="%g")
+    bar.ax.minorticks_off()
+    bar.set_label(measure_of(release.query.kind))
+    titled(
+        figure,
+        release.query.description,
+        f"{release.mechanism.title}, ε = {release.epsilon:g}, {n}",
+        f"each value ± {error:.3g} with 95% probability; white: nothing, or below 0",
+    )
     return figure

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pufferfish.errors import printable
 from pufferfish.frozen_record import FrozenRecord
+from pufferfish.shown import Shown, View
 
 __all__ = ["Finding", "Verification", "fails", "holds", "unchecked"]
 
@@ -32,7 +33,7 @@ class Finding(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     fields: list[str]
 
 
-class Verification(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+class Verification(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True):
     """All that was found; ``print`` shows it on one screen.
 
     Parameters
@@ -61,6 +62,14 @@ class Verification(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         """What could not be checked."""
         return [found for found in self.findings if found.holds is None]
 
+    def __repr__(self) -> str:
+        return f"Verification({self.subject!r}, holds={self.holds}, {len(self.findings)} findings)"
+
+    def _view(self) -> View:
+        from pufferfish.release.views import of_verification
+
+        return of_verification(self)
+
     def __str__(self) -> str:
         order = (False, True, None)
         rows = [found for state in order for found in self.findings if found.holds is state]
@@ -70,9 +79,11 @@ class Verification(FrozenRecord, frozen=True, forbid_unknown_fields=True):
             head = f"{_WORDS[found.holds]:13}  {found.what:{wide}}  "
             first, *more = _wrapped(printable(found.says), _WIDTH - 15)
             lines += [head + first, *(" " * len(head) + line for line in more)]
-        return "\n".join([*lines, self._verdict()])
+        return "\n".join([*lines, self.verdict])
 
-    def _verdict(self) -> str:
+    @property
+    def verdict(self) -> str:
+        """All of it in one sentence."""
         if self.wrong:
             many = "1 thing does" if len(self.wrong) == 1 else f"{len(self.wrong)} things do"
             return f"{many} not hold: do not rely on this record"

@@ -16,7 +16,7 @@ from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.errors import printable
 from pufferfish.report.network_marks import Role, marked
-from pufferfish.report.plot import require_matplotlib
+from pufferfish.report.plot import new_figure, require_matplotlib
 from pufferfish.theta.bayesian_network import BayesianNetwork
 
 if TYPE_CHECKING:
@@ -97,7 +97,6 @@ def draw_network(
         pf.draw_network(network, calibration, quilt=first).savefig("first.svg")
     """
     require_matplotlib()
-    from matplotlib.figure import Figure
     from matplotlib.legend_handler import HandlerPatch
     from matplotlib.patches import FancyArrowPatch, Polygon
 
@@ -113,7 +112,7 @@ def draw_network(
     below = _MARGIN + _ENTRY * -(-len(shown.legend) // columns) + (_MARGIN if shown.legend else 0)
     tall = below + layout.size[1] + _LINE * len(title) + 2 * _MARGIN
 
-    figure: Any = Figure(figsize=(wide, tall))
+    figure = new_figure(wide, tall, layout=None)
     axes: Any = figure.add_axes((0, 0, 1, 1))
     left = (wide - layout.size[0]) / 2
     axes.set(xlim=(-left, wide - left), ylim=(-below, tall - below))

@@ -3,9 +3,21 @@
 Colours are Okabe and Ito's; as shapes differ too, nothing rests on colour alone.
 """
 
-__all__ = ["BLUE", "INK", "MARKS", "PALE"]
+__all__ = ["BLUE", "INK", "LINES", "MARKS", "ORANGE", "PALE"]
 
-BLUE, INK, PALE = "#0072B2", "#1a1a1a", "#9ecae1"
+BLUE, INK, PALE, ORANGE = "#0072B2", "#1a1a1a", "#9ecae1", "#D55E00"
+
+LINES = (
+    (BLUE, "o"),
+    (ORANGE, "s"),
+    ("#009E73", "D"),
+    ("#CC79A7", "v"),
+    ("#E69F00", "^"),
+    ("#56B4E9", "X"),
+    (INK, "P"),
+    ("#8c8c8c", "d"),
+)
+"""Colours and markers of lines in one panel, in this order."""
 
 MARKS = {
     "entry-dp": ("#1a1a1a", "+"),

@@ -5,6 +5,7 @@ import os
 import unicodedata
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ __all__ = [
     "PICTURE",
     "PICTURE_KINDS",
     "draw_noise",
+    "new_figure",
     "picture_of",
     "require_matplotlib",
     "save_figure",
@@ -53,6 +55,29 @@ def require_matplotlib() -> None:
         raise ParameterError("plots need matplotlib: pip install 'pufferfish-privacy[plot]'") from None
 
 
+def new_figure(wide: float, high: float, layout: str | None = "constrained") -> Any:
+    """Return an empty figure of so many inches, which notebooks show by themselves.
+
+    It belongs to no window and to no list of open figures: nothing has to be closed.
+    """
+    require_matplotlib()
+    return _picture_class()(figsize=(wide, high), layout=layout)
+
+
+@cache
+def _picture_class() -> Any:
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        """A figure that a notebook shows where it is the last line of a cell, without a magic command."""
+
+        def _repr_png_(self) -> tuple[bytes, dict[str, str]]:
+            title = " ".join(self.get_suptitle().split())
+            return _drawn(self, ".png", dpi=100), {"alt": f"Picture. {title}".strip()}
+
+    return Picture
+
+
 def draw_noise(comparisons: Mapping[float, Sequence[ComparisonRow]]) -> "Figure":
     """Draw the noise multiplier of every mechanism against ε, with the lower bound that none can go below.
 
@@ -61,10 +86,7 @@ def draw_noise(comparisons: Mapping[float, Sequence[ComparisonRow]]) -> "Figure"
     comparisons : mapping from float to sequence of ComparisonRow
         What :func:`pufferfish.compare` returned for each ε, all for one query.
     """
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    figure: Any = Figure(figsize=(7.2, 4.6), layout="constrained")
+    figure = new_figure(7.2, 4.6)
     axes: Any = figure.add_subplot()
     epsilons = sorted(comparisons)
     curves: dict[str, list[tuple[float, float]]] = {name: [] for name in MARKS}
@@ -144,8 +166,12 @@ def picture_of(figure: Any, path: str | os.PathLike[str]) -> bytes:
     kind = Path(path).suffix.lower()
     if kind not in PICTURE_KINDS:
         raise RecordError(f"cannot draw {shown(path)}: expected a name that ends in {', '.join(PICTURE_KINDS)}")
+    return _drawn(figure, kind, dpi=150)
+
+
+def _drawn(figure: Any, kind: str, dpi: int) -> bytes:
     picture = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box is drawn; the JSON has the name
-        figure.savefig(picture, dpi=150, format=kind[1:], metadata={_MARKED[kind]: _MARK})
+        figure.savefig(picture, dpi=dpi, format=kind[1:], metadata={_MARKED[kind]: _MARK})
     return picture.getvalue()

@@ -25,12 +25,13 @@ from pufferfish.hints import did_you_mean
 from pufferfish.theta.cpt import CPT, TOLERANCE
 from pufferfish.theta.network_import import bif_cpts, pgmpy_cpts, pyagrum_cpts
 from pufferfish.theta.states import refuse_missing, state_label
+from pufferfish.theta.views import ShownModel
 
 __all__ = ["BayesianNetwork", "connected"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class BayesianNetwork(ReadOnly):
+class BayesianNetwork(ShownModel, ReadOnly):
     """A Bayesian network over named nodes, each of them a record; read-only.
 
     Parameters

@@ -6,8 +6,10 @@ from typing import Any
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ModelError, shortened
 from pufferfish.given import is_list, listed
+from pufferfish.shown import counted
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.views import ShownModel
 
 __all__ = ["ChainClass", "as_chain_class"]
 
@@ -17,7 +19,7 @@ _ALONE = "lists have members of one kind, and a class such as IntervalChain is p
 
 
 @dataclass(frozen=True, slots=True)
-class ChainClass(ReadOnly):
+class ChainClass(ShownModel, ReadOnly):
     """A finite class Θ of Markov chains over the same states.
 
     Parameters
@@ -69,6 +71,9 @@ class ChainClass(ReadOnly):
             if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise ModelError(f"names[{i}] is {shortened(repr(name))}, expected text: what theta[{i}] is called")
         object.__setattr__(self, "names", names)
+
+    def __repr__(self) -> str:
+        return f"ChainClass(<{counted(len(self.chains), 'Markov chain')} of {self.k} states>, origin={self.origin!r})"
 
     @property
     def members(self) -> "tuple[MarkovChain, ...]":

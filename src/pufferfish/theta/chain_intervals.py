@@ -18,10 +18,12 @@ from pufferfish.core.numbers.given import real_array, real_number
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ModelError
 from pufferfish.given import one_of
+from pufferfish.shown import counted
 from pufferfish.theta.chain_class import STATED
 from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.states import state_names
+from pufferfish.theta.views import ShownModel
 
 __all__ = ["BinaryChainInterval", "IntervalChain"]
 
@@ -31,7 +33,7 @@ _LEAST = 1e-9
 
 
 @dataclass(frozen=True)
-class BinaryChainInterval(ReadOnly, Continuum):
+class BinaryChainInterval(ShownModel, ReadOnly, Continuum):
     """Every two-state Markov chain whose probabilities of staying, p0 and p1, lie in [low, high].
 
     Parameters
@@ -108,7 +110,7 @@ class BinaryChainInterval(ReadOnly, Continuum):
 
 
 @dataclass(frozen=True, eq=False)
-class IntervalChain(ReadOnly, Continuum):
+class IntervalChain(ShownModel, ReadOnly, Continuum):
     """Every sequence of transition matrices whose entries lie between two bounds; every initial law.
 
     Time-varying adversaries are included: the matrix of each step is any one between the bounds. So a confidence set
@@ -153,6 +155,9 @@ class IntervalChain(ReadOnly, Continuum):
         lo, hi = _tightened(lo, hi, self.states)
         for name, value in (("lower", lo), ("upper", hi)):
             object.__setattr__(self, name, read_only(value))
+
+    def __repr__(self) -> str:
+        return f"IntervalChain(<bounds on {counted(self.k, 'state')}>, origin={self.origin!r})"
 
     @property
     def in_words(self) -> str:

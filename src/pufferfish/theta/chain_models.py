@@ -9,6 +9,7 @@ from pufferfish.given import listed
 from pufferfish.theta.chain_class import STATED
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.periodic_chain import PeriodicChain
+from pufferfish.theta.views import ShownModel
 
 __all__ = ["CHAIN_MODELS", "ChainModels"]
 
@@ -17,7 +18,7 @@ CHAIN_MODELS = (PeriodicChain, HigherOrderChain)
 
 
 @dataclass(frozen=True, slots=True)
-class ChainModels(ReadOnly):
+class ChainModels(ShownModel, ReadOnly):
     """A finite class Θ of :class:`PeriodicChain`, or of :class:`HigherOrderChain`, over the same states.
 
     Parameters
@@ -62,6 +63,9 @@ class ChainModels(ReadOnly):
                     f"theta[{i}] has a step of {member.step} and theta[0] of {first.step}: all members of a class are "
                     "about the same records"
                 )
+
+    def __repr__(self) -> str:
+        return f"ChainModels(<{len(self.members)} {self.kind} of {self.k} states>, origin={self.origin!r})"
 
     @property
     def in_words(self) -> str:

@@ -16,12 +16,13 @@ from pufferfish.errors import ModelError
 from pufferfish.given import is_list, listed
 from pufferfish.theta.masses import exact_law, exact_number
 from pufferfish.theta.states import listed_labels
+from pufferfish.theta.views import ShownModel
 
 __all__ = ["Cliques"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Cliques(ReadOnly):
+class Cliques(ShownModel, ReadOnly):
     """Independent exchangeable cliques of people who have something or not; read-only.
 
     Parameters

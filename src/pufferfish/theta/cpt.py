@@ -12,6 +12,7 @@ from pufferfish.core.numbers.given import real_array
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ModelError
 from pufferfish.theta.states import listed_labels, listed_names
+from pufferfish.theta.views import ShownModel
 
 __all__ = ["CPT", "TOLERANCE"]
 
@@ -20,7 +21,7 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
-class CPT(ReadOnly):
+class CPT(ShownModel, ReadOnly):
     """Conditional probability table of one node; read-only.
 
     Rows are checked, and divided by their sum, by the network, which knows what the node and its parents are called.

@@ -13,10 +13,12 @@ from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.core.propagation.forgetting import Forgets
 from pufferfish.errors import ModelError, shortened
 from pufferfish.given import is_list
+from pufferfish.shown import counted
 from pufferfish.theta.chain_class import STATED
 from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.states import listed_labels
+from pufferfish.theta.views import ShownModel
 
 __all__ = ["ForgettingClass"]
 
@@ -27,7 +29,7 @@ _RARE = 0.02
 
 
 @dataclass(frozen=True)
-class ForgettingClass(ReadOnly, Continuum):
+class ForgettingClass(ShownModel, ReadOnly, Continuum):
     """Every Markov process on some states that forgets: whatever the state now, later habits overlap.
 
     The transition probabilities may be any, may change at every step, and the first record may have any law. All that
@@ -98,6 +100,10 @@ class ForgettingClass(ReadOnly, Continuum):
         object.__setattr__(self, "overlap", tuple(share for _, share in pairs))
         object.__setattr__(self, "states", names)
         object.__setattr__(self, "origin", origin)
+
+    def __repr__(self) -> str:
+        pairs = f"steps={shortened(repr(self.steps), 60)}, overlap={shortened(repr(self.overlap), 60)}"
+        return f"ForgettingClass({pairs}, <{counted(len(self.states), 'state')}>, origin={self.origin!r})"
 
     @property
     def pairs(self) -> tuple[tuple[int, float], ...]:

@@ -10,12 +10,13 @@ from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import ModelError
 from pufferfish.given import listed
 from pufferfish.theta.states import listed_labels
+from pufferfish.theta.views import ShownModel
 
 __all__ = ["GivenLaws"]
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class GivenLaws(ReadOnly):
+class GivenLaws(ShownModel, ReadOnly):
     """Laws of a query given secrets, computed by the user: for models that this package does not have.
 
     Parameters

@@ -22,12 +22,13 @@ from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ModelError
 from pufferfish.theta.markov_chain import TOLERANCE, MarkovChain
 from pufferfish.theta.states import state_names
+from pufferfish.theta.views import ShownModel
 
 __all__ = ["HigherOrderChain"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class HigherOrderChain(ReadOnly):
+class HigherOrderChain(ShownModel, ReadOnly):
     """A Markov chain of order m over k named states; read-only.
 
     Parameters

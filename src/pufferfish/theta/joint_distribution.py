@@ -17,12 +17,13 @@ from pufferfish.hints import did_you_mean
 from pufferfish.theta.masses import exact_law
 from pufferfish.theta.secrets import RecordIs, Secret, check_states
 from pufferfish.theta.states import listed_labels, listed_names, refuse_missing, state_label
+from pufferfish.theta.views import ShownModel
 
 __all__ = ["JointDistribution"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class JointDistribution(ReadOnly):
+class JointDistribution(ShownModel, ReadOnly):
     """An explicit finite law of the records X_1 … X_n; read-only.
 
     Parameters

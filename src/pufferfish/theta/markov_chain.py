@@ -14,7 +14,7 @@ References: Song, Wang, Chaudhuri (2017), Section 4.4; Levin, Peres, Wilmer, *Ma
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,9 @@ from pufferfish.core.numbers.given import real_array, with_sums_of_one
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import ModelError
+from pufferfish.theta.chain_import import Parts, crosstab_parts, deeptime_parts, hmmlearn_parts, quantecon_parts
 from pufferfish.theta.states import state_names
+from pufferfish.theta.views import ShownModel
 
 __all__ = ["MarkovChain"]
 
@@ -40,7 +42,7 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class MarkovChain(ReadOnly):
+class MarkovChain(ShownModel, ReadOnly):
     """A Markov chain over k named states; read-only.
 
     Parameters
@@ -100,6 +102,76 @@ class MarkovChain(ReadOnly):
         else:
             law = _distribution(initial_distribution, self.k, "initial_distribution")
             object.__setattr__(self, "initial_distribution", law)
+
+    @classmethod
+    def from_hmmlearn(cls, model: Any, *, states: Sequence[Any] | None = None) -> Self:
+        """Take over the hidden chain of a fitted hmmlearn model: ``transmat_`` and ``startprob_``.
+
+        The records are then the hidden states, such as a table of decoded states has them; what is observed of them
+        is not a part of the chain. ``states`` names them, in their order; by default they are "0", "1", …
+
+        Raises
+        ------
+        ModelError
+            If the model is not fitted, or is none.
+        """
+        return cls._of_parts(hmmlearn_parts(model), states)
+
+    @classmethod
+    def from_deeptime(cls, model: Any, *, states: Sequence[Any] | None = None) -> Self:
+        """Take over a deeptime ``MarkovStateModel``, or the hidden chain of a ``HiddenMarkovModel``.
+
+        One step of the chain is the lag time that the model was estimated for. States that deeptime left out, such as
+        those outside the largest connected set, are left out here; the others keep their numbers as names.
+
+        Raises
+        ------
+        ModelError
+            If it is no such model.
+        """
+        return cls._of_parts(deeptime_parts(model), states)
+
+    @classmethod
+    def from_quantecon(cls, chain: Any, *, states: Sequence[Any] | None = None) -> Self:
+        """Take over a QuantEcon ``MarkovChain``, with its ``state_values`` as names.
+
+        Raises
+        ------
+        ModelError
+            If it is none.
+        """
+        return cls._of_parts(quantecon_parts(chain), states)
+
+    @classmethod
+    def from_crosstab(cls, table: Any, *, smoothing: float = 0.0) -> Self:
+        """Return the chain of a table of transitions: a row for each present state, a column for each next one.
+
+        As ``pandas.crosstab(now, next)`` makes it from public data. Rows and columns go by their names, whatever their
+        order; rows are divided by their sums, after ``smoothing`` is added to each of the k × k counts.
+
+        Raises
+        ------
+        ModelError
+            If the table holds no counts, has margins or columns that sum to 1, or no transition leaves a state.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> series = pandas.Series(["rest", "walk", "rest", "rest", "walk", "walk", "rest"])
+        >>> table = pandas.crosstab(series[:-1].array, series[1:].array)
+        >>> MarkovChain.from_crosstab(table).transition_matrix.round(2).tolist()
+        [[0.33, 0.67], [0.67, 0.33]]
+        """
+        return cls._of_parts(crosstab_parts(table, smoothing), None)
+
+    @classmethod
+    def _of_parts(cls, parts: Parts, states: Sequence[Any] | None) -> Self:
+        matrix, start, named = parts
+        names = named if states is None else states
+        if start is None:  # a chain without one stationary law is the class of all first laws
+            found = cls(matrix, "any", states=names)
+            return cls(matrix, states=names) if found.is_irreducible else found
+        return cls(matrix, start, states=names)
 
     def __repr__(self) -> str:
         q = self.initial_distribution

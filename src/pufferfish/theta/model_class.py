@@ -18,6 +18,7 @@ from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import ChainLength, as_lengths
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.same_records import same_records
+from pufferfish.theta.views import ShownModel
 
 __all__ = ["Member", "ModelClass", "Theta", "as_theta", "gives_first_law", "lengths_of", "rows_of"]
 
@@ -41,7 +42,7 @@ class Member(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelClass(ReadOnly):
+class ModelClass(ShownModel, ReadOnly):
     """A finite class Θ of models other than chains; chains have :class:`ChainClass`.
 
     Parameters
@@ -75,6 +76,9 @@ class ModelClass(ReadOnly):
         else:
             _check_alike(members)
         object.__setattr__(self, "members", members)
+
+    def __repr__(self) -> str:
+        return f"ModelClass(<{len(self.members)} {self.kind}>, origin={self.origin!r})"
 
     @property
     def in_words(self) -> str:

@@ -23,12 +23,13 @@ from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.clocks import clock_named, steps_of_phase
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.states import state_names
+from pufferfish.theta.views import ShownModel
 
 __all__ = ["PeriodicChain"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class PeriodicChain(ReadOnly):
+class PeriodicChain(ShownModel, ReadOnly):
     """A Markov chain with a transition matrix for each phase of a public clock; read-only.
 
     Parameters

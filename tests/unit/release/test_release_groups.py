@@ -75,7 +75,7 @@ def test_with_next_to_no_noise_the_values_are_those_of_each_group():
     worth = {"sum": {"rest": 0, "walk": 0.5, "run": 2}, "mean": {"rest": 0.25, "walk": 0.25, "run": -1}}
     cells = {}
     for row in TABLE.rows(named=True):
-        cells.setdefault((str(row["t"].hour), row["sex"]), []).append(row["state"])
+        cells.setdefault((row["t"].hour, row["sex"]), []).append(row["state"])
     for query in QUERIES:
         found = release(DATA, query, 1e4)
         frame = found.to_frame()
@@ -231,17 +231,22 @@ def test_pictures_of_groups_are_drawn(tmp_path):
     days = pf.read_sequences(TABLE, "state", subject="id", time="t", by=["date", "hour"], states=STATES)
     many = pf.read_sequences(TABLE.with_row_index("n"), "state", subject="id", time="t", by=["n"], states=STATES)
     sex = pf.read_sequences(TABLE, "state", subject="id", time="t", by=["sex"], states=STATES)
+    rows = TABLE.with_row_index("n").with_columns(pl.col("n") // 9)
+    hours = pf.read_sequences(rows, "state", subject="id", time="t", by=["n", "hour"], states=STATES)
     panels = {
         "panels": (sex, pf.Histogram(), 2),
         "bars": (sex, pf.Count("run"), 1),
         "line": (many, pf.Count("run"), 1),
-        "heat map of outputs": (days, pf.Histogram(), 2),  # the second axes are those of the colours
-        "heat map": (days, pf.Frequency("run"), 2),
+        "a panel for each output": (days, pf.Histogram(), 3),
+        "lines": (days, pf.Frequency("run"), 1),
+        "heat maps": (hours, pf.Histogram(), 6),  # each with axes of its own colours: rare states are seen too
     }
     for name, (data, query, axes) in panels.items():
         path = tmp_path / f"{name}.png"
         figure = release(data, query).plot(path)
         assert len(figure.axes) == axes, name
         assert path.stat().st_size > 5_000
-        assert query.kind in figure.get_suptitle()
-        assert data.base.by[0] in figure.get_suptitle()
+        title = figure.get_suptitle().replace("\n", " ")
+        assert all(each in title for each in (*data.base.by, "with 95% probability")), title
+        scales = [axes.images[0].get_clim() for axes in figure.axes if axes.images]
+        assert len(set(scales)) == len(scales) == (3 if name == "heat maps" else 0)

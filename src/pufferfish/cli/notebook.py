@@ -1,0 +1,57 @@
+"""``pufferfish notebook``: a notebook that makes a release again."""
+
+import os
+from pathlib import Path
+
+import click
+
+from pufferfish.cli.targets import check_targets
+from pufferfish.errors import NotApplicableError, ParameterError, RecordError, printable
+from pufferfish.files import write_whole
+from pufferfish.files.reading import read_file, shown
+from pufferfish.release import MEASUREMENT, decoded_release
+from pufferfish.release.notebook import NOTEBOOK, notebook_of
+
+__all__ = ["notebook_command"]
+
+
+@click.command("notebook")
+@click.argument("release_path", metavar="RELEASE")
+@click.option("--output", required=True, metavar="FILE", help="Where the notebook is written (.ipynb).")
+@click.option("--table", metavar="TABLE", help="The private table, as the notebook shall name it.")
+@click.option("--overwrite", is_flag=True, help="Replace an earlier notebook.")
+def notebook_command(release_path: str, output: str, table: str | None, overwrite: bool) -> None:
+    """Write a notebook that makes RELEASE again: all of it but the noise.
+
+    It reads the table as it was read, takes the model from the record, calibrates the same noise, releases, draws and
+    verifies. Nothing is read or released now. Each run of the notebook is another release of the same records.
+
+    \b
+    Example:
+      pufferfish notebook release.json --output analysis.ipynb
+    """
+    if Path(output).suffix.lower() != ".ipynb":
+        raise ParameterError(f"--output is {shown(output)!r}, expected a name that ends in .ipynb")
+    check_targets([("--output", output, NOTEBOOK)], inputs=(release_path,), overwrite=overwrite)
+    if MEASUREMENT.holds(read_file(release_path)):
+        raise NotApplicableError(
+            f"{shown(release_path)} is the release of a measurement, whose algorithm no record holds: a notebook makes "
+            "releases of queries again"
+        )
+    found = decoded_release(release_path)
+    try:
+        found.check()
+    except RecordError as error:
+        raise RecordError(f"{shown(release_path)} contradicts itself: {error}") from error
+    here = Path(output).resolve().parent
+    content = notebook_of(found, _seen_from(here, release_path), None if table is None else _seen_from(here, table))
+    write_whole(output, content, NOTEBOOK, overwrite=overwrite)
+    click.echo(printable(f"written: {output}"))
+
+
+def _seen_from(folder: Path, path: str) -> str:
+    """Return a path as seen from a folder, where notebooks run."""
+    try:
+        return Path(os.path.relpath(Path(path).resolve(), folder)).as_posix()
+    except ValueError:  # on another drive
+        return str(Path(path).resolve())

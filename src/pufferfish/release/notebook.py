@@ -1,0 +1,169 @@
+"""A notebook that makes a release again: everything but the noise follows from its record.
+
+The notebook is plain JSON (nbformat 4.5), written without any library. What stands in its code comes from the record as
+Python literals, so that a name is never more than a name.
+"""
+
+import html
+import json
+import re
+from typing import Any
+
+from pufferfish.data.independent_rows import RowsBase
+from pufferfish.data.sequences import Base
+from pufferfish.errors import NotApplicableError, printable, shortened
+from pufferfish.files import Kind
+from pufferfish.mechanisms import MECHANISMS, ParticipantDP
+from pufferfish.release.calibration_record import CalibrationRecord
+from pufferfish.release.each_record import EachRelease
+from pufferfish.release.record import Release
+
+__all__ = ["NOTEBOOK", "notebook_of"]
+
+_MARK = "pufferfish-notebook"
+
+
+def _is_notebook(content: bytes) -> bool:
+    return f'"{_MARK}"'.encode() in content and b'"nbformat"' in content
+
+
+NOTEBOOK = Kind("notebook of a release", _is_notebook, "you may have worked in it; name another file, or --overwrite")
+"""Notebooks say in their metadata who wrote them."""
+
+
+def notebook_of(found: Release | EachRelease, record_path: str, table_path: str | None = None) -> bytes:
+    """Return a notebook that makes a release again, but for its noise.
+
+    Parameters
+    ----------
+    found : Release
+        The release.
+    record_path : str
+        Where its record is, as seen from the notebook's folder.
+    table_path : str, optional
+        The same of its table; by default the file that the record names.
+
+    Raises
+    ------
+    NotApplicableError
+        If a record of this kind does not say all that it takes.
+    """
+    again = "a notebook makes a release of a table again from its record, and "
+    if not isinstance(found, Release):
+        raise NotApplicableError(again + "this is a release for each subject: use release_each, as its record says")
+    recorded, base = found.calibration, found.data.base or found.data.rows
+    if not isinstance(recorded, CalibrationRecord):
+        raise NotApplicableError(
+            again + "this record is of an early version, which does not say what the noise is from"
+        )
+    if base is None:
+        raise NotApplicableError(again + "this one is of a database that was given by hand, not of a table")
+    kinds = {kind.name: kind for kind in (*MECHANISMS, ParticipantDP)}
+    if found.mechanism.name not in kinds:
+        raise NotApplicableError(again + f"this one is by {shortened(found.mechanism.title)}, which it cannot set up")
+    if recorded.query is None or recorded.settings is None or found.theta.any_theta() is None:
+        raise NotApplicableError(again + "this one has a function of yours in it, which no record holds")
+    source = table_path or (base.source if "." in base.source else "table.csv")
+    settings = {name: value for name, value in recorded.settings.items() if value is not None}
+    given = "".join(f", {name}={_code(value)}" for name, value in settings.items())
+    best = ', noise="best"' if found.noise.measurements is not None else ""
+    valid = ', postprocess="valid"' if found.postprocessing is not None else ""
+    cells = [
+        _text(
+            f"# {_plain(found.query.kind)}, ε = {found.epsilon:g}",
+            f"This notebook makes a release again: {_plain(found.query.description)}. It reads the table in the same "
+            "way, under the same model, and calibrates the same noise. The noise itself is drawn anew.",
+            "**Each run is another release of the same records.** What is published of several runs leaks more than "
+            "one release does. Name the ledger of the table below to have that counted, or publish only one run.",
+        ),
+        _lines(
+            "import pufferfish as pf",
+            "",
+            f"TABLE = {source!r}  # the private table: change this to where it is",
+            f"RECORD = {record_path!r}  # the record of the release",
+            "LEDGER = None  # the ledger of the table, such as 'ledger.json', if there is one",
+        ),
+        _text("## The record", "What was released, and what was promised."),
+        _lines("record = pf.Release.from_json(RECORD)", "record"),
+        _text("## The model", f"The class Θ stands in the record. Its origin: {_plain(found.theta.origin)}."),
+        _lines("theta = record.theta.theta()", "theta"),
+        _text("## The table", "It is read as it was then: the same columns, gaps, filter, bins and groups."),
+        _lines(*_reading(base), "assert data.records == record.data.records, 'this is another table'", "data")
+        if isinstance(base, Base)
+        else _lines(*_reading(base), "assert data.length == record.data.subjects, 'this is another table'", "data"),
+        _text("## The noise", "Calibration needs public things only: Θ, the query, the lengths, and ε."),
+        _lines(
+            f"query = {_code(recorded.query)}",
+            f"mechanism = pf.{kinds[found.mechanism.name].__name__}.of(theta, data.length{given})",
+            f"calibration = mechanism.calibrate(query, epsilon={found.epsilon!r}{best})",
+            "assert abs(calibration.scale / record.scale - 1) < 1e-3, 'this is other noise'",
+            "calibration",
+        ),
+        _text("## The release", "This step draws the noise, and spends the ledger's budget if one is named."),
+        _lines(
+            "ledger = None if LEDGER is None else pf.Ledger.open(LEDGER)",
+            f"release = pf.release(data, query, calibration, ledger=ledger{valid})",
+            "release",
+        ),
+        _lines("release.plot()"),
+        _lines("release.to_frame()"),
+        _text("## The proof", "The proof of the noise is computed again from the record of the new release."),
+        _lines("verification = release.verify()", "assert verification.holds", "verification"),
+    ]
+    metadata: dict[str, Any] = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+        _MARK: 1,
+    }
+    for number, cell in enumerate(cells):
+        cell["id"] = f"cell-{number}"
+    book = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return (json.dumps(book, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _reading(base: Base | RowsBase) -> list[str]:
+    """Return the code that reads the table; options that are as by default are left out."""
+    given: dict[str, Any] = {"subject": base.subject, "where": base.where, "by": base.by, "missing": base.missing}
+    if isinstance(base, Base):
+        first = ["data = pf.read_sequences(", "    TABLE,", f"    state={base.state!r},", "    states=theta.states,"]
+        given |= {"time": base.time, "max_gap": base.max_gap, "step": base.step, "bins": base.bins}
+        given |= {"gaps": None if base.gaps == "unobserved" else base.gaps}
+    else:
+        first = ["data = pf.read_rows(", "    TABLE,", "    theta,", "    columns=dict(record.data.rows.columns),"]
+    options = [f"    {name}={value!r}," for name, value in given.items() if value is not None]
+    return [*first, *options, ")"]
+
+
+def _code(value: Any) -> str:
+    """Return the Python code of a query, a secret or a setting that a record holds as plain values.
+
+    Examples
+    --------
+    >>> _code({"is": "Window", "query": {"is": "Count", "states": ["walk"]}, "start": 3, "stop": 9})
+    "pf.Window(query=pf.Count(states=['walk']), start=3, stop=9)"
+    """
+    if isinstance(value, list):
+        return f"[{', '.join(map(_code, value))}]"  # pyright: ignore[reportUnknownArgumentType]
+    if not isinstance(value, dict):
+        return repr(value)
+    given: dict[str, Any] = {**value}
+    if given.keys() == {"map"}:
+        return f"{{{', '.join(f'{key!r}: {_code(part)}' for key, part in given['map'].items())}}}"
+    name = given.pop("is")
+    if name == "all of":
+        return " & ".join(map(_code, given["secrets"]))
+    return f"pf.{name}({', '.join(f'{key}={_code(part)}' for key, part in given.items())})"
+
+
+def _text(*paragraphs: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "metadata": {}, "source": "\n\n".join(paragraphs).splitlines(keepends=True)}
+
+
+def _lines(*lines: str) -> dict[str, Any]:
+    source = "\n".join(lines).splitlines(keepends=True)
+    return {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+
+
+def _plain(text: str) -> str:
+    """Return text for a paragraph in Markdown in which no name is a link, a heading or HTML."""
+    return re.sub(r"([\\`*_{}\[\]()#+!|~$<>])", r"\\\1", html.escape(printable(shortened(text)), quote=False))

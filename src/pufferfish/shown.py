@@ -1,0 +1,185 @@
+"""How objects show themselves: a view of titles, facts and tables, as HTML in notebooks; and tables as frames.
+
+An object says what there is to see (:class:`View`, plain texts), and this file alone writes the HTML. So every name is
+escaped in one place, and every table has a caption and headings that screen readers announce.
+"""
+
+import html
+import importlib.util
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pufferfish.errors import ParameterError, printable, shortened
+
+__all__ = ["FRAMES", "Grid", "Shown", "View", "counted", "frame_of_columns", "html_of", "in_short"]
+
+MOST_ROWS, MOST_COLUMNS = 30, 12
+"""Rows and columns of a table that are shown; how many more there are is said."""
+
+_LONGEST = 60
+_LONGEST_FACT = 600
+
+FRAMES = ("polars", "pandas", "pyarrow")
+"""Libraries whose tables ``to_frame`` makes."""
+
+_LEFT = "text-align:left"
+_RIGHT = "text-align:right"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table: cells are numbers or texts; the first ``heads`` columns name the rows.
+
+    ``wide`` and ``long`` are the columns and rows of the whole table, where only the first are given.
+    """
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    heads: int = 1
+    wide: int | None = None
+    long: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What an object shows: a title, facts with their names, tables, and notes in full sentences."""
+
+    title: str
+    facts: Mapping[str, Any] | None = None
+    grids: Sequence[Grid] = ()
+    notes: Sequence[str] = ()
+
+
+class Shown:
+    """An object that notebooks show as a view."""
+
+    __slots__ = ()
+
+    def _view(self) -> View:
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return html_of(self._view())
+
+
+def in_short(value: Any) -> str:
+    """Return a number in four digits, a truth value as a word, nothing as nothing, anything else as text that prints.
+
+    Examples
+    --------
+    >>> in_short(0.123456), in_short(1234567), in_short(True), in_short(None), in_short("rest")
+    ('0.1235', '1,234,567', 'yes', '', 'rest')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return printable(str(value))
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "group"), counted(1200, "group"), counted(2, "entry", "entries")
+    ('1 group', '1,200 groups', '2 entries')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def html_of(view: View) -> str:
+    """Return a view as HTML: everything in it is escaped.
+
+    Examples
+    --------
+    >>> html_of(View("a < b", {"<script>": 1}))
+    '<div class="pufferfish"><p><strong>a &lt; b</strong></p><ul><li>&lt;script&gt;: 1</li></ul></div>'
+    """
+    parts = [f"<p><strong>{_text(view.title, _LONGEST_FACT)}</strong></p>"]
+    facts = {name: value for name, value in (view.facts or {}).items() if value is not None}
+    if facts:
+        items = (f"<li>{_text(name)}: {_text(value, _LONGEST_FACT)}</li>" for name, value in facts.items())
+        parts.append(f"<ul>{''.join(items)}</ul>")
+    parts += [_table(grid) for grid in view.grids if grid.rows]
+    parts += [f"<p>{_text(note, _LONGEST_FACT)}</p>" for note in view.notes]
+    return f'<div class="pufferfish">{"".join(parts)}</div>'
+
+
+def _table(grid: Grid) -> str:
+    columns = list(grid.columns)[: MOST_COLUMNS + grid.heads]
+    rows = list(grid.rows)[:MOST_ROWS]
+    wide = (grid.wide or len(grid.columns) - grid.heads) - (len(columns) - grid.heads)
+    long = (grid.long or len(grid.rows)) - len(rows)
+    left = [counted(n, noun) for n, noun in ((long, "more row"), (wide, "more column")) if n > 0]
+    caption = grid.caption + (f" ({' and '.join(left)} not shown)" if left else "")
+    sides = [_side([row[i] for row in rows], i < grid.heads) for i in range(len(columns))]
+    head = "".join(
+        f'<th scope="col" style="{side}">{_text(name)}</th>' for name, side in zip(columns, sides, strict=True)
+    )
+    body = "".join(f"<tr>{''.join(_cells(row[: len(columns)], sides, grid.heads))}</tr>" for row in rows)
+    return (
+        f'<table><caption style="caption-side:top;white-space:nowrap;{_LEFT}">{_text(caption, _LONGEST_FACT)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def _side(cells: Sequence[Any], head: bool) -> str:
+    """Return on which side the cells of a column stand: numbers on the right, words on the left."""
+    words = head or any(_NUMBER.fullmatch(in_short(cell)) is None for cell in cells)
+    return _LEFT if words else _RIGHT
+
+
+_NUMBER = re.compile(r"(-?[\d,.]+(e[+-]?\d+)?|inf|nan)?")
+
+
+def _cells(row: Sequence[Any], sides: Sequence[str], heads: int) -> Iterable[str]:
+    for i, (cell, side) in enumerate(zip(row, sides, strict=True)):
+        if i < heads:
+            yield f'<th scope="row" style="{side};font-weight:normal">{_text(cell)}</th>'
+        else:
+            yield f'<td style="{side}">{_text(cell, _LONGEST_FACT)}</td>'
+
+
+def _text(value: Any, most: int = _LONGEST) -> str:
+    return html.escape(shortened(in_short(value), most))
+
+
+def frame_of_columns(columns: Mapping[str, Sequence[Any]], types: Mapping[str, type], into: str = "polars") -> Any:
+    """Return columns as a table of the library that is asked for, with the same types in each.
+
+    Raises
+    ------
+    ParameterError
+        If the library is unknown or not installed.
+
+    Examples
+    --------
+    >>> frame_of_columns({"state": ["rest"], "value": [None]}, {"state": str, "value": float}).schema
+    Schema([('state', String), ('value', Float64)])
+    """
+    import narwhals as nw
+
+    if into not in FRAMES:
+        raise ParameterError(f"into is {into!r}, expected one of {', '.join(map(repr, FRAMES))}")
+    if importlib.util.find_spec(into) is None:
+        raise ParameterError(f"into={into!r} needs {into}, which is not installed: pip install {into}")
+    kinds: dict[type, Any] = {str: nw.String(), float: nw.Float64(), int: nw.Int64(), bool: nw.Boolean()}
+    schema = {name: kinds[types[name]] for name in columns}
+    if into == "pandas":  # whose whole numbers know no missing ones: such columns are made by the library itself
+        schema = {name: kind for name, kind in schema.items() if all(v is not None for v in columns[name])}
+        return (
+            nw.from_dict({n: list(c) for n, c in columns.items()}, backend=into)
+            .with_columns(  # pyright: ignore[reportArgumentType]
+                nw.col(name).cast(kind) for name, kind in schema.items() if kind != nw.String()
+            )
+            .to_native()
+        )
+    return nw.from_dict({n: list(c) for n, c in columns.items()}, schema, backend=into).to_native()  # pyright: ignore[reportArgumentType]
