@@ -59,7 +59,7 @@ class Grouped:
     reads: int
 
     def drawing(
-        self, calibration: Calibration, linear: LinearQuery, noise: Callable[..., Callable[[], list[int]]]
+        self, calibration: Calibration, linear: LinearQuery | JointQuery, noise: Callable[..., Callable[[], list[int]]]
     ) -> Callable[[], list[int]]:
         """Return what draws the noisy outputs of all groups; all that can be refused is refused here."""
         step = linear.unit_lipschitz
