@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pufferfish.queries import measure_of
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups import GroupsRecord
-from pufferfish.report.axes import bars_with_errors, clean, is_share, name_ticks, titled, told_error
+from pufferfish.report.axes import bars_with_errors, clean, is_share, name_ticks, percent, titled, told_error
 from pufferfish.report.palette import BLUE, INK, LINES, PALE
 from pufferfish.report.plot import new_figure, shortened
 
@@ -137,7 +137,7 @@ def _lines(axes: Any, values: Array, noisy: Array, error: Array, share: bool) ->
 
 def _heat_map(figure: Any, axes: Any, table: Array, rows: list[str], share: bool) -> None:
     """Draw values as colours, dark above 0 in one colour and below in another; what is not there stays empty."""
-    from matplotlib.ticker import PercentFormatter
+    from matplotlib.ticker import FuncFormatter
 
     most = float(np.nanmax(np.abs(table))) or 1.0
     signed = float(np.nanmin(table)) < 0
@@ -151,7 +151,7 @@ def _heat_map(figure: Any, axes: Any, table: Array, rows: list[str], share: bool
     )
     every = -(-len(rows) // _MOST_TICKS)
     axes.set_yticks(range(0, len(rows), every), [shortened(row) for row in rows[::every]], parse_math=False, fontsize=7)
-    figure.colorbar(drawn, ax=axes, format=PercentFormatter(xmax=1) if share else None)
+    figure.colorbar(drawn, ax=axes, format=FuncFormatter(percent) if share else None)
 
 
 def _grid(n: int, wide: float, high: float, *, alike: bool = False) -> tuple[Any, list[Any]]:

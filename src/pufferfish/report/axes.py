@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pufferfish.report.palette import BLUE, INK, PALE
 from pufferfish.report.plot import shortened
 
-__all__ = ["bars_with_errors", "clean", "in_percent", "is_share", "name_ticks", "titled", "told_error"]
+__all__ = ["bars_with_errors", "clean", "in_percent", "is_share", "name_ticks", "percent", "titled", "told_error"]
 
 _SEEN = 0.012
 """An error bar shorter than this share of its axis cannot be told from the line of its bar."""
@@ -64,14 +64,23 @@ def titled(figure: Any, *lines: str) -> None:
     figure.suptitle("\n".join(told), fontsize=10, x=0.01, ha="left", parse_math=False)
 
 
+def percent(share: float, _: object = None) -> str:
+    """Return a share as text of a scale, as matplotlib asks for it.
+
+    Examples
+    --------
+    >>> percent(0.1 + 0.2), percent(-0.025)
+    ('30%', '-2.5%')
+    """
+    return f"{100 * share:.6g}%"
+
+
 def clean(axes: Any, share: bool = False) -> None:
     """Take away lines that say nothing, and write shares in percent."""
-    from matplotlib.ticker import PercentFormatter
-
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     if share:
-        axes.yaxis.set_major_formatter(PercentFormatter(xmax=1))
+        axes.yaxis.set_major_formatter(percent)
 
 
 def name_ticks(axes: Any, labels: Sequence[str], wide: float, *, most: int = _MOST_LABELS) -> None:
