@@ -248,9 +248,9 @@ MUTANTS = [
     ),
     Mutant(
         "release: a longer chain than the noise is for is let through",
-        "release/checks.py",
-        "chain.steps <= c.steps and chain.records <= c.records for c",
-        "chain.steps <= c.steps or chain.records <= c.records for c",
+        "theta/lengths.py",
+        "other.steps <= self.steps and other.records <= self.records",
+        "other.steps <= self.steps or other.records <= self.records",
         "unit/release/test_release.py unit/release/test_release_rows.py unit/ledger/test_ledger_refusals.py",
     ),
 ]

@@ -84,6 +84,10 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         pf.IntervalChain,
         {"lower": [[0.5, 0.25], [0.25, 0.5]], "upper": [[0.75, 0.5], [0.5, 0.75]], "states": ["a", "b"]},
     ),
+    "Joint": (
+        lambda **v: pf.Joint(**v).bind(["a", "b"], 4, {"u": ("a", "b"), "v": ("a", "b")}),
+        {"records": ["u", "v"], "relative": True},
+    ),
     "JointDistribution": (
         pf.JointDistribution,
         {"values": [[0, 0], [1, 1]], "probabilities": [0.5, 0.5], "variables": ["u", "v"]},
@@ -187,6 +191,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "robustness": (lambda **v: float(pf.robustness(**v)), {"theta": CHAIN, "belief": COIN, "length": 3}),
     "wasserstein_inf": (pf.wasserstein_inf, {"x": [0.0, 2.0], "p": [0.25, 0.75], "y": [1.0, 3.0], "q": [0.5, 0.5]}),
     # what they return is drawn at random, or a picture: only what they refuse is looked at
+    "draw_model": (lambda **v: bool(pf.draw_model(**v)), {"theta": pf.MarkovChain(STEP)}),
     "draw_network": (
         lambda **v: bool(pf.draw_network(**v)),
         {"network": NETWORK, "calibration": None, "node": "u", "quilt": None},

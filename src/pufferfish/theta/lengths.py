@@ -76,6 +76,10 @@ class ChainLength(ReadOnly):
                 "records"
             )
 
+    def __repr__(self) -> str:
+        where = f", places={self.places}" if self.places else ""
+        return f"ChainLength(steps={self.steps}, records={self.records}{where})"
+
     @property
     def anywhere(self) -> "ChainLength":
         """The same length with nothing known of where its records are."""
