@@ -169,27 +169,19 @@ class EachRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, 
         ledger: Any = None,
         brief: bool = False,
     ) -> None:
-        """Write a page about the release that a browser shows: one file, which needs no network.
-
-        It says what was released, what is promised and what is not, what an adversary may believe, which record decides
-        the noise, and what error other mechanisms and other ε would have. The proof is computed again first. Of what is
-        there already only an earlier report is replaced.
+        """Write a page about the release, as :meth:`Release.report` does.
 
         Parameters
         ----------
-        path : path-like
-            The page, a name that ends in ``.html`` as a rule.
+        path, ledger, brief
+            As for other releases.
         values : path-like, optional
             The table of values, which is summarised.
-        ledger : Ledger or path-like, optional
-            The book that the release was charged to: its history is shown.
-        brief : bool, default False
-            Without the noise of other mechanisms and of other ε, which may take long to compute.
 
         Raises
         ------
         RecordError
-            If the record does not hold, or the page cannot be written.
+            If the record or the table does not hold, or the page cannot be written.
         """
         from pufferfish.release.report_page import Source, write_report
 

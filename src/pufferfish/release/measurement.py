@@ -28,6 +28,7 @@ from pufferfish.model_file import ThetaRecord
 from pufferfish.moments import is_moment, now
 from pufferfish.promises import not_promised_of, promise_of
 from pufferfish.release.fields import LedgerRecord
+from pufferfish.release.reported import Reported
 from pufferfish.release.unseen import unseen
 from pufferfish.release.words import versions
 from pufferfish.shown import Shown, View
@@ -54,7 +55,7 @@ _DISTANCES = {
 _PURE = "MaxDivergence"
 
 
-class MeasurementRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class MeasurementRelease(FrozenRecord, Reported, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The value of a measurement, and what was promised; made by :func:`release_measurement`.
 
     Parameters
@@ -164,37 +165,6 @@ class MeasurementRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields
         if not is_moment(self.created):
             raise RecordError(f"created is {self.created!r}, expected a time with its zone")
         return leakage
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        ledger: Any = None,
-        brief: bool = False,
-    ) -> None:
-        """Write a page about the release that a browser shows: one file, which needs no network.
-
-        It says what was released, what is promised and what is not, what an adversary may believe, which record decides
-        the noise, and what error other mechanisms and other ε would have. The proof is computed again first. Of what is
-        there already only an earlier report is replaced.
-
-        Parameters
-        ----------
-        path : path-like
-            The page, a name that ends in ``.html`` as a rule.
-        ledger : Ledger or path-like, optional
-            The book that the release was charged to: its history is shown.
-        brief : bool, default False
-            Without the noise of other mechanisms and of other ε, which may take long to compute.
-
-        Raises
-        ------
-        RecordError
-            If the record does not hold, or the page cannot be written.
-        """
-        from pufferfish.release.report_page import Source, write_report
-
-        write_report([Source(self)], path, ledger=ledger, brief=brief)
 
 
 @called_as("release_measurement(records, measurement, bound, epsilon=1.0)")

@@ -11,6 +11,7 @@ from pufferfish.files.reading import LARGEST, check_path
 from pufferfish.release.consistency import contradictions
 from pufferfish.release.fields import FORMAT, VERSION, ReleaseFields
 from pufferfish.release.groups import frame_of
+from pufferfish.release.reported import Reported
 from pufferfish.release.steps import dwell_times_of, fitted_chain, histogram_of, switches_of
 from pufferfish.release.synthetic import synthetic_series
 from pufferfish.shown import Shown, View, counted
@@ -30,7 +31,7 @@ RELEASE = record_kind(
 )
 
 
-class Release(ReleaseFields, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Release(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A private value and the record of what was promised; made by :func:`release`.
 
     Parameters
@@ -245,37 +246,6 @@ class Release(ReleaseFields, Shown, frozen=True, forbid_unknown_fields=True, kw_
         from pufferfish.release.verify import verify
 
         return verify(self, model=model, ledger=ledger, table=table)
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        ledger: Any = None,
-        brief: bool = False,
-    ) -> None:
-        """Write a page about the release that a browser shows: one file, which needs no network.
-
-        It says what was released, what is promised and what is not, what an adversary may believe, which record decides
-        the noise, and what error other mechanisms and other ε would have. The proof is computed again first. Of what is
-        there already only an earlier report is replaced.
-
-        Parameters
-        ----------
-        path : path-like
-            The page, a name that ends in ``.html`` as a rule.
-        ledger : Ledger or path-like, optional
-            The book that the release was charged to: its history is shown.
-        brief : bool, default False
-            Without the noise of other mechanisms and of other ε, which may take long to compute.
-
-        Raises
-        ------
-        RecordError
-            If the record does not hold, or the page cannot be written.
-        """
-        from pufferfish.release.report_page import Source, write_report
-
-        write_report([Source(self)], path, ledger=ledger, brief=brief)
 
     def _encoded(self) -> bytes:
         try:
