@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-__all__ = ["is_moment", "now"]
+__all__ = ["in_words", "is_moment", "now"]
 
 
 def now(after: str | None = None) -> str:
@@ -29,3 +29,14 @@ def is_moment(text: str) -> bool:
         return datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
         return False
+
+
+def in_words(moment: str) -> str:
+    """Return a time as people read it, in UTC.
+
+    Examples
+    --------
+    >>> in_words("2026-11-22T23:30:00+09:00")
+    '2026-11-22 14:30:00 UTC'
+    """
+    return f"{datetime.fromisoformat(moment).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

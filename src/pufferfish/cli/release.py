@@ -163,7 +163,7 @@ def release_command(
     warnings = (*_warnings(fitted_here=fitted_here), *(text for text in told if text not in known))
     postprocess = "valid" if valid else None
     if places is not None:
-        release_each_subject(data, query, calibration, places, postprocess, warnings, ledger)
+        release_each_subject(data, query, calibration, places, postprocess, warnings, told, ledger)
         return
     with release_files(targets, overwrite=overwrite) as files:
         files.reserve(

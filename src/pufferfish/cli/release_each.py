@@ -72,9 +72,10 @@ def release_each_subject(
     places: Places,
     postprocess: Literal["valid"] | None,
     warnings: Sequence[str],
+    told: Sequence[str],
     ledger: Ledger | None,
 ) -> None:
-    """Release, write, and say what was promised."""
+    """Release, write, and say what was promised; of the warnings those that were not told yet."""
     given: Any = data
     with progress("releasing"):
         finish = prepare_each(
@@ -95,4 +96,4 @@ def release_each_subject(
             raise
     click.echo(summary(found))
     click.echo(printable(f"written: {places.given}, {places.given_record}"))
-    print_warnings(text for text in found.warnings if text not in (*warnings, *given.warnings))
+    print_warnings(text for text in found.warnings if text not in told)

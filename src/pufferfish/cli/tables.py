@@ -33,16 +33,15 @@ def opened(paths: Sequence[str], reading: dict[str, Any]) -> "Generator[str | Sp
     The cluster is let go when the table is read: noise is calibrated here.
     """
     master = reading.pop("spark")
+    if master is None and len(paths) > 1:
+        raise ParameterError(f"{len(paths)} tables are given, expected one file; several are read with --spark")
+    rows_are_read()  # before Spark is started: its programs write to where this one writes then
     if master is None:
-        if len(paths) > 1:
-            raise ParameterError(f"{len(paths)} tables are given, expected one file; several are read with --spark")
-        rows_are_read()
         yield paths[0]
         return
     from pufferfish.data.spark import spark_files, spark_session  # here: a command may read no table
 
     with spark_session(master) as session:
-        rows_are_read()
         with progress("looking for files"):
             files = spark_files(session, paths)
         yield files

@@ -27,7 +27,7 @@ from typing import Any
 import narwhals as nw
 
 from pufferfish.data.kinds import KINDS, is_parquet, separator_of
-from pufferfish.errors import DataError, ParameterError, PufferfishError
+from pufferfish.errors import DataError, ParameterError, PufferfishError, public
 from pufferfish.files.reading import shown
 
 __all__ = ["SparkFiles", "held", "of_spark", "refuse_lines", "spark_files", "spark_fingerprint", "spark_session"]
@@ -220,13 +220,15 @@ def spark_session(master: str) -> Generator[Any]:
         If PySpark or Java is missing, or the master cannot be reached.
     """
     if find_spec("pyspark") is None:
-        raise ParameterError("--spark needs PySpark: pip install 'pufferfish-privacy[spark]'")
+        raise public(ParameterError("--spark needs PySpark: pip install 'pufferfish-privacy[spark]'"))
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java", path=os.path.join(home, "bin") if home else None) is None:
         where = f"none is in JAVA_HOME ({shown(home)})" if home else "none is found"
-        raise ParameterError(
-            f"--spark needs Java 17 or newer, and {where}: install it, on Debian by apt-get install "
-            "openjdk-17-jre-headless, or set JAVA_HOME"
+        raise public(
+            ParameterError(
+                f"--spark needs Java 17 or newer, and {where}: install it, on Debian by apt-get install "
+                "openjdk-17-jre-headless, or set JAVA_HOME"
+            )
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PySpark's opinion of the version of pandas, which is not used here
@@ -251,7 +253,7 @@ def _started(builder: Any, master: str) -> Any:
             return builder.getOrCreate()
     except Exception as error:
         said = " ".join(str(error).split()).rpartition("Exception: ")[2]
-        raise ParameterError(f"--spark: Spark does not start on {shown(master)!r}: {said[:300]}") from error
+        raise public(ParameterError(f"--spark: Spark does not start on {shown(master)!r}: {said[:300]}")) from error
 
 
 _SETTINGS = {

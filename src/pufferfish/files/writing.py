@@ -127,7 +127,8 @@ class Output:
         except (OSError, NotImplementedError):
             self._claim_the_name()
         else:
-            self._hidden.unlink()
+            with suppress(OSError):  # the file is written: a second name that stays is swept away later
+                self._hidden.unlink()
 
     def _claim_the_name(self) -> None:
         os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -196,7 +196,8 @@ def prepare(
         if ledger is None or isinstance(records, Database):
             begin()
             return filled(draw(), None)
-        booked, at = _book(ledger, records, calibration, window, coarsening, begin)
+        note = f"{draft.query.kind}: {draft.query.description}"
+        booked, at = _book(ledger, records, calibration, window, coarsening, note, begin)
         return filled(draw(), booked, at)
 
     return finish
@@ -208,11 +209,12 @@ def _book(
     calibration: Calibration,
     window: Any,
     coarsening: Mapping[Any, Any] | None,
+    note: str,
     begin: Callable[[], object],
 ) -> tuple[LedgerRecord, str]:
     """Write a release into the ledger's book; return its place there, and when it was written."""
     theta, length = calibration.theta, ledger.bound.length
     if theta.of_chains and ledger.bound.theta.of_chains and tuple(calibration.length) != tuple(length):
         check_start(theta, as_windows(window, length))
-    entry = ledger.spend(calibration, data=data, window=window, coarsening=coarsening, begin=begin)
+    entry = ledger.spend(calibration, data=data, window=window, coarsening=coarsening, note=note, begin=begin)
     return place_in(ledger, entry.number, entry.spent), entry.created

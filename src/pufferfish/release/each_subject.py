@@ -362,11 +362,14 @@ def _begun(places: Places, draft: EachRelease) -> EachRelease | None:
             f"{found.epsilon:g}, and this one has another {other}: run that command again to finish it; or delete the "
             "file to give it up (what it booked in a ledger stays spent)"
         )
+    if found.table is not None and found.table.name != places.table.name:
+        raise RecordError(
+            f"{places.given_record}.pending is an interrupted release into {found.table.name}: name that file, and the "
+            "release is finished there"
+        )
     for suffix in _SUFFIXES:  # a release with another suffix has the same record
         elsewhere = places.table.with_suffix(suffix).name
-        of_it = (found.table is not None and found.table.name == elsewhere) or os.path.lexists(
-            places.table.with_name(f"{elsewhere}.pending")
-        )
+        of_it = os.path.lexists(places.table.with_name(f"{elsewhere}.pending"))
         if of_it and elsewhere != places.table.name:
             raise RecordError(
                 f"{places.given_record}.pending is an interrupted release into {elsewhere}: name that file, and the "

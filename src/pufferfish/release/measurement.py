@@ -272,12 +272,14 @@ def release_measurement(
         software=versions(),
     )
     draft.to_json()  # what cannot be written is refused before anything is spent
-    booked = None
+    booked, at = None, None
     if ledger is not None:
         entry = ledger.spend(loss, note=what)
+        at = entry.created
         booked = LedgerRecord(entry.number, entry.spent, ledger.budget, ledger.bound.name, ledger.bound.theta.origin)
     return msgspec.structs.replace(
         draft,
+        created=now(at),
         value=_plain(unseen(lambda: measurement(given))()),
         ledger=booked,
         not_promised=_not_promised(bound, booked),

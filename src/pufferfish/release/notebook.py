@@ -1,7 +1,8 @@
 """A notebook that makes a release again: everything but the noise follows from its record.
 
-The notebook is plain JSON (nbformat 4.5), written without any library. What stands in its code comes from the record as
-Python literals, so that a name is never more than a name.
+The notebook is plain JSON (nbformat 4.5), written without any library. Whoever wrote the record may want to run code of
+theirs on the reader's machine: so queries and settings are made from the record first, by constructors that refuse what
+they do not know, and their code is written from the objects; all else are literals of Python.
 """
 
 import html
@@ -11,12 +12,16 @@ from typing import Any
 
 from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
-from pufferfish.errors import NotApplicableError, printable, shortened
+from pufferfish.errors import NotApplicableError, RecordError, printable, shortened
 from pufferfish.files import Kind
 from pufferfish.mechanisms import MECHANISMS, ParticipantDP
-from pufferfish.release.calibration_record import CalibrationRecord
+from pufferfish.queries import Joint
+from pufferfish.release.calibration_record import CalibrationRecord, calibration_again
 from pufferfish.release.each_record import EachRelease
+from pufferfish.release.groups_rules import stand_in
+from pufferfish.release.plain import made, plain
 from pufferfish.release.record import Release
+from pufferfish.release.verify import BROKEN
 
 __all__ = ["NOTEBOOK", "notebook_of"]
 
@@ -47,6 +52,8 @@ def notebook_of(found: Release | EachRelease, record_path: str, table_path: str 
     ------
     NotApplicableError
         If a record of this kind does not say all that it takes.
+    RecordError
+        If query, mechanism and Θ of the record do not go together.
     """
     again = "a notebook makes a release of a table again from its record, and "
     if not isinstance(found, Release):
@@ -64,7 +71,11 @@ def notebook_of(found: Release | EachRelease, record_path: str, table_path: str 
     if recorded.query is None or recorded.settings is None or found.theta.any_theta() is None:
         raise NotApplicableError(again + "this one has a function of yours in it, which no record holds")
     source = table_path or (base.source if "." in base.source else "table.csv")
-    settings = {name: value for name, value in recorded.settings.items() if value is not None}
+    try:
+        query = calibration_again(found if found.groups is None else stand_in(found, found.groups), recorded).query
+        settings = {name: plain(made(value)) for name, value in recorded.settings.items() if value is not None}
+    except BROKEN as error:
+        raise RecordError(f"the noise cannot be set up as the record says: {shortened(str(error))}") from None
     given = "".join(f", {name}={_code(value)}" for name, value in settings.items())
     best = ', noise="best"' if found.noise.measurements is not None else ""
     valid = ', postprocess="valid"' if found.postprocessing is not None else ""
@@ -90,13 +101,15 @@ def notebook_of(found: Release | EachRelease, record_path: str, table_path: str 
         _text("## The table", "It is read as it was then: the same columns, gaps, filter, bins and groups."),
         _lines(*_reading(base), "assert data.records == record.data.records, 'this is another table'", "data")
         if isinstance(base, Base)
-        else _lines(*_reading(base), "assert data.length == record.data.subjects, 'this is another table'", "data"),
+        else _lines(
+            *_reading(base, query), "assert data.length == record.data.subjects, 'this is another table'", "data"
+        ),
         _text("## The noise", "Calibration needs public things only: Θ, the query, the lengths, and ε."),
         _lines(
-            f"query = {_code(recorded.query)}",
+            f"query = {_code(plain(query))}",
             f"mechanism = pf.{kinds[found.mechanism.name].__name__}.of(theta, data.length{given})",
             f"calibration = mechanism.calibrate(query, epsilon={found.epsilon!r}{best})",
-            "assert abs(calibration.scale / record.scale - 1) < 1e-3, 'this is other noise'",
+            f"assert abs(calibration.unit_scale / {recorded.unit_scale!r} - 1) < 1e-3, 'this is other noise'",
             "calibration",
         ),
         _text("## The release", "This step draws the noise, and spends the ledger's budget if one is named."),
@@ -121,7 +134,7 @@ def notebook_of(found: Release | EachRelease, record_path: str, table_path: str 
     return (json.dumps(book, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _reading(base: Base | RowsBase) -> list[str]:
+def _reading(base: Base | RowsBase, query: Any = None) -> list[str]:
     """Return the code that reads the table; options that are as by default are left out."""
     given: dict[str, Any] = {"subject": base.subject, "where": base.where, "by": base.by, "missing": base.missing}
     if isinstance(base, Base):
@@ -130,6 +143,7 @@ def _reading(base: Base | RowsBase) -> list[str]:
         given |= {"gaps": None if base.gaps == "unobserved" else base.gaps}
     else:
         first = ["data = pf.read_rows(", "    TABLE,", "    theta,", "    columns=dict(record.data.rows.columns),"]
+        given["joint"] = list(query.records) if isinstance(query, Joint) else None
     options = [f"    {name}={value!r}," for name, value in given.items() if value is not None]
     return [*first, *options, ")"]
 

@@ -24,6 +24,7 @@ from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
 from pufferfish.model_file import ThetaRecord
+from pufferfish.moments import in_words
 from pufferfish.queries import measure_of
 from pufferfish.release import measurement
 from pufferfish.release.calibration_record import CalibrationRecord, calibration_again
@@ -125,6 +126,9 @@ def report_page(sources: Sequence[Source], *, ledger: Ledger | None = None, brie
     """
     if not sources:
         raise ParameterError("there is no release to report on: name at least one record")
+    entries = [source.release.ledger.entry for source in sources if source.release.ledger is not None]
+    if ledger is not None and len(set(entries)) < len(entries):
+        raise ParameterError("two of the releases name the same entry of the ledger: leave one out")
     if ledger is not None and all(source.release.ledger is None for source in sources):
         raise ParameterError("no release here names an entry of a ledger: leave the ledger out")
     parts: list[Html] = []
@@ -206,12 +210,16 @@ def _release_part(source: Source, i: int, ledger: Ledger | None, *, brief: bool)
 
 def _checked(source: Source, ledger: Ledger | None) -> Verification | None:
     """Verify a record, and refuse one that does not hold."""
-    found, name = source.release, shown(source.path or source.name)
+    found, name = source.release, "this release" if source.path is None else shown(source.path)
     if isinstance(found, MeasurementRelease):
         try:
             found.verify()
         except RecordError as error:
             raise RecordError(f"{name} does not hold: {error}") from error
+        if ledger is not None and not _is_booked(found, ledger):
+            raise RecordError(
+                f"{name} does not hold: entry {found.ledger and found.ledger.entry} of the ledger is another"
+            )
         return None
     if isinstance(found, EachRelease):
         beside = None if source.path is None or found.table is None else source.path.parent / found.table.name
@@ -225,6 +233,16 @@ def _checked(source: Source, ledger: Ledger | None) -> Verification | None:
             f"{name} does not hold, and no report is made of it: {wrong.what}: {wrong.says}; pufferfish verify says all"
         )
     return checked
+
+
+def _is_booked(found: MeasurementRelease, ledger: Ledger) -> bool:
+    """Whether a ledger has the entry that a measurement names."""
+    booked = found.ledger
+    if booked is None or not 1 <= booked.entry <= len(ledger.entries):
+        return False
+    entry, bound = ledger.entries[booked.entry - 1], ledger.bound
+    said = (entry.spent, ledger.budget, bound.name, bound.theta.origin)
+    return said == (booked.spent, booked.budget, booked.mechanism, booked.theta_origin)
 
 
 def _calibration(found: ReleaseFields) -> Calibration | None:
@@ -245,7 +263,7 @@ def _of_what(found: ReleaseFields) -> str:
     column = "" if base is None else f", column {base.state}"
     where = None if base is None else base.where
     kept = "" if where is None else f", rows where {where}"
-    made = f"; made {found.created[:19].replace('T', ' ')} UTC by pufferfish {found.software.get('pufferfish-privacy')}"
+    made = f"; made {in_words(found.created)} by pufferfish {found.software.get('pufferfish-privacy')}"
     return f"{found.mechanism.title}, ε = {found.epsilon:g}; {told}{column}{kept}{made}."
 
 
@@ -262,7 +280,7 @@ def _theta(record: ThetaRecord, theta: Theta | None, decides: int, again: Calibr
 
 
 def _measured(found: MeasurementRelease, theta: Theta | None) -> Html:
-    made = f"made {found.created[:19].replace('T', ' ')} UTC by pufferfish {found.software.get('pufferfish-privacy')}"
+    made = f"made {in_words(found.created)} by pufferfish {found.software.get('pufferfish-privacy')}"
     records = sum(records for _, records in found.length)
     return join(
         tag("p", f"ε = {found.epsilon:g}; {records:,} records in {len(found.length):,} chains; {made}.", class_="soft"),
@@ -342,7 +360,8 @@ def _verify(source: Source, checked: Verification | None) -> Html:
     """Return how everybody can check the record, and what was found when this page was made."""
     found, file = source.release, shlex.quote(source.name)
     if isinstance(found, MeasurementRelease):
-        command = f'python -c "import pufferfish as pf; pf.MeasurementRelease.from_json({source.name!r}).verify()"'
+        program = f"import pufferfish as pf; pf.MeasurementRelease.from_json({source.name!r}).verify()"
+        command = f"python -c {shlex.quote(program)}"
     else:
         command = f"pufferfish verify {file}" + (" --ledger book.json" if found.ledger is not None else "")
     parts: list[Any] = [

@@ -121,7 +121,7 @@ def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
     names = [", ".join(cell) for cell in groups.cells]
     errors = [rounded(error, found.scale / over) for error, over in zip(groups.error_95, by, strict=True)]
     caption = f"Released values ({measure_of(found.query.kind)}), a row for each group: {', '.join(groups.by)}"
-    many = len(names) > 60
+    many = len(names) > 60 or len(labels) + 1 > MOST_COLUMNS
     drawn = heat_map(
         names,
         labels if many else [*labels, "± 95%"],
@@ -137,7 +137,8 @@ def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
         for name, line, over, error in zip(names, values.tolist(), by, errors, strict=True)
     ][:_MOST]
     told = table([", ".join(groups.by), *labels, "± 95%"], rows, caption)
-    return join(drawn, fold(f"The {len(rows):,} first groups as a table", told))
+    which = "The groups" if len(rows) == len(names) else f"The {len(rows):,} first groups"
+    return join(drawn, fold(f"{which} as a table", told))
 
 
 def _transitions(found: ReleaseFields) -> Html:

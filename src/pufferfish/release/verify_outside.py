@@ -72,7 +72,7 @@ def of_ledger(found: Release | EachRelease, ledger: Any) -> Iterator[Finding]:
         rules.append((entry.release == found.release, f"the release {entry.release}"))
     else:
         said = f"{found.query.kind}: {found.query.description}"
-        rules.append((entry.what == said, f"the query {entry.what!r}"))
+        rules.append((entry.what == said, f"the query {entry.what!r}, and the record {said!r}"))
     wrong = [rule for right, rule in rules if not right]
     if wrong:
         yield fails("ledger", f"entry {booked.entry} of the ledger says {'; '.join(wrong)}", ["ledger"])

@@ -35,7 +35,7 @@ for (const about of data) {
       const curve = about.curves[row.dataset.curve];
       for (const name of ["scale", "error"]) {
         const value = between(curve[name], at);
-        row.querySelector(`.${name}`).textContent = value === null ? "none known" : number(value);
+        row.querySelector(`.${name}`).textContent = value === null ? "none known" : `${Number.isInteger(at) ? "" : "≈ "}${number(value)}`;
       }
     }
     const error = between(own.error, at);

@@ -21,7 +21,8 @@ class ShownModel(Shown):
     __slots__ = ()
 
     def _view(self) -> View:
-        return _VIEWS[type(self).__name__](self)
+        name = next(kind.__name__ for kind in type(self).__mro__ if kind.__name__ in _VIEWS)
+        return _VIEWS[name](self)
 
 
 def states_in_words(states: Sequence[str], most: int = 6) -> str:

@@ -38,6 +38,14 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     refused(*each, "--up-to", 1, "--output", tmp_path / "w.csv", "--ledger", book, says=["give --epsilon"])
     refused(*each, "--epsilon", 1, "--output", tmp_path / "w.csv", "--plot", tmp_path / "p.png", says=["--plot"])
     refused(*each, "--accuracy", 1, "--output", tmp_path / "w.csv", says=["--accuracy of a histogram differs"])
+    fitted = tmp_path / "f.json"
+    assert run("fit", table, *READING, "--output", fitted).exit_code == 0
+    itself = [*["release", table, *READING, "--model", fitted, "--each-subject"], "--epsilon", 1, "--output"]
+    told = run(*itself, tmp_path / "x.csv")
+    assert told.exit_code == 0, told.output
+    assert told.stderr.count("The model was fitted to this very table") == 1
+    for name in ("f.json", "x.csv", "x.json"):
+        (tmp_path / name).unlink()
     only = run(*each[:-1], "--epsilon", 0.5, "--where", "id == 'S1'", "--output", tmp_path / "r.json", "--ledger", book)
     assert only.exit_code == 2  # twice the loss for S1
     assert "from 0.5 to 1.0" in only.stderr

@@ -20,6 +20,7 @@ CHAINS = pl.DataFrame(
         "<b>state": [STATES[(m // 3 + s) % 3] for s in range(2) for m in range(N)],
     }
 )
+ROWS = TABLE.with_columns(ward=pl.Series(["x", "y"] * 20))
 READING = {"subject": "id", "time": "t", "max_gap": "1", "states": STATES, "where": "t < 90"}
 
 
@@ -36,22 +37,34 @@ def of_network():
     return pf.release(data, query, mechanism.calibrate(query, 1.0))
 
 
+def of_columns_together(**by):
+    data = pf.read_rows(ROWS, NETWORK, columns=["a", "b"], joint=["a", "b"], **by)
+    query = pf.Joint(["a", "b"], relative=not by)
+    return pf.release(data, query, pf.LeakagePropagation(NETWORK, data.length).calibrate(query, 1.0))
+
+
 RELEASES = {
     "histogram": lambda: made(pf.Histogram(), valid="valid"),
     "groups": lambda: made(pf.Count(["rest"]), by=["sex"]),
+    "shares of groups": lambda: made(pf.Histogram(), by=["sex"]),
     "transitions": lambda: made(pf.Transitions()),
     "best noise": lambda: made(pf.Quantiles([0.5]), noise="best"),
     "network": of_network,
+    "columns together": of_columns_together,
+    "columns together, by groups": lambda: of_columns_together(by=["ward"]),
 }
 
 
-@pytest.mark.grid(keep=5)
+OF_ROWS = {"network", "columns together", "columns together, by groups"}
+
+
+@pytest.mark.grid(keep=7)
 @pytest.mark.parametrize("kind", RELEASES)
 def test_the_cells_of_a_notebook_make_the_release_again(kind, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out").mkdir()
-    (TABLE if kind == "network" else CHAINS).write_csv("out/table.csv")
+    (ROWS if kind in OF_ROWS else CHAINS).write_csv("out/table.csv")
     first = RELEASES[kind]()
     first.to_json("release.json")
     command = ["notebook", "release.json", "--output", "out/analysis.ipynb", "--table", "out/table.csv"]
@@ -75,6 +88,31 @@ def test_the_cells_of_a_notebook_make_the_release_again(kind, tmp_path, monkeypa
     found = CliRunner().invoke(main, command)
     assert (found.exit_code, (tmp_path / "out/analysis.ipynb").read_bytes()) == (2, content)
     assert CliRunner().invoke(main, [*command, "--overwrite"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("query", "states"), {"is": "Count(['a'])+__import__('os').system('touch ran')#", "x": 1}),
+        (("query", "is"), "Count(['a'])+__import__('os').system('touch ran')#"),
+        (("settings",), {"x=__import__('os').system('touch ran'),y": 1}),
+        (("settings", "secrets"), {"is": "RecordIs(1, 2)+__import__('os').system('touch ran')#", "record": 1}),
+    ],
+    ids=str,
+)
+def test_a_record_is_never_code(place, value, tmp_path):
+    made(pf.Count(["rest"])).to_json(tmp_path / "release.json")
+    record = json.loads((tmp_path / "release.json").read_text())
+    inside = record["calibration"]
+    for key in place[:-1]:
+        inside = inside[key]
+    inside[place[-1]] = value
+    (tmp_path / "release.json").write_text(json.dumps(record))
+    output = tmp_path / "a.ipynb"
+    found = CliRunner().invoke(main, ["notebook", str(tmp_path / "release.json"), "--output", str(output)])
+    assert found.exit_code == 2, found.output
+    assert found.stderr.count("\n") == 1
+    assert not output.exists()
 
 
 def test_what_no_record_can_make_again_is_refused(tmp_path):

@@ -207,6 +207,19 @@ def test_a_record_that_was_changed_is_refused(tmp_path):
         pf.Release.from_json(path)
 
 
+def test_a_ledger_names_the_groups_and_the_record_is_verified_with_it():
+    for data, bound, queries in (
+        (DATA, pf.LeakagePropagation(CHAIN, DATA.length), QUERIES[:4]),
+        (GROUPED_ROWS, pf.LeakagePropagation(NETWORK, GROUPED_ROWS.length), OF_ROWS[:3]),
+    ):
+        ledger = Ledger(bound, 50.0, base=data)
+        for query in queries:
+            found = pf.release(data, query, bound.calibrate(query, 1.0), ledger=ledger)
+            checked = found.verify(ledger=ledger)
+            assert checked.holds, checked
+            assert ledger.entries[-1].what == f"{found.query.kind}: {found.query.description}"
+
+
 def test_what_has_no_groups_is_refused(tmp_path, monkeypatch):
     one = pf.read_sequences(TABLE[:12], "state", by="sex", states=STATES)
     for query in (pf.Window(pf.Count("run"), 2, 9), pf.Weighted(pf.Count("run"), [1, 2] * 6)):

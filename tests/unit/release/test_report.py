@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from html.parser import HTMLParser
 from itertools import islice
 from pathlib import Path
@@ -189,6 +190,35 @@ def test_each_subject_and_measurements(tmp_path: Path) -> None:
     found = pf.release_measurement(["no", "yes"] * 3, mode, bound, 1.0, note="the <i>mode</i>")
     found.report(tmp_path / "m.html")
     assert "<b>no</b>" in checked(tmp_path / "m.html").text
+
+    own, other = Ledger(bound, 3.0), Ledger(bound, 3.0)
+    booked = pf.release_measurement(["no", "yes"] * 3, mode, bound, 1.0, ledger=own)
+    assert booked.created >= own.entries[0].created
+    other.spend(0.01, note="another release")
+    booked.report(tmp_path / "b.html", ledger=own)
+    with pytest.raises(RecordError, match="this release does not hold: .* of the ledger is another"):
+        booked.report(tmp_path / "c.html", ledger=other)
+    assert not (tmp_path / "c.html").exists()
+    abroad = msgspec.structs.replace(booked, created="2026-11-22T23:30:00+09:00")
+    path = tmp_path / "a$(id)'b.json"
+    abroad.to_json(path)
+    assert commands.run("report", path, "--output", tmp_path / "d.html").exit_code == 0
+    page = Page(tmp_path / "d.html")
+    assert "2026-11-22 14:30:00 UTC" in page.text
+    assert shlex.split(next(word for word in page.words if word.startswith("python -c")))[2].endswith(".verify()")
+
+
+def test_groups_of_many_outputs_keep_their_numbers(tmp_path: Path) -> None:
+    states = [f"s{i:02d}" for i in range(12)]
+    frame = pl.DataFrame({"state": states * 20, "ward": ["x", "y"] * 120})
+    data = pf.read_sequences(frame, "state", by="ward")
+    chain = pf.MarkovChain([[1 / 12] * 12] * 12, states=states)
+    found = pf.release(data, pf.Histogram(), pf.EntryDP(chain, data.length).calibrate(pf.Histogram(), 1.0))
+    found.report(tmp_path / "r.html", brief=True)
+    page = checked(tmp_path / "r.html")
+    assert "The groups as a table" in page.text
+    for state in states:
+        assert state in page.text
 
 
 def test_refusals_leave_every_file(tmp_path: Path) -> None:
