@@ -196,7 +196,7 @@ def test_each_subject_and_measurements(tmp_path: Path) -> None:
     assert booked.created >= own.entries[0].created
     other.spend(0.01, note="another release")
     booked.report(tmp_path / "b.html", ledger=own)
-    with pytest.raises(RecordError, match="this release does not hold: .* of the ledger is another"):
+    with pytest.raises(RecordError, match=r"this release does not hold: .* of the ledger is another"):
         booked.report(tmp_path / "c.html", ledger=other)
     assert not (tmp_path / "c.html").exists()
     abroad = msgspec.structs.replace(booked, created="2026-11-22T23:30:00+09:00")
