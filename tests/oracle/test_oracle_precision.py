@@ -139,7 +139,7 @@ def check(seed: int, kind: Any, seen: Counter[str]) -> None:
                 assert tilt_loss(law, d, tilts) <= Decimal(leakage) + DIGIT, (seed, mechanism.name, leakage)
 
 
-KINDS = {of_chains: 10, of_clocks: 3, of_boxes: 2, of_networks: 4}
+KINDS = {of_chains: 6, of_clocks: 2, of_boxes: 2, of_networks: 3}
 """How many random cases of each kind are tried in the usual run."""
 
 

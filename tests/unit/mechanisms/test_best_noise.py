@@ -24,9 +24,9 @@ def bounds() -> list[InfluenceBound]:
     second = np.stack([np.array(P), np.array(P)[:, ::-1], np.array(MIXED)])
     propagated: list[tuple[Any, Any]] = [
         ([CHAIN, pf.MarkovChain(MIXED, [0.2, 0.3, 0.5], states=STATES)], [40, pf.ChainLength(90, 20)]),
-        (pf.MarkovChain(P, "any", states=STATES), [pf.ChainLength(50, 50)] * 3),
+        (pf.MarkovChain(P, "any", states=STATES), [pf.ChainLength(12, 12)] * 3),
         (pf.MarkovChain([[0.9, 0.1, 0], [0.1, 0.9, 0], [0.5, 0.5, 0]], [0.5, 0.5, 0], states=STATES), 30),
-        (pf.IntervalChain(lower, upper, states=STATES), 60),
+        (pf.IntervalChain(lower, upper, states=STATES), 20),
         (pf.ForgettingClass([3, 9], [0.3, 0.8], STATES), 60),
         (pf.PeriodicChain([P, MIXED], states=STATES), 60),
         (pf.HigherOrderChain(second, states=STATES), 40),

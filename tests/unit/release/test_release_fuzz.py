@@ -61,9 +61,7 @@ def of_laws_of_a_user() -> pf.Release:
 INTERVAL = pf.IntervalChain([[0.7, 0.1], [0.2, 0.5]], [[0.9, 0.3], [0.5, 0.8]], states=CHAIN.states)
 BINARY = pf.BinaryChainInterval(0.4, 0.6, states=CHAIN.states)
 
-THREE = pf.MarkovChain(
-    [[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.02, 0.03, 0.95]], states=["low", "mid", "high"], initial_distribution="any"
-)
+THREE = pf.MarkovChain([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.02, 0.03, 0.95]], states=["low", "mid", "high"])
 
 
 def of_the_best_noise(query: Any, **options: Any) -> pf.Release:
@@ -176,6 +174,8 @@ FREE: dict[str, Collection[str]] = {
     "mechanism.witness.own": {"less"}, "mechanism.witness.past": {"less", "tiny"},
     "mechanism.witness.future": {"less", "tiny"}, "postprocessing.low": {"tiny"}, "values.*": {"tiny"},
     "accuracy_95.outputs.*": {"one more"}, "accuracy_95.each": {"one more"}, "accuracy_95.joint": {"one more"},
+    # one chain, of which a list could have been given
+    "data.base": {"null"},
     # nothing was changed by it
     "postprocessing": {"null"},
     # possible values may be the nearest to other noisy ones too
@@ -186,6 +186,7 @@ FREE: dict[str, Collection[str]] = {
 """What does not follow from anything else: these changes make another release that could be true."""
 
 ONLY: dict[str, Callable[[pf.Release], bool]] = {
+    "data.base": lambda found: found.data.chains == found.data.subjects == 1,
     "query.labels.*": lambda found: found.query.kind == "function",
     "noise.scale": lambda found: found.query.kind == "function",
     "noisy_values": lambda found: found.postprocessing is not None,
