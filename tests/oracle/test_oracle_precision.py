@@ -139,7 +139,7 @@ def check(seed: int, kind: Any, seen: Counter[str]) -> None:
                 assert tilt_loss(law, d, tilts) <= Decimal(leakage) + DIGIT, (seed, mechanism.name, leakage)
 
 
-KINDS = {of_chains: 6, of_clocks: 2, of_boxes: 2, of_networks: 3}
+KINDS = {of_chains: 6, of_clocks: 2, of_boxes: 1, of_networks: 3}
 """How many random cases of each kind are tried in the usual run."""
 
 
@@ -148,7 +148,7 @@ def test_no_promise_in_doubles_is_below_the_loss_in_decimals(slow: bool) -> None
         seen: Counter[str] = Counter()
         for seed in range(200 if slow else usual):
             check(seed, kind, seen)
-        assert min(seen["propagation"], seen["group-dp"]) > 1, seen
+        assert min(seen["propagation"], seen["group-dp"]) >= min(2, usual), seen
         assert seen["refused"] < usual / 2 or slow
 
 
