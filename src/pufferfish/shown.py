@@ -1,7 +1,8 @@
 """How objects show themselves: a view of titles, facts and tables, as HTML in notebooks; and tables as frames.
 
-An object says what there is to see (:class:`View`, plain texts), and this file alone writes the HTML. So every name is
-escaped in one place, and every table has a caption and headings that screen readers announce.
+An object says what there is to see (:class:`View`, plain texts), and this file alone writes the HTML of notebooks;
+reports have :mod:`pufferfish.report.html`. So every name is escaped in one place, and every table has a caption and
+headings that screen readers announce.
 """
 
 import html

@@ -7,7 +7,7 @@ import numpy as np
 
 from pufferfish.queries import measure_of
 from pufferfish.release.fields import ReleaseFields
-from pufferfish.report.axes import titled
+from pufferfish.report.axes import name_ticks, titled
 from pufferfish.report.palette import INK
 from pufferfish.report.plot import new_figure, require_matplotlib, shortened
 
@@ -51,16 +51,8 @@ def draw_table(
     image = axes.imshow(
         np.ma.masked_less_equal(table, 0), cmap="Blues", norm=norm, aspect="equal" if high == wide else "auto"
     )
-    every, each = (-(-k // _MOST_LABELS) for k in (wide, high))
-    crowded = sum(len(name) + 2 for name in across[::every]) > 9 * size
-    axes.set_xticks(
-        np.arange(0, wide, every),
-        across[::every],
-        parse_math=False,
-        rotation=60 if crowded else 0,
-        ha="right" if crowded else "center",
-        rotation_mode="anchor" if crowded else "default",
-    )
+    name_ticks(axes, across, size, most=_MOST_LABELS)
+    each = -(-high // _MOST_LABELS)
     axes.set_yticks(np.arange(0, high, each), down[::each], parse_math=False)
     axes.set_xlabel(shortened(columns[0]), parse_math=False)
     axes.set_ylabel(shortened(rows[0]), parse_math=False)
