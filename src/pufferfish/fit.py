@@ -76,7 +76,7 @@ def fit_chain(
     try:
         return MarkovChain(counts / counts.sum(axis=1, keepdims=True), initial, states=sequences.states)
     except ModelError as error:
-        raise ModelError(f"{error}; or use smoothing (such as 1), which lets every transition happen") from error
+        raise _with_remedy(error, len(sequences.states)) from error
 
 
 @called_as('fit_periodic(read_sequences("public.csv", "activity", time="t", max_gap="1min", clock="hour"))')
@@ -144,7 +144,7 @@ def fit_periodic(
     try:
         return PeriodicChain(matrices, initial, clock=clock, step=step, states=sequences.states)
     except ModelError as error:
-        raise ModelError(f"{error}; or use smoothing (such as 1), which lets every transition happen") from error
+        raise _with_remedy(error, len(sequences.states)) from error
 
 
 @called_as('fit_order(read_sequences("public.csv", "activity", order=2))')
@@ -203,7 +203,7 @@ def fit_order(
     try:
         return HigherOrderChain(counts / rows[..., None], initial, states=sequences.states)
     except ModelError as error:
-        raise ModelError(f"{error}; or use smoothing (such as 1), which lets every transition happen") from error
+        raise _with_remedy(error, len(sequences.states)) from error
 
 
 @called_as('fit_interval(read_sequences("public.csv", "activity"), confidence=0.95)')
@@ -350,6 +350,12 @@ def _pooled(sequences: Sequences) -> NDArray[np.float64]:
     counts = sequences.transitions.astype(np.float64)
     totals = counts.sum(axis=1, keepdims=True)
     return np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0)
+
+
+def _with_remedy(error: ModelError, k: int) -> ModelError:
+    if k == 1:
+        return ModelError("the table has one state, so nothing is to hide: name the others that may occur (states)")
+    return ModelError(f"{error}; or use smoothing (such as 1), which lets every transition happen")
 
 
 def check_transitions(sequences: Any) -> None:

@@ -131,3 +131,11 @@ def test_what_cannot_be_fitted_is_refused_in_one_line() -> None:
         pf.fit_each_subject(table, "s", subject="who", states=["a", "b", "c", "d"])
     with pytest.raises(DataError, match="exactly one record"):
         pf.fit_each_subject(table.filter(pl.col("t") == 0), "s", subject="who")
+
+
+def test_a_table_of_one_state_needs_the_names_of_the_others() -> None:
+    frame = pl.DataFrame({"s": ["x"] * 9})
+    with pytest.raises(pf.ModelError, match="one state, so nothing is to hide: name the others"):
+        pf.fit_chain(pf.read_sequences(frame, "s"), smoothing=1)
+    named = pf.fit_chain(pf.read_sequences(frame, "s", states=["x", "y"]), smoothing=1)
+    assert named.transition_matrix[0].tolist() == [0.9, 0.1]

@@ -100,8 +100,8 @@ def release_command(
         --model model.json --query histogram --epsilon 1 --output release.json --plot release.png
       pufferfish release patients.csv --model asia.bif --columns lung,bronc --epsilon 1 --output release.json
       pufferfish release patients.csv --model asia.bif --query joint:smoke,lung --epsilon 1 --output release.json
-      pufferfish release steps.csv --state activity --subject id --model model.json --epsilon 1 --each-subject \\
-        --output values.parquet
+      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min --model model.json \\
+        --epsilon 1 --each-subject --output values.parquet
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min --by hour,sex \\
         --model model.json --epsilon 1 --output release.json --csv release.csv --plot release.png
     """
