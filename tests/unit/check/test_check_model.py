@@ -174,6 +174,17 @@ def test_longer_memory_and_another_model_are_told() -> None:
     assert pf.check_model(never, table, "s", public=True).subjects[0].model == -math.inf
 
 
+def in_short(value: Any) -> Any:
+    """The same without the last digits of numbers: how sums of doubles are rounded depends on where they lie."""
+    if isinstance(value, float):
+        return float(f"{value:.12g}")
+    if isinstance(value, dict):
+        return {key: in_short(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [in_short(part) for part in value]
+    return value if value is None or isinstance(value, int | str) else in_short(msgspec.to_builtins(value))
+
+
 def test_hours_of_the_table_are_counted_on_every_engine(tmp_path: Path) -> None:
     table = simulated(lambda s, h: CALM if h < 12 else BUSY, subjects=2, length=200, seed=8)
     path = tmp_path / "t.csv"
@@ -184,8 +195,8 @@ def test_hours_of_the_table_are_counted_on_every_engine(tmp_path: Path) -> None:
     assert {(h, "ab"[x]): n for (h, x), n in np.ndenumerate(np.array(want.occupancy)) if n} == dict(hours)
     for source in (path, table.to_pandas()):
         found = checked(source, pf.MarkovChain(CALM, states=["a", "b"]))
-        assert found.subjects == want.subjects
-        assert (found.richer, found.stays, found.overlaps) == (want.richer, want.stays, want.overlaps)
+        for name in ("subjects", "richer", "stays", "overlaps"):
+            assert in_short(getattr(found, name)) == in_short(getattr(want, name)), name
 
 
 def test_prints_draws_and_writes(tmp_path: Path) -> None:
