@@ -9,8 +9,9 @@ from pufferfish.cli.targets import check_targets
 from pufferfish.errors import NotApplicableError, ParameterError, RecordError, printable
 from pufferfish.files import write_whole
 from pufferfish.files.reading import read_file, shown
-from pufferfish.release import MEASUREMENT, decoded_release
+from pufferfish.release import MEASUREMENT
 from pufferfish.release.notebook import NOTEBOOK, notebook_of
+from pufferfish.release.verify import release_in
 
 __all__ = ["notebook_command"]
 
@@ -33,12 +34,13 @@ def notebook_command(release_path: str, output: str, table: str | None, overwrit
     if Path(output).suffix.lower() != ".ipynb":
         raise ParameterError(f"--output is {shown(output)!r}, expected a name that ends in .ipynb")
     check_targets([("--output", output, NOTEBOOK)], inputs=(release_path,), overwrite=overwrite)
-    if MEASUREMENT.holds(read_file(release_path)):
+    content = read_file(release_path)
+    if MEASUREMENT.holds(content):
         raise NotApplicableError(
             f"{shown(release_path)} is the release of a measurement, whose algorithm no record holds: a notebook makes "
             "releases of queries again"
         )
-    found = decoded_release(release_path)
+    found = release_in(content, shown(release_path))
     try:
         found.check()
     except RecordError as error:

@@ -36,7 +36,7 @@ from pufferfish.release.measurement import MeasurementRelease
 from pufferfish.release.record import Release
 from pufferfish.release.values_part import each_part, measured_part, values_part
 from pufferfish.release.verification import Verification
-from pufferfish.release.verify import BROKEN, decoded_release, not_in_a_file, verify
+from pufferfish.release.verify import BROKEN, not_in_a_file, release_in, verify
 from pufferfish.report.html import REPORT, Html, fold, join, number, page, section, table, tag
 from pufferfish.report.noise import Noise, noise_part, points_around
 from pufferfish.report.promise_part import promise_part
@@ -80,7 +80,7 @@ def read_source(path: str | os.PathLike[str]) -> Source:
             content, name, MeasurementRelease, format_=form, version=version, complete=True
         )
     else:
-        found = decoded_release(path)
+        found = release_in(content, name)
     return Source(found, Path(path), digest=hashlib.sha256(content).hexdigest())
 
 

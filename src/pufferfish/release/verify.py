@@ -40,7 +40,7 @@ from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.states import state_label
 from pufferfish.witness import AnyWitness
 
-__all__ = ["BROKEN", "decoded_release", "not_in_a_file", "verify"]
+__all__ = ["BROKEN", "decoded_release", "not_in_a_file", "release_in", "verify"]
 
 BROKEN = (PufferfishError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError)
 """What comes of a record in which something was changed, when its proof is made again."""
@@ -117,7 +117,11 @@ def decoded_release(path: str | os.PathLike[str]) -> Release | EachRelease:
     RecordError
         If the file cannot be read, or is no release.
     """
-    content, source = read_file(path), shown(path)
+    return release_in(read_file(path), shown(path))
+
+
+def release_in(content: bytes, source: str) -> Release | EachRelease:
+    """Return the same from the content of a file, which messages call ``source``."""
     if f'"{each_record.FORMAT}"'.encode() in content[:200]:
         form, version = each_record.FORMAT, each_record.VERSION
         return decode_record(content, source, EachRelease, format_=form, version=version, complete=True)
