@@ -20,7 +20,7 @@ from pufferfish.queries import Query, measure_of, refuse_pooling
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.model_class import Theta, as_theta, lengths_of
 
-__all__ = ["Comparison", "ComparisonRow", "Contest", "compare"]
+__all__ = ["Comparison", "ComparisonRow", "Contest", "compare", "row_of"]
 
 _AS_LITTLE = 1.001
 """Noise within this factor of the least counts as equal when one mechanism is recommended."""
@@ -158,7 +158,7 @@ class Contest:
             found = calibrated(self._mechanism(kind))
         except NotApplicableError as error:
             return ComparisonRow(mechanism=kind.name, title=kind.title, reason=error.reason), None
-        return _row(found, time.perf_counter() - start, self._member(found.witness.theta)), found
+        return row_of(found, time.perf_counter() - start, self._member(found.witness.theta)), found
 
     def _best(self, kind: type[Mechanism], **asked: float | None) -> list[ComparisonRow]:
         """Return the row of a mechanism's best noise, where that was asked for and is better than that of one scale."""
@@ -173,7 +173,7 @@ class Contest:
             return []
         if found.strategy is None:
             return []
-        return [replace(_row(found, time.perf_counter() - start, self._member(found.witness.theta)), noise="best")]
+        return [replace(row_of(found, time.perf_counter() - start, self._member(found.witness.theta)), noise="best")]
 
     def _drawn(self, kind: type[Mechanism], scale: float | None) -> ComparisonRow:
         """Return a row of which only the scale is known."""
@@ -284,7 +284,8 @@ def _curve(kind: type[Mechanism], noise: Literal["equal", "best"], rows: Sequenc
     return NoiseCurve(mechanism=kind.name, title=kind.title, noise=noise, scales=scales, errors=errors)
 
 
-def _row(found: Calibration, seconds: float, decided_by: str | None) -> ComparisonRow:
+def row_of(found: Calibration, seconds: float = 0.0, decided_by: str | None = None) -> ComparisonRow:
+    """Return the row of one calibration in a comparison."""
     return ComparisonRow(
         mechanism=found.mechanism,
         title=found.title,

@@ -61,8 +61,8 @@ class Projected(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field
         return [float(v) for v in found]
 
 
-class Clipped(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="clipped"):
-    """Every output lies in a public range: what was outside went to its nearer end.
+class Ranged(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """Outputs that lie in one public range.
 
     Parameters
     ----------
@@ -73,11 +73,8 @@ class Clipped(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="
     low: float
     high: float
 
-    def __str__(self) -> str:
-        return f"clipped to the possible range {self.low:g} to {self.high:g}"
-
-    def of(self, noisy: list[float]) -> list[float]:
-        """Return the values inside the range.
+    def within(self, values: Sequence[float]) -> list[float]:
+        """Return the values inside the range: what is outside goes to its nearer end.
 
         Raises
         ------
@@ -86,7 +83,18 @@ class Clipped(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="
         """
         if not self.low <= self.high:
             raise ValueError("postprocessing has a range whose low end is above its high end")
-        return [min(max(v, self.low), self.high) for v in noisy]
+        return [min(max(v, self.low), self.high) for v in values]
+
+
+class Clipped(Ranged, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="clipped"):
+    """Every output lies in a public range: what was outside went to its nearer end."""
+
+    def __str__(self) -> str:
+        return f"clipped to the possible range {self.low:g} to {self.high:g}"
+
+    def of(self, noisy: list[float]) -> list[float]:
+        """Return the values inside the range; a ``ValueError`` if it is none."""
+        return self.within(noisy)
 
 
 class ClippedByGroup(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="clipped-by-group"):
@@ -123,32 +131,15 @@ class ClippedByGroup(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_
         return [min(max(v, self.low[i // m]), self.high[i // m]) for i, v in enumerate(noisy)]
 
 
-class Ascending(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="ascending"):
-    """Outputs never fall from one to the next, and lie in a public range: the nearest such were taken.
-
-    Parameters
-    ----------
-    low, high : float
-        The range.
-    """
-
-    low: float
-    high: float
+class Ascending(Ranged, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="ascending"):
+    """Outputs never fall from one to the next, and lie in a public range: the nearest such were taken."""
 
     def __str__(self) -> str:
         return f"made ascending, within {self.low:g} to {self.high:g}"
 
     def of(self, noisy: list[float]) -> list[float]:
-        """Return the nearest ascending values inside the range.
-
-        Raises
-        ------
-        ValueError
-            If the range is none.
-        """
-        if not self.low <= self.high:
-            raise ValueError("postprocessing has a range whose low end is above its high end")
-        return [min(max(v, self.low), self.high) for v in ascending(noisy)]
+        """Return the nearest ascending values inside the range; a ``ValueError`` if it is none."""
+        return self.within(ascending(noisy))
 
 
 PostProcessing = Projected | Clipped | ClippedByGroup | Ascending

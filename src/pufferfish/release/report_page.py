@@ -9,13 +9,12 @@ import math
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from pufferfish.calibration import Calibration
-from pufferfish.comparison import Contest
-from pufferfish.comparison_row import ComparisonRow
+from pufferfish.comparison import Contest, row_of
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.files import read_file, write_whole
@@ -306,15 +305,7 @@ def _noise(
     epsilons = points_around(found.epsilon)
     try:
         contest = Contest(again.theta, again.query, length, secrets=_secrets(again), own=again.bound)
-        ours = ComparisonRow(
-            mechanism=again.mechanism,
-            title=again.title,
-            epsilon=found.epsilon,
-            scale=again.scale,
-            accuracy=again.accuracy(0.05),
-            composes=again.composes,
-            noise=shape,
-        )
+        ours = replace(row_of(again), noise=shape)
         others = [row for row in contest.at(found.epsilon) if (row.mechanism, row.noise) != (again.mechanism, shape)]
         lower = next((row.lower_bound for row in others if row.lower_bound), again.lower_bound or None)
         rows = sorted([ours, *others], key=lambda row: row.scale or math.inf)
