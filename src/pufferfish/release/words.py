@@ -3,6 +3,7 @@
 import importlib.metadata
 import math
 import platform
+from functools import cache
 
 from pufferfish.calibration import Calibration
 
@@ -27,5 +28,10 @@ def warnings_of(calibration: Calibration) -> list[str]:
 def versions() -> dict[str, str]:
     """Return the versions of what made a release."""
     names = ("pufferfish-privacy", "opendp", "narwhals", "numpy")
-    versions = {name: importlib.metadata.version(name) for name in names}
-    return versions | {"python": platform.python_version()}
+    return {name: _version(name) for name in names} | {"python": platform.python_version()}
+
+
+@cache
+def _version(name: str) -> str:
+    """Return the version of an installed package: its file is read once, and not for every release."""
+    return importlib.metadata.version(name)
