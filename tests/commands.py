@@ -37,7 +37,7 @@ def refused(*arguments: object, says: Sequence[str] = (), code: int = 2) -> str:
     return line
 
 
-def write_table(path: Path, seed: int, subjects: int = 3, minutes: int = 300, awake: int = 200) -> Path:
+def write_table(path: Path, seed: int, subjects: int = 3, minutes: int = 120, awake: int = 80) -> Path:
     """Write a table of a binary chain for each subject, who is awake for the first so many minutes."""
     rng = np.random.default_rng(seed)
     lines = ["id,minute,activity,awake"]

@@ -267,7 +267,7 @@ def expected_and_read(rows, table, options, subject="who"):
 @every_engine
 def test_every_engine_reads_as_the_plain_reader_does(engine, tmp_path, slow):
     read, first = Counter(), PLACES[engine]  # every engine has other options, and all of them together every one
-    for seed in range(4):
+    for seed in range(4 if slow else 3):
         rows = random_rows(seed, missing=seed % 4 != 3)
         table = engine(rows, tmp_path)
         for options in OPTIONS[seed::4] if slow else OPTIONS[seed + 3 * first :: 41]:
@@ -515,7 +515,7 @@ def plain_counts(rows, *, where, missing):
 @every_engine
 def test_every_engine_counts_rows_as_they_are_counted_one_by_one(engine, tmp_path, slow):
     read, first = Counter(), PLACES[engine]
-    for seed in range(8) if slow else (first % 8, (first + 3) % 8):
+    for seed in range(8) if slow else (first % 8,):
         rows = [row | {"t": i} for i, row in enumerate(random_rows(seed, missing=seed % 2 == 0))]
         if seed % 2:  # nothing is missing
             rows = [row | {"ok": row["ok"] is True, "level": row["level"] or 0} for row in rows]

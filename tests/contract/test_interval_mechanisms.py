@@ -29,7 +29,9 @@ def data(length: int) -> pf.Sequences:
     return pf.read_sequences(polars.DataFrame({"s": states}), state="s")
 
 
-@pytest.mark.parametrize("name", [pytest.param("any", marks=pytest.mark.slow), "stationary", "bounds"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("any", marks=pytest.mark.slow), "stationary", pytest.param("bounds", marks=pytest.mark.slow)]
+)
 def test_comparisons_have_every_mechanism_or_a_reason(name: str, slow: bool) -> None:
     rows = pf.compare(CLASSES[name], pf.Count("b"), 1.0, length=12 if slow else 3)
     assert {row.mechanism for row in rows if row.reason is None} == COVERED[name]

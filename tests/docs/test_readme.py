@@ -37,8 +37,8 @@ def blocks(language: str) -> list[tuple[str, str]]:
     return [(f"{name_of(page)}-{i}", text) for page in PAGES for i, text in enumerate(blocks_of(page, language))]
 
 
-LONG = {"guarantee.md"}
-"""Compares mechanisms over a day, among them the slowest."""
+LONG = {"guarantee.md", "networks.md", "intervals.md", "noise_shapes.md"}
+"""They compare mechanisms over a day, among them the slowest."""
 ON_SPARK = {"spark.md"}
 """Takes the session that runs."""
 FOLLOWED = {"tutorial.md": (), "power_meter.md": (pytest.mark.slow,)}

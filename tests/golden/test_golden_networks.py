@@ -78,6 +78,7 @@ def test_the_running_example_as_a_network(
         assert found.witness.influence == pytest.approx(chain.witness.influence, rel=1e-8)
 
 
+@pytest.mark.slow
 def test_both_as_a_class() -> None:
     calibration = pf.MarkovQuilt([NETWORKS[2], NETWORKS[1]]).calibrate(pf.Count(1), 1.0)
     assert calibration.noise_multiplier == pytest.approx(12.9341, abs=5e-5)

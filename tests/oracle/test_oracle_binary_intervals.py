@@ -48,6 +48,7 @@ def test_certified_noise_is_the_largest_that_a_member_needs(low: float, high: fl
             assert 0 <= found.witness.nearest.gap < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", BOUNDS[:3])
 def test_certified_noise_on_long_chains(bound: Any, slow: bool) -> None:
     theta = interval(0.3, 0.7)

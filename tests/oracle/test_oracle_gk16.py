@@ -117,6 +117,7 @@ def laws_of(chain: pf.MarkovChain, steps: int) -> list[Array]:
 CHAINS = [(p, start) for p in (weak(1, 2, 0.25), weak(2, 3)) for start in ("stationary", "any", "given")]
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("ends", ["definition", "paper", None])
 @pytest.mark.parametrize(("p", "start"), CHAINS, ids=lambda v: v if isinstance(v, str) else f"{len(v)} states")
 def test_no_density_with_these_losses_leaks_more(p: Array, start: Any, ends: Any, slow: bool) -> None:
@@ -205,6 +206,7 @@ def interval(seed: int, k: int, width: float) -> pf.IntervalChain:
     return pf.IntervalChain(np.maximum(p - width, 0.02), np.minimum(p + width, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.grid(keep=2)
 @pytest.mark.parametrize("seed", range(6))
 def test_no_drifting_member_exceeds_the_influences_of_intervals(seed: int) -> None:

@@ -90,6 +90,7 @@ def lifted(matrix: Array, order: int) -> Array:
     return np.broadcast_to(matrix, (len(matrix),) * (order + 1)).copy()
 
 
+@pytest.mark.slow
 def test_a_tensor_of_order_one_needs_the_noise_of_its_chain() -> None:
     rng = np.random.default_rng(7)
     for k, order in ((2, 2), (3, 2), (2, 3)):

@@ -44,6 +44,7 @@ def models(rng: np.random.Generator, k: int) -> list[tuple[pf.MarkovChain, list[
     return found
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
 def test_no_promise_is_broken(epsilon: float, slow: bool) -> None:
     seen: Counter[str] = Counter()

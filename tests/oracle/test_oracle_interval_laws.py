@@ -39,6 +39,7 @@ def pairs_of(matrix: list[list[float]], start: str, length: int) -> list[Pair]:
     ]
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("start", ["any", "stationary"])
 @pytest.mark.parametrize(("low", "high"), CASES)
 def test_no_member_leaks_more(low: float, high: float, start: Any, slow: bool) -> None:
@@ -52,6 +53,7 @@ def test_no_member_leaks_more(low: float, high: float, start: Any, slow: bool) -
             assert exact.loss(pf.Count(1), scale) >= laplace_loss(pairs, scale) - 1e-12
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("start", ["any", "stationary"])
 @pytest.mark.parametrize(("low", "high"), CASES)
 def test_some_member_leaks_nearly_as_much(low: float, high: float, start: Any, slow: bool) -> None:
@@ -75,6 +77,7 @@ def test_members_outside_leak_more() -> None:
     assert pf.Wasserstein(narrow, 5).distance(pf.Count(1)) < farthest(pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["any", "stationary"])
 def test_members_between_the_corners_are_covered(start: Any, slow: bool) -> None:
     """Long chains, members on a grid that is finer near the worst, and initial laws inside: none above, one near."""

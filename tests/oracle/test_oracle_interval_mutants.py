@@ -27,7 +27,8 @@ TIGHT = [
 ]
 
 
-@pytest.mark.grid(keep=2)
+@pytest.mark.slow
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize(("steps", "scale", "cell", "start"), TIGHT, ids=str)
 def test_no_chain_of_a_cell_is_above_its_bound(
     steps: int, scale: float, cell: Cell, start: tuple[float, float] | None

@@ -215,6 +215,7 @@ def test_bounds_that_meet_are_one_matrix(p: list[list[float]], slow: bool) -> No
     assert pf.MQMExact(theta, 100).leakage(0.2) >= pf.MQMExact(chain, 100).leakage(0.2) * (1 - 1e-9)
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("k", [2, 3, 6])
 def test_wider_intervals_never_leak_less(k: int) -> None:
     p = np.random.default_rng(k).dirichlet(np.ones(k) * 3, size=k)
@@ -240,6 +241,7 @@ def test_long_chains_cost_no_more_and_gaps_profiles_and_several_chains_are_cover
     assert profile <= long.leakage(0.05) * (1 + 1e-4)  # by another certified fixed point
 
 
+@pytest.mark.slow
 def test_zeros_below_cost_little_once_every_state_is_reached() -> None:
     theta = pf.IntervalChain([[0.85, 0.0, 0.05], [0.05, 0.85, 0.0], [0.0, 0.05, 0.85]], np.full((3, 3), 0.95))
     assert math.isinf(IntervalInfluence(theta.lower, theta.upper).right(1).max())

@@ -78,7 +78,7 @@ def test_300_records() -> None:
         assert truth * (1 - 1e-12) <= found <= truth * (1 + 1e-8)
 
 
-@pytest.mark.grid(keep=2)
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("single", [1, 3, 10])
 @pytest.mark.parametrize("seed", range(6))
 def test_blocks_of_nodes_never_need_less(monkeypatch: pytest.MonkeyPatch, single: int, seed: int) -> None:

@@ -61,6 +61,7 @@ def test_markov_quilt_and_group_dp_keep_their_promise(network: Network, name: st
         assert quilts <= group * SLACK
 
 
+@pytest.mark.slow
 def test_few_quilts_need_no_more_than_the_group() -> None:
     """Whatever is found, the trivial quilt is at hand."""
     for network in SOME:
@@ -72,6 +73,7 @@ def test_few_quilts_need_no_more_than_the_group() -> None:
                 assert few.calibrate(asked.query, 6.0).scale <= group.calibrate(asked.query, 6.0).scale * SLACK
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize(("seed", "epsilon"), [(11, 4.0), (30, 1.0), (41, 4.0)])
 def test_what_the_search_finds_is_what_is_calibrated(seed: int, epsilon: float) -> None:
     """With a limit, on networks that are too large to look at every quilt."""

@@ -83,6 +83,7 @@ def test_with_secrets_no_density_leaks_more_of_them() -> None:
             assert secrets[attained.node][attained.pair]
 
 
+@pytest.mark.slow
 def test_it_is_near_the_supremum_over_all_densities() -> None:
     """Also a control: a bound that is far above would pass the tests before."""
     excess = []
@@ -174,6 +175,7 @@ def _fractions(table: Array) -> Any:
     return rows.reshape(table.shape)
 
 
+@pytest.mark.slow
 class TestMutants:
     """Faults put into the engine on purpose: the tests above must catch each."""
 

@@ -47,6 +47,7 @@ def of_all(theta: list[Network], seed: int) -> list[pf.BayesianNetwork]:
     return [model_of(theta[0]), *(shuffled(network, seed) for network in theta[1:])]
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("epsilon", [0.3, 1.5])
 def test_every_mechanism_keeps_its_promise_under_every_member(epsilon: float, slow: bool) -> None:
     for seed in range(8) if slow else range(1, 5):

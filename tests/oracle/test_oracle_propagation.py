@@ -198,7 +198,7 @@ def initial_laws(k: int, rng: np.random.Generator) -> list[Array]:
     return [np.where(law < 1e-12, 0.0, law) for law in laws]  # smaller masses have a test of their own
 
 
-@pytest.mark.grid(keep=2)
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("p", ANY, ids=range(len(ANY)))
 def test_no_initial_law_leaks_more_than_any(p: Array) -> None:
     k, length = len(p), 5
@@ -398,7 +398,7 @@ def test_long_chains_with_a_state_left_for_good_leak_what_short_ones_do() -> Non
     assert long == pytest.approx(short, rel=1e-4)
 
 
-@pytest.mark.grid(keep=2)
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("start", ["stationary", "any", (1.0, 0.0, 0.0), (0.2, 0.3, 0.5)], ids=str)
 def test_other_questions_do_not_change_an_answer(start: object) -> None:
     rng = np.random.default_rng(3)
@@ -447,6 +447,7 @@ def profiles(length: int) -> dict[str, Array]:
     }
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("profile", list(profiles(10)))
 @pytest.mark.parametrize("start", ["stationary", (1.0, 0.0), (0.02, 0.98)], ids=str)
 @pytest.mark.parametrize("p", [[[0.9, 0.1], [0.4, 0.6]], [[0.995, 0.005], [0.02, 0.98]]], ids=str)
@@ -466,6 +467,7 @@ LONG = profiles(9000)
 FAR = pytest.param("window-far-from-the-start", marks=pytest.mark.slow)
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("profile", ["long-window", FAR, "window-at-the-start", "two-windows"])
 def test_windows_of_long_chains(profile: str) -> None:
     """Beyond the records that are looked at one by one."""
@@ -475,6 +477,7 @@ def test_windows_of_long_chains(profile: str) -> None:
     assert found <= propagated(q, p, 9000, float(losses.max())) * (1 + 1e-5)
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("profile", [pytest.param("many-runs", marks=pytest.mark.slow), "steps", "steps-down"])
 def test_long_profiles_that_change_are_covered(profile: str) -> None:
     p, q, losses = [[0.9, 0.1], [0.4, 0.6]], [1.0, 0.0], LONG[profile]

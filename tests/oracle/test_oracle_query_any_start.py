@@ -64,7 +64,7 @@ def worst_over_starts(matrix: Any, length: int, ask: Ask, secrets: Any = None) -
     ]
 
 
-@pytest.mark.grid(keep=2)
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize(("matrix", "length"), ANY, ids=str)
 def test_every_initial_distribution_is_covered(matrix: Any, length: int) -> None:
     """No start leaks more: corners, next to them (1e-9), edges, inside."""
@@ -102,7 +102,8 @@ def test_secrets_under_every_initial_distribution(matrix: Any, length: int) -> N
 # --- the supremum ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.grid(keep=2)
+@pytest.mark.slow
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize(("matrix", "length"), ANY, ids=str)
 def test_every_initial_distribution_is_matched(matrix: Any, length: int) -> None:
     """The supremum over initial laws, approached next to corners: by a fine search over them, within a thousandth."""

@@ -29,7 +29,7 @@ def test_on_two_states_repeated_stretches_leak_what_is_exact(monkeypatch: pytest
     for p in CHAINS:
         starts = [(np.array([0.02, 0.98]), [0.02, 0.98]), ("any", [1.0, 0.0])]
         starts += [("stationary", [float(v) for v in exact_stationary(p)])] if p[0][0] < 1 else []
-        for cycle in CYCLES if slow else CYCLES[::2]:
+        for cycle in CYCLES if slow else CYCLES[2:3]:
             times = max(200 // sum(n for n, _ in cycle), 8)
             stretches = [(2, 0.3), *cycle * times, (5, 0.0), *cycle * times]
             losses = np.concatenate([np.full(n, loss) for n, loss in stretches])

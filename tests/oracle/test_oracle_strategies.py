@@ -50,6 +50,7 @@ def strategies(k: int, rng: np.random.Generator) -> Iterator[Strategy]:
             yield Strategy(weights, rows, rng.integers(1, 12, len(rows)))
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
 def test_every_strategy_keeps_its_promise(epsilon: float) -> None:
     rng = np.random.default_rng(int(10 * epsilon))

@@ -46,6 +46,7 @@ def test_secrets_about_records() -> None:
     )
 
 
+@pytest.mark.slow
 def test_long_chains_need_next_to_no_more_than_the_lower_bound() -> None:
     """Most records are covered by the law of one of them; propagation needs many times as much."""
     found = pf.ExactLaplace(THREE, 300).calibrate(pf.Switches(), 1.0)

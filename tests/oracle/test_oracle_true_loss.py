@@ -172,6 +172,7 @@ class TestGaps:
         calibration = pf.MQMExact(self.chain, spans).calibrate(pf.Count(1), 1.0)
         assert self.loss(self.whole, calibration.unit_scale) <= 1.0 * SLACK
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "epsilon", [pytest.param(0.5, marks=pytest.mark.slow), 1.0, pytest.param(4.0, marks=pytest.mark.slow)]
     )

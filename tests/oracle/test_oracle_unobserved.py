@@ -17,6 +17,7 @@ def chains(seed: int) -> list[pf.MarkovChain]:
     return [pf.MarkovChain(p, start) for start in ("stationary", "any", dyadic_law(rng, 2), [1.0, 0.0])]
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("make", [pf.MQMExact, pf.MQMApprox, pf.GroupDP], ids=lambda make: make.name)
 @pytest.mark.parametrize("seed", range(4))
 def test_every_place_of_the_observed_records_is_covered(make: type[InfluenceBound], seed: int) -> None:

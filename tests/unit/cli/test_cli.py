@@ -26,7 +26,7 @@ def test_the_main_job(tmp_path: Path, private: Path, model: Path) -> None:
     assert result.exit_code == 0, result.output
     found = pf.Release.from_json(output)
     assert found.query.labels == ["active", "rest"]
-    assert found.data.records == 900
+    assert found.data.records == 360
     assert found.data.subjects == 3
     assert found.mechanism.name == "propagation"
     assert found.warnings == []
@@ -234,7 +234,7 @@ def test_a_subject_column_that_makes_many_short_chains_is_told(tmp_path: Path, p
     """One line on standard error, before anything is spent; and once, though the record keeps it too."""
     output = tmp_path / "release.json"
     wrong = ["--state", "activity", "--subject", "minute", "--step", "1min"]
-    told = "warning: The table has 300 subjects (column 'minute'), half of them with at most 3 records"
+    told = "warning: The table has 120 subjects (column 'minute'), half of them with at most 3 records"
     release = ["release", private, "--model", model, "--epsilon", 1, "--output", output]
     for command in (
         [*release, *wrong],
@@ -298,7 +298,7 @@ def test_a_promise_that_says_nothing_is_called_so(tmp_path: Path, private: Path,
 
 
 def test_numbers_are_never_cut(tmp_path: Path, private: Path, model: Path) -> None:
-    compare = ["compare", str(model), "--length", "300", "--epsilon", "1"]
+    compare = ["compare", str(model), "--length", "40", "--epsilon", "1"]
     narrow = CliRunner(env={"COLUMNS": "30"}).invoke(main, compare)
     wide = CliRunner(env={"COLUMNS": "300"}).invoke(main, compare)
     for result in (narrow, wide):
@@ -308,7 +308,7 @@ def test_numbers_are_never_cut(tmp_path: Path, private: Path, model: Path) -> No
 
 
 def test_a_comparison_shows_what_applies_first_and_fits_the_terminal(model: Path) -> None:
-    found = pf.compare(pf.read_model(model).theta, pf.Histogram(), 1.0, length=300)
+    found = pf.compare(pf.read_model(model).theta, pf.Histogram(), 1.0, length=40)
     scales = [row.scale for row in found if row.reason is None]
     assert scales == sorted(scales)
     assert [row.reason is None for row in found] == [True] * len(scales) + [False] * (len(found) - len(scales))
@@ -316,7 +316,7 @@ def test_a_comparison_shows_what_applies_first_and_fits_the_terminal(model: Path
     by_title = {row.title: row for row in found}
     for columns in (80, 120):
         result = CliRunner(env={"COLUMNS": str(columns)}).invoke(
-            main, ["compare", str(model), "--length", "300", "--epsilon", "1"]
+            main, ["compare", str(model), "--length", "40", "--epsilon", "1"]
         )
         lines = result.stdout.splitlines()
         assert max(map(len, lines)) <= columns
@@ -339,8 +339,8 @@ def test_a_comparison_shows_what_applies_first_and_fits_the_terminal(model: Path
 
 def test_python_prints_the_same_comparison(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    result = run("compare", model, "--length", 300, "--epsilon", 1, "--query", "count:active")
-    printed = str(pf.compare(pf.read_model(model).theta, pf.Count("active"), 1.0, length=300))
+    result = run("compare", model, "--length", 40, "--epsilon", 1, "--query", "count:active")
+    printed = str(pf.compare(pf.read_model(model).theta, pf.Count("active"), 1.0, length=40))
 
     def plain(text: str) -> list[str]:
         return [re.sub(r"\d+\.\d\d\b(?=  for|  rec|$)", "", line) for line in text.strip().splitlines()]  # no seconds
@@ -350,7 +350,7 @@ def test_python_prints_the_same_comparison(model: Path, monkeypatch: pytest.Monk
 
 
 def test_compare_says_how_near_the_least_possible_each_mechanism_is(model: Path) -> None:
-    result = run("compare", model, "--length", 300, "--epsilon", 1)
+    result = run("compare", model, "--length", 40, "--epsilon", 1)
     assert result.exit_code == 0, result.output
     assert "/ least" in result.stdout
     lines = [line[2:].split() for line in result.stdout.splitlines() if line[2:5] in ("Gro", "MQM", "Lea")]
@@ -361,12 +361,12 @@ def test_compare_says_how_near_the_least_possible_each_mechanism_is(model: Path)
 
 def test_compare_draws_the_noise(tmp_path: Path, model: Path) -> None:
     picture = tmp_path / "noise.svg"
-    result = run("compare", model, "--length", 300, "--epsilon", 1, "--plot", picture)
+    result = run("compare", model, "--length", 40, "--epsilon", 1, "--plot", picture)
     assert result.exit_code == 0, result.output
     drawn = picture.read_text()
     assert "<svg" in drawn
     assert len(drawn) > 10_000
-    bad = run("compare", model, "--length", 300, "--epsilon", 1, "--plot", tmp_path / "noise.doc")
+    bad = run("compare", model, "--length", 40, "--epsilon", 1, "--plot", tmp_path / "noise.doc")
     assert (bad.exit_code, bad.stderr.count("\n")) == (2, 1)
     assert "expected a name that ends in" in bad.stderr
 

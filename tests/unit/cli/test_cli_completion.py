@@ -25,6 +25,7 @@ ask release tab
 """
 
 
+@pytest.mark.slow
 @pytest.mark.program
 def test_bash_completes_commands_options_choices_and_files(tmp_path: Path) -> None:
     bash = shutil.which("bash")

@@ -83,7 +83,7 @@ COLUMNS = {
     ],
 }
 CASES = [(n, k) for n in COLUMNS for k in ("activity", "electricity") if k in BY_NAME[n].uses]
-QUICK = {("figure-activity", "activity"), ("table-power", "electricity")}
+QUICK = {("table-power", "electricity")}
 """The others take ten seconds each."""
 
 
@@ -163,6 +163,7 @@ def exact(rows: list[dict[str, str]]) -> list[list[str]]:
     return [[row.get(name, "") for name in known] for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

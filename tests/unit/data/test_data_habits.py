@@ -99,7 +99,7 @@ def test_every_engine_counts_what_plain_loops_count(tmp_path: Path, slow: bool) 
             connection.sql("select * from frame"),
             ibis_table(frame),
         ]
-        for source in sources:
+        for source in sources if slow else sources[::2]:  # the others are tables of the same engines
             for clock in ("hour", None):
                 found = read_habits(source, "s", [1, 3], subject="who", time="t", max_gap="30min", clock=clock)
                 check(found, rows, clock=clock is not None)

@@ -187,6 +187,7 @@ def test_a_program_that_never_looked_again_cannot_overspend(book: Path) -> None:
     assert len(Ledger.open(book).entries) == 2
 
 
+@pytest.mark.slow
 def test_two_commands_that_fit_only_once(tmp_path: Path) -> None:
     table, model, book = (tmp_path / name for name in ("table.csv", "model.json", "book.json"))
     rng = np.random.default_rng(1)

@@ -31,6 +31,7 @@ def some_chain(k: int, seed: int = 0) -> pf.MarkovChain:
     return pf.MarkovChain(np.random.default_rng(seed).dirichlet(np.ones(k), size=k) * 0.9 + 0.1 / k)
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("length", [1_000_000, [1] * 20_000])
 def test_group_dp_of_a_thousand_states_takes_little_memory(length: int | list[int]) -> None:
     chain = some_chain(K)
