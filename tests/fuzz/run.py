@@ -53,6 +53,7 @@ def _options() -> Any:
     parser.add_argument("--seed", type=int, default=0, help="of the changes; 0 is another one each time")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    options.found = options.found.resolve()  # a target may go to another folder
     if options.one:
         _fuzz(options)
     return options
