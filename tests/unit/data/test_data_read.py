@@ -1,5 +1,6 @@
 """What read_sequences makes of small tables, by hand."""
 
+import gzip
 import random
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -293,6 +294,23 @@ def test_empty_fields_and_blank_lines_of_a_csv(tmp_path):
     (tmp_path / "t.csv").write_text('who,x\n1,a\n\n1,""\n1,\n1,a\n\n')
     data = read_sequences(tmp_path / "t.csv", "x", subject="who")
     assert (data.records, data.spans) == (2, (4,))
+
+
+def test_lines_that_are_blank_are_no_records_however_they_are_written(tmp_path):
+    blank = {
+        "t.csv": ["who,x,y\n1,a,\n\n1,b,7\n", "who,x,y\r\n1,a,\r\n\r\n1,b,7\r\n", "who,x,y\n1,a,\n,,\n1,b,7"],
+        "t.tsv": ["who\tx\ty\n1\ta\t\n\t\t\n1\tb\t7\n", "who\tx\ty\n\n1\ta\t\n1\tb\t7\n"],
+    }
+    for name, texts in blank.items():
+        for text in texts:
+            (tmp_path / name).write_bytes(text.encode())
+            (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
+            for path in (tmp_path / name, tmp_path / f"{name}.gz"):
+                data = read_sequences(path, "x", subject="who")
+                assert (data.records, data.spans) == (2, (2,)), (path, text)
+    (tmp_path / "t.csv").write_text('who,x\n1,a\n"",""\n1,b\n')  # quoted cells are cells
+    with pytest.raises(DataError, match="column 'who' has no subject in 1 row"):
+        read_sequences(tmp_path / "t.csv", "x", subject="who")
 
 
 def test_states_of_the_model_in_its_order():
