@@ -37,7 +37,7 @@ def blocks(language: str) -> list[tuple[str, str]]:
     return [(f"{name_of(page)}-{i}", text) for page in PAGES for i, text in enumerate(blocks_of(page, language))]
 
 
-LONG = {"guarantee.md", "networks.md", "intervals.md", "noise_shapes.md"}
+LONG = {"guarantee.md", "networks.md", "intervals.md"}
 """They compare mechanisms over a day, among them the slowest."""
 ON_SPARK = {"spark.md"}
 """Takes the session that runs."""
