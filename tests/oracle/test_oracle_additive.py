@@ -148,6 +148,7 @@ def path(nodes: int, seed: int = 5) -> Network:
     return Network(tables, [2] * nodes, [np.array([0, 1])] * nodes, [None] * nodes)
 
 
+@pytest.mark.slow
 def test_tails_of_a_long_path_are_those_of_the_closed_form() -> None:
     """P(F = 0) and P(F = 1) of 3,000 records, far below the least double, and what makes up the rest is 1."""
     nodes = 3000
@@ -183,6 +184,7 @@ def log_star(leaves: int, low: float, high: float) -> NDArray[np.float64]:
     )
 
 
+@pytest.mark.slow
 def test_star_is_a_mixture_of_binomials() -> None:
     leaves, low, high = 500, 0.015625, 0.75
     rows = np.array([[1 - low, low], [1 - high, high]])

@@ -240,6 +240,7 @@ def test_random_steps_from_bad_members_do_not_pass_the_bound() -> None:
     print(f"closest after a climb: {closest:.4f} of the bound")
 
 
+@pytest.mark.slow
 def test_what_a_chain_forgets_never_needs_less_noise_than_the_chain() -> None:
     chains = [
         pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]]),

@@ -42,6 +42,7 @@ def random_chain(seed: int) -> tuple[Array, Array, int, Array]:
     return tensor, dyadic_law(rng, k**order, zeros).reshape((k,) * order), length, each[seed % 4]
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("start", ["given", "any", "stationary"])
 def test_no_density_leaks_more(start: str) -> None:
     closest = 0.0

@@ -70,6 +70,7 @@ def test_settled_nodes_know_which_states_are_never_reached(p: list[list[float]])
         assert truth * (1 - 1e-12) <= found <= truth * (1 + 1e-8)
 
 
+@pytest.mark.slow
 def test_300_records() -> None:
     p, q = np.array([[0.9, 0.1], [0.4, 0.6]]), np.array([1.0, 0.0])
     for epsilon in (0.2, 1.0):

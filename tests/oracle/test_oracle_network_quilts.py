@@ -210,6 +210,7 @@ def test_sums_of_losses_are_never_rounded_down() -> None:
                 assert exact <= Fraction(weights(set_of(nodes))) <= exact * (1 + Fraction(1, 10**12))
 
 
+@pytest.mark.slow
 def test_all_nodes_together_have_a_limit_too() -> None:
     """The first nodes have most looks; those that are left have a few, and their quilts are sound."""
     fewer = 0

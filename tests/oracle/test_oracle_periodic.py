@@ -125,6 +125,7 @@ def test_the_exact_loss_of_calibrated_counts() -> None:
                 assert loss <= epsilon + SLACK
 
 
+@pytest.mark.slow
 def test_a_cycle_of_equal_matrices_is_the_chain() -> None:
     """The engine for cycles, not the shortcut that finds equal matrices: the same leakage."""
     rng = np.random.default_rng(5)

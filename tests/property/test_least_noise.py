@@ -101,6 +101,7 @@ def test_what_is_found_on_the_way_is_above_every_horizon_step_by_step(start: Any
         assert one <= longer * (1 + 1e-5)
 
 
+@pytest.mark.slow
 def test_a_proof_that_was_found_on_the_way_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new search that proves nothing at the noise found does not make it larger: the way is gone again."""
     chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])

@@ -83,8 +83,6 @@ COLUMNS = {
     ],
 }
 CASES = [(n, k) for n in COLUMNS for k in ("activity", "electricity") if k in BY_NAME[n].uses]
-QUICK = {("table-power", "electricity")}
-"""The others take ten seconds each."""
 
 
 @pytest.fixture(scope="module")
@@ -107,9 +105,10 @@ def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [pytest.param(*case, marks=[] if case in QUICK else pytest.mark.slow) for case in CASES],
+    CASES,
 )
 def test_what_is_written(outputs: dict[tuple[str, str], tuple[Path, Result]], name: str, kind: str) -> None:
     folder, result = outputs[name, kind]

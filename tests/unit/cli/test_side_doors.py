@@ -167,7 +167,7 @@ def test_no_two_processes_draw_the_same_noise() -> None:
     exact = [0] * 50
     one, bulk = (
         discrete_laplace_noise(exact, 1e9, lipschitz=1),
-        noise_in_bulk(np.zeros(20_000, np.int64), 1e9, lipschitz=1),
+        noise_in_bulk(np.zeros(6_000, np.int64), 1e9, lipschitz=1),
     )
     drawn = [one(), bulk()[:50].tolist()]  # whatever state there is, is there before the fork
     for _ in range(3):

@@ -51,6 +51,7 @@ def tables() -> dict[str, Any]:
     }
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("clock", list(PHASES))
 def test_every_engine_counts_by_the_local_clock(clock: str) -> None:
     for name, table in tables().items():

@@ -135,6 +135,7 @@ def test_a_damaged_part_is_done_again(tmp_path: Path, counting: Counting, conten
     assert damaged.read_bytes() == whole
 
 
+@pytest.mark.slow
 def test_parts_of_other_settings_are_not_used(tmp_path: Path, counting: Counting) -> None:
     path = tmp_path / "house.csv"
 

@@ -99,6 +99,7 @@ def test_calibration_is_proven_and_least() -> None:
     assert anew.verify(found)[0] == leaks
 
 
+@pytest.mark.slow
 def test_queries_that_are_one_number_are_counts() -> None:
     exact, wasserstein = pf.ExactLaplace(THETA, 6), pf.Wasserstein(THETA, 6)
     one, reach = exact.calibrate(pf.Count("1"), 1.0).scale, wasserstein.distance(pf.Count("1"))
@@ -127,6 +128,7 @@ def test_a_window_is_a_chain_of_its_own() -> None:
         assert members.loss(window, found.scale) <= 1
 
 
+@pytest.mark.slow
 def test_the_worst_of_several_chains_decides() -> None:
     each = [pf.ExactLaplace(THETA, length).loss(pf.Count("1"), 2.0) for length in (3, 8)]
     assert pf.ExactLaplace(THETA, [3, 8, 3]).loss(pf.Count("1"), 2.0) == max(each)
@@ -167,6 +169,7 @@ def test_never_more_noise_than_group_privacy(low: float, high: float, length: in
     assert found.prove_leakage() <= 1.0
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("start", ["any", "stationary"])
 def test_an_interval_of_one_chain_is_that_chain(start: Any) -> None:
     theta = pf.BinaryChainInterval(0.3, 0.3, initial_distribution=start)

@@ -193,6 +193,7 @@ def test_a_network_too_dense_for_exact_inference_is_left_to_group_privacy(monkey
     assert "too dense for exact inference" in (found["markov-quilt"].reason or "")
 
 
+@pytest.mark.slow
 def test_a_star_is_searched_in_time_and_memory() -> None:
     leaf = pf.CPT(["0", "1"], [[0.6, 0.4], [0.4, 0.6]], ["hub"])
     star = pf.BayesianNetwork({"hub": pf.CPT(["0", "1"], [0.5, 0.5])} | {i: leaf for i in range(300)})

@@ -205,6 +205,7 @@ def test_the_member_that_decides_is_named_and_no_other_network_is_drawn() -> Non
         pf.draw_network(plain, of_chain)
 
 
+@pytest.mark.slow
 def test_a_large_network_is_drawn_around_the_worst_node() -> None:
     size = 4330
     long = network([[], *([i] for i in range(size - 1))])

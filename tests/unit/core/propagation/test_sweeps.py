@@ -49,6 +49,7 @@ def test_more_records_never_make_a_jump_in_noise() -> None:
     assert scales[1] <= scales[0] * 1.02
 
 
+@pytest.mark.slow
 def test_quilts_of_a_continuum_are_not_searched_where_one_member_needs_more(monkeypatch: pytest.MonkeyPatch) -> None:
     theta, day = pf.BinaryChainInterval(0.2, 0.8), pf.Profile([(15, 0.1), (30, 0.2), (15, 0.05)])
     propagated, quilted = pf.LeakagePropagation(theta, length=60), pf.MQMExact(theta, length=60).leakage(day)
