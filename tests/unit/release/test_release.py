@@ -66,7 +66,7 @@ def test_release_is_noisy_around_the_exact_value_on_its_grid(
 def test_the_exact_value_is_nowhere_in_the_release(sequences_of: Make, two_states: pf.MarkovChain) -> None:
     data = sequences_of([[123_457, 34_567]])
     query = pf.Histogram(relative=False)
-    found = pf.release(data, query, pf.MQMExact(two_states, data.length).calibrate(query, 0.01), postprocess="valid")
+    found = pf.release(data, query, pf.MQMExact(two_states, data.length).calibrate(query, 1e-4), postprocess="valid")
 
     numbers: list[float] = []
 

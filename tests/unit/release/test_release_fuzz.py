@@ -96,6 +96,11 @@ def released(case: str) -> pf.Release:
     return RELEASES[case]()
 
 
+def drawn(case: str, fits: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """Return the record of a release of a kind whose noise happened to be so that it fits."""
+    return next(record for _ in range(1000) if fits(record := json.loads(RELEASES[case]().to_json())))
+
+
 def leaves(record: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     items = record.items() if isinstance(record, dict) else enumerate(record) if isinstance(record, list) else ()
     for key, value in items:
@@ -259,9 +264,9 @@ def test_a_release_with_one_thing_changed(case: str, slow: bool, tmp_path: Path)
 def test_numbers_that_follow_from_others_are_computed_again(tmp_path: Path) -> None:
     """The changes that the audit made, and their like: each says what does not agree."""
     path = tmp_path / "release.json"
-    record = json.loads(released("histogram, made valid").to_json())
+    record = drawn("histogram, made valid", lambda found: found["values"] != found["noisy_values"])
     counted = json.loads(released("marginals, made valid").to_json())
-    booked = json.loads(released("count, made valid, in a ledger").to_json())
+    booked = drawn("count, made valid, in a ledger", lambda found: found["noisy_values"][0] > 0)
     searched = json.loads(released("binary interval").to_json())
     shifted = [v + 0.01 for v in record["values"]]
     cases: list[tuple[Any, tuple[Any, ...], Callable[[Any, Any], None], str]] = [
