@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from pufferfish.data.grid import TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 
-__all__ = ["Subjects", "packed", "subjects_of", "unpacked"]
+__all__ = ["Subjects", "grid_of", "packed", "subjects_of", "unpacked"]
 
 _BYTES = 16
 _KEY = 32
@@ -113,6 +114,14 @@ def subjects_of(data: Any, bound: InfluenceBound, *, planned: bool) -> Subjects 
             "length=data.length of the whole table, or with longer chains in the same order"
         )
     return Subjects.of(names)
+
+
+def grid_of(data: Any, subjects: Subjects | None, bound: InfluenceBound) -> TimeGrid | None:
+    """Return where the chains of a base begin, from the data that settle it; None where it is not known whose are."""
+    grid: TimeGrid | None = getattr(data, "grid", None)
+    if grid is None or len(grid.starts) != len(bound.length):
+        return None
+    return grid if subjects is not None or len(bound.length) == 1 else None
 
 
 def packed(reads: bytes) -> str:
