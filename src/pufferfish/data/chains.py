@@ -297,11 +297,6 @@ class Layout:
         found = rows.group_by(SUBJECT).agg(*places, nw.col(_STEPS).sum())
         return found.select(SUBJECT, _BEGAN, _SEGMENT, _STEPS)
 
-    def off_the_grid(self, ordered: Frame, step: int) -> Frame:
-        """Return the subjects with rows of :meth:`in_order` that are off the grid of times."""
-        rows = self._new(ordered).select(self._named, self._off(step).alias(_STEPS))
-        return rows.filter(nw.col(_STEPS) > 0).select(SUBJECT).unique()
-
     def _off(self, step: int) -> nw.Expr:
         """Return 1 for a row that is no whole number of steps after the row before, or is linked otherwise than by one.
 

@@ -73,9 +73,9 @@ def _at_once(rows: ChainRows, options: Options) -> Counted:
         )
         step, usual = _steps(found, rows, options)
         value = None if step is None else step.value
-        stretches = stretches_of(layout, options, filtered=rows.filtered)
+        stretches = stretches_of(layout, options)
         if stretches is not None:
-            stretches.add(ordered, linked, value)
+            stretches.add(linked, value)
         marked = layout.marked(linked, value)
         groups = _brought(layout.groups(marked), options.state)  # in one query: on a cluster each one costs a pass
         cells = None
@@ -177,7 +177,7 @@ class _Tally:
         self.divided_by, self.distinct = step, 0
         self.chains, self.transitions = Sums(layout.chain_keys, steps=True), Sums(layout.transition_keys)
         self.lasted, self.cells = Sums(layout.lasted_keys), Sums(layout.cell_keys)
-        self.stretches = stretches_of(layout, self.options, filtered=rows.filtered)
+        self.stretches = stretches_of(layout, self.options)
         disorder, states = Disorder(rows, layout), set[Any]()
         for ordered, linked in batches_of(rows.chained, layout, filtered=rows.filtered):
             disorder.look(ordered)
@@ -186,7 +186,7 @@ class _Tally:
                 if self.divided_by is None and _divides(layout):
                     self.divided_by = self.usual_step
             if self.stretches is not None:
-                self.stretches.add(ordered, linked, self.divided_by)
+                self.stretches.add(linked, self.divided_by)
             if len(states) <= MAX_STATES + 1:  # else there are hardly fewer groups than rows
                 marked = layout.marked(linked, self.divided_by).collect().lazy()  # once for both counts
                 self.transitions.add(layout.moves(marked))

@@ -42,7 +42,9 @@ class TimeGrid(ReadOnly):
             given = listed(self.starts, "starts", "a time for each chain")
             starts = tuple(None if start is None else whole_number(start) for start in given)
         except TypeError:
-            raise ParameterError("a grid of times is a step and a start for each chain, expected whole numbers") from None
+            raise ParameterError(
+                "a grid of times is a step and a start for each chain, expected whole numbers"
+            ) from None
         if step < 1:
             raise ParameterError(f"a grid of times has a step of {step}, expected at least 1")
         object.__setattr__(self, "step", step)

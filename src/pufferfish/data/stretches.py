@@ -39,21 +39,19 @@ class Stretches:
         How rows are laid out.
     gaps : bool
         Whether times alone say which rows are kept, so that gaps are of interest.
-    filtered : bool
-        Whether some rows are left out.
     """
 
-    def __init__(self, layout: Layout, *, gaps: bool, filtered: bool) -> None:
+    def __init__(self, layout: Layout, *, gaps: bool) -> None:
         self._layout = layout
-        self._asks_gaps, self._filtered = gaps, filtered and layout.max_gap is not None
+        self._asks_gaps = gaps
         self._step = 0
         self._known = True
         self._ends: dict[str, tuple[Any, Any]] = {}
         self._off: set[str] = set()
         self._gaps: list[tuple[Any, ...]] = []
 
-    def add(self, ordered: Frame, linked: Frame, step: float | None) -> None:
-        """Look at rows, all of them or those of a batch; gaps are divided by the step, where they are times."""
+    def add(self, linked: Frame, step: float | None) -> None:
+        """Look at linked rows, all of them or those of a batch; gaps are divided by the step, where they are times."""
         each = 1 if self._layout.max_gap is None else 0 if step is None or not float(step).is_integer() else int(step)
         self._known = self._known and each > 0 and self._step in (0, each)
         self._step = each
@@ -67,9 +65,6 @@ class Stretches:
             self._ends[label] = min(before, first), max(after, last)
             if off:
                 self._off.add(label)
-        if self._filtered:  # what is left out takes steps of the whole table's chain
-            rows = self._layout.off_the_grid(ordered, self._step).collect().iter_rows()
-            self._off.update(state_label(subject) for (subject,) in rows)
 
     def of(self, subjects: Iterable[str]) -> dict[str, tuple[int, ...]]:
         """Return of each subject how many steps are observed, not observed, observed, …, where that is known."""
@@ -120,12 +115,12 @@ def _is_whole(number: Any) -> bool:
     return float(number).is_integer() and abs(number) < 2**53
 
 
-def stretches_of(layout: Layout, options: Options, *, filtered: bool) -> Stretches | None:
+def stretches_of(layout: Layout, options: Options) -> Stretches | None:
     """Return what collects where rows are; None where times do not say it."""
     gaps = _tells_places(options)
     if not gaps and (layout.max_gap is None or not _tells_grid(options)):
         return None
-    return Stretches(layout, gaps=gaps, filtered=filtered)
+    return Stretches(layout, gaps=gaps)
 
 
 def with_places(chain: ChainLength, stretches: tuple[int, ...]) -> ChainLength:

@@ -142,7 +142,9 @@ class Charging(ABC):
         return {
             "distance": rows[EVERY] if EVERY in rows else rows,
             "scale": str(charge.scale),
-            "windows": None if charge.windows is None else [None if own is None else list(own) for own in charge.windows],
+            "windows": None
+            if charge.windows is None
+            else [None if own is None else list(own) for own in charge.windows],
             "subjects": None if charge.reads is None else packed(charge.reads),
             "step": charge.step,
         }

@@ -117,11 +117,16 @@ def subjects_of(data: Any, bound: InfluenceBound, *, planned: bool) -> Subjects 
 
 
 def grid_of(data: Any, subjects: Subjects | None, bound: InfluenceBound) -> TimeGrid | None:
-    """Return where the chains of a base begin, from the data that settle it; None where it is not known whose are."""
+    """Return where the chains of a base begin, from the data that settle it; None where it is not known whose are.
+
+    Of a chain that is planned for more records than there are by now it is not known: those may come at other times.
+    """
     grid: TimeGrid | None = getattr(data, "grid", None)
-    if grid is None or len(grid.starts) != len(bound.length):
+    if grid is None or len(grid.starts) != len(bound.length) or (subjects is None and len(bound.length) > 1):
         return None
-    return grid if subjects is not None or len(bound.length) == 1 else None
+    each = zip(grid.starts, data.length, bound.length, strict=True)
+    starts = tuple(start if here.steps == there.steps else None for start, here, there in each)
+    return TimeGrid(grid.step, starts) if any(start is not None for start in starts) else None
 
 
 def packed(reads: bytes) -> str:
