@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -271,7 +271,7 @@ def _stretches(read: Sequence[Steps | None], steps: int) -> list[tuple[int, froz
     """Return stretches of a chain and which charges read them, given the steps that each charge reads."""
     changes: dict[int, set[int]] = {0: set(), steps: set()}
     for i, own in enumerate(read):
-        for edge in chain(*own or ()):
+        for edge in (edge for stretch in own or () for edge in stretch):
             changes.setdefault(edge, set()).add(i)
     found: list[tuple[int, frozenset[int]]] = []
     active: frozenset[int] = frozenset()

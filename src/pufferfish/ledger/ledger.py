@@ -308,8 +308,8 @@ class Ledger(Shown):
             What it reads, to be checked against the base.
         window : (int, int) or list of these, optional
             Steps of the chain that the release reads, first (0-based) and one past the last; for several chains one
-            entry per chain, None for a chain that is not read; a list of pairs is several stretches. By default what the
-            times of the data say, or all. Not for networks.
+            entry per chain, None for a chain that is not read; a list of pairs is several stretches. By default what
+            the times of the data say, or all. Not for networks.
         coarsening : mapping, optional
             For each state of the base the state of the release that it counts as; found by itself where both are bins.
             Not for networks.

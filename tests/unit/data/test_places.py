@@ -96,6 +96,16 @@ def test_releases_of_known_places_need_the_noise_of_their_own_records_and_are_ch
         pf.release(read(table(20), where="hour(time) == 8 and worn"), pf.Count("a"), known)
 
 
+def test_steps_of_known_places_need_no_more_noise_than_those_of_any() -> None:
+    """A chain that hardly moves, where quilts decide: as many steps as records count, and not those between them."""
+    sticky, known = pf.MarkovChain([[0.999, 0.001], [0.002, 0.998]]), ChainLength(582, 30, (6, 138) * 4 + (6,))
+    for mechanism in (pf.LeakagePropagation, pf.MQMExact, pf.GroupDP):
+        for query in (pf.Transitions(), pf.Switches()):
+            scales = [mechanism(sticky, length).calibrate(query, 1.0).scale for length in (known, known.anywhere)]
+            assert scales[0] == pytest.approx(scales[1], rel=1e-6), mechanism
+            assert scales[0] <= 2 * 31 * (1 + 1e-9)
+
+
 def test_times_say_where_chains_begin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     frame, step = table(4, subjects=2), 600_000_000
     midnight = [int(dt.datetime(2024, 1, day, tzinfo=dt.UTC).timestamp()) * 1_000_000 for day in (1, 2)]
