@@ -1,6 +1,7 @@
 """What releases about overlapping and disjoint subjects leak together, against all pairs of sequences of two people."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import pufferfish as pf
 from enumeration import laplace_loss, worst_count_loss
+from propagation_oracle import two_state_leakage
 from pufferfish.data import Base
 from pufferfish.ledger import Ledger
 
@@ -74,6 +76,26 @@ def test_a_subject_pays_for_what_was_released_about_it(matrix: list[list[float]]
             assert ledger.spent == pytest.approx(max(times.values()) / SCALE)
             assert seen[key] == pytest.approx(ledger.spent, rel=0.2)
     assert max(seen.values()) > 1.5 * seen[("ann",),]
+
+
+def test_women_then_men_after_everybody_cost_exactly_what_two_answers_about_a_person_tell() -> None:
+    """The example of docs/ledger.md: on two states the leakage is known exactly, and the ledger says no more."""
+    names, matrix = ("ann", "bob"), [[0.9, 0.1], [0.4, 0.6]]
+
+    def read_long(who: tuple[str, ...]) -> pf.Sequences:
+        length = tuple(pf.ChainLength(200, 200) for _ in who)
+        return replace(read_of(who), counts=np.array([[200, 0]] * len(who)), length=length)
+
+    base = read_long(names)
+    bound = pf.LeakagePropagation(pf.MarkovChain(matrix, states=["rest", "active"]), base.length)
+    noise = bound.calibrate(pf.Count("active"), 0.5)
+    ledger, start = Ledger(bound, 50.0, base=base), [0.8, 0.2]
+    for who, times, about in ((names, 1, 0.5), (("ann",), 2, 1.051), (("bob",), 2, 1.051), (("ann",), 3, 1.626)):
+        ledger.spend(noise, data=read_long(who))
+        assert ledger.spent == pytest.approx(
+            two_state_leakage(start, matrix, np.full(200, times / noise.scale)), rel=1e-5
+        )
+        assert ledger.spent == pytest.approx(about, rel=1e-3)
 
 
 def test_the_noise_for_the_longest_is_enough_for_every_subject(tmp_path: Path) -> None:

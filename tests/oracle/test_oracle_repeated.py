@@ -84,6 +84,14 @@ def test_a_year_of_an_hour_a_day_leaks_what_few_days_do() -> None:
         assert hour - 1e-9 <= found <= 1.0001 * hour
 
 
+def test_twelve_hours_of_each_day_of_a_year_are_not_rounded_up() -> None:
+    """More stretches than are followed one by one, which repeat themselves: with those that do not, all would count."""
+    chain, hour = pf.MarkovChain([[0.95, 0.05], [0.1, 0.9]]), [(5, 0.1), (115, 0.0)] * 12
+    few, year = (pf.LeakagePropagation(chain, 1440 * days).leakage(pf.Profile(hour * days)) for days in (7, 365))
+    assert few - 1e-9 <= year <= 1.0001 * few
+    assert year < 0.99 * pf.LeakagePropagation(chain, 1440 * 365).leakage(0.1)
+
+
 def test_a_fold_says_which_record_stands_for_which() -> None:
     fold = folded([*"xababababab", "y"])
     assert fold == Fold((0, 1, 2, 3, 4, 9, 10, 11), fold.repeated)

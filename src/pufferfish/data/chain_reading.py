@@ -114,6 +114,9 @@ def _sequences(fold: Fold, table: Source, options: Options, counted: Counted) ->
         with_places(ChainLength(fold.steps[chain], int(total)), places.get(chain[0], ()))
         for chain, total in zip(chains, counts.sum(axis=1), strict=True)
     )
+    grid = None
+    if counted.stretches is not None:
+        grid = counted.stretches.grid([(chain[0], fold.steps[chain]) for chain in chains])
     base = Base(
         source=table.name,
         state=options.state,
@@ -136,6 +139,7 @@ def _sequences(fold: Fold, table: Source, options: Options, counted: Counted) ->
         base=base,
         names=None if options.subject is None else tuple(label for label, _ in chains),
         usual_step=None if usual is None else str(usual),
+        grid=grid,
         clock=None if options.clock is None else options.clock.name,
         transitions_by_phase=by_phase,
         histories=histories,

@@ -289,12 +289,23 @@ class Layout:
         rows = self._new(linked).filter(~apart.is_null() & ((apart != step) | ~nw.col(_LINKED)))
         return rows.select(self._named, axis.alias(_SECOND), apart, nw.col(_LINKED))
 
-    def ends(self, linked: Frame) -> Frame:
-        """Return the places of each subject's first and last row."""
+    def ends(self, linked: Frame, step: int) -> Frame:
+        """Return the places of each subject's first and last row, and how many rows are off the grid between."""
         axis = nw.col(_POSITION if self.max_gap is None else TIME)
-        rows = self._new(linked).select(self._named, axis.alias(_SECOND))
-        found = rows.group_by(SUBJECT).agg(nw.col(_SECOND).min().alias(_BEGAN), nw.col(_SECOND).max().alias(_SEGMENT))
-        return found.select(SUBJECT, _BEGAN, _SEGMENT)
+        rows = self._new(linked).select(self._named, axis.alias(_SECOND), self._off(step).alias(_STEPS))
+        places = nw.col(_SECOND).min().alias(_BEGAN), nw.col(_SECOND).max().alias(_SEGMENT)
+        found = rows.group_by(SUBJECT).agg(*places, nw.col(_STEPS).sum())
+        return found.select(SUBJECT, _BEGAN, _SEGMENT, _STEPS)
+
+    def _off(self, step: int) -> nw.Expr:
+        """Return 1 for a row that is no whole number of steps after the row before, or is linked otherwise than by one.
+
+        Rows that are one step apart are linked, and no others.
+        """
+        apart = nw.col(_APART)
+        linked = apart <= (1 if self.max_gap is None else self.max_gap)
+        off = (apart % step != 0) | (linked != (apart == step))
+        return nw.when(~apart.is_null() & off).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64)
 
     def steps_of(self, linked: Frame) -> Frame:
         """Return the time since the row before, of rows that are linked."""

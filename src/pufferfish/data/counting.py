@@ -17,7 +17,7 @@ from pufferfish.data.chains import STATE, Layout, counted
 from pufferfish.data.disorder import Disorder
 from pufferfish.data.options import Options
 from pufferfish.data.spark import held
-from pufferfish.data.stretches import Stretches, tells_places
+from pufferfish.data.stretches import Stretches, stretches_of
 from pufferfish.durations import Duration
 from pufferfish.errors import DataError, ParameterError
 
@@ -39,7 +39,7 @@ class Counted:
     cells : narwhals DataFrame or None
         Rows counted by the keys of groups, where there are any.
     stretches : Stretches or None
-        Where observed records are, if times alone say which rows were kept.
+        Where rows are, if times say it.
     """
 
     chains: nw.DataFrame[Any]
@@ -73,7 +73,7 @@ def _at_once(rows: ChainRows, options: Options) -> Counted:
         )
         step, usual = _steps(found, rows, options)
         value = None if step is None else step.value
-        stretches = Stretches(layout) if tells_places(options) else None
+        stretches = stretches_of(layout, options)
         if stretches is not None:
             stretches.add(linked, value)
         marked = layout.marked(linked, value)
@@ -162,7 +162,7 @@ class _Tally:
         self.rows = rows
         self.layout = replace(rows.layout, batched=True)
         self.by = options.by
-        self.tells_places = tells_places(options)
+        self.options = options
         self.asks_step = options.step is None and self.layout.timed
 
     def count(self, step: float | None) -> None:
@@ -177,7 +177,7 @@ class _Tally:
         self.divided_by, self.distinct = step, 0
         self.chains, self.transitions = Sums(layout.chain_keys, steps=True), Sums(layout.transition_keys)
         self.lasted, self.cells = Sums(layout.lasted_keys), Sums(layout.cell_keys)
-        self.stretches: Stretches | None = None
+        self.stretches = stretches_of(layout, self.options)
         disorder, states = Disorder(rows, layout), set[Any]()
         for ordered, linked in batches_of(rows.chained, layout, filtered=rows.filtered):
             disorder.look(ordered)
@@ -185,8 +185,7 @@ class _Tally:
                 self.lasted.add(layout.steps_of(linked))
                 if self.divided_by is None and _divides(layout):
                     self.divided_by = self.usual_step
-            if self.tells_places:
-                self.stretches = self.stretches or Stretches(layout)
+            if self.stretches is not None:
                 self.stretches.add(linked, self.divided_by)
             if len(states) <= MAX_STATES + 1:  # else there are hardly fewer groups than rows
                 marked = layout.marked(linked, self.divided_by).collect().lazy()  # once for both counts

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pufferfish.core.numbers.given import whole_array, whole_number
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.data.bins import parse_bins
+from pufferfish.data.grid import TimeGrid
 from pufferfish.data.groups import Groups, check_by, sentence_of
 from pufferfish.durations import parse_duration
 from pufferfish.errors import ParameterError, shortened
@@ -178,6 +179,8 @@ class Sequences(ReadOnly):
         How often so many observed records followed each other in single steps, the latest last; made read-only.
     groups : Groups, optional
         The counts by public groups, over all chains, where the table was read with ``by``.
+    grid : TimeGrid, optional
+        Where chains begin in time, where all times are whole numbers of steps apart (public).
 
     Examples
     --------
@@ -198,6 +201,7 @@ class Sequences(ReadOnly):
     transitions_by_phase: NDArray[np.int64] | None = None
     histories: NDArray[np.int64] | None = None
     groups: Groups | None = None
+    grid: TimeGrid | None = None
 
     def __post_init__(self) -> None:
         self._check_kinds()
@@ -232,6 +236,8 @@ class Sequences(ReadOnly):
                     f"names has {len(self.names)} names of {len(set(self.names))} subjects, and there are {chains} "
                     f"chains of {self.subjects} subjects: give each chain the name of its subject"
                 )
+        if self.grid is not None and len(self.grid.starts) != chains:
+            raise ParameterError(f"grid has {len(self.grid.starts)} starts, and there are {chains} chains")
         if len(set(self.states)) != k:
             raise ParameterError(f"states repeats a name: {', '.join(self.states)}")
         for i, length in enumerate(self.length):
@@ -249,6 +255,8 @@ class Sequences(ReadOnly):
     def _check_kinds(self) -> None:
         """Refuse arguments that are other things than they should be, and keep copies of lists."""
         check_kind(self.base, Base, "base")
+        if self.grid is not None:
+            check_kind(self.grid, TimeGrid, "grid")
         object.__setattr__(self, "states", texts(self.states, "states"))
         lengths = listed(self.length, "length", "a ChainLength for each chain")
         for i, length in enumerate(lengths):

@@ -5,58 +5,70 @@ lie on the grid of its steps: rows that follow each other are one step apart, an
 nothing is known of that subject, and noise is for the worst places that its records may have.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pufferfish.data.chains import Frame, Layout
+from pufferfish.data.grid import TimeGrid
 from pufferfish.data.options import Options
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.states import state_label
 
-__all__ = ["Stretches", "tells_places", "with_places"]
+__all__ = ["Stretches", "stretches_of", "with_places"]
 
 _MOST = 4096
 """Gaps of all subjects together, and stretches of different chains, up to which places are kept."""
 
 
-def tells_places(options: Options) -> bool:
+def _tells_grid(options: Options) -> bool:
+    """Whether times may say where in its chain a row is."""
+    return options.time is not None and options.missing != "split" and options.gaps == "unobserved"
+
+
+def _tells_places(options: Options) -> bool:
     """Whether times alone say which rows are kept."""
-    return (
-        options.where is not None
-        and options.time is not None
-        and set(options.where.columns) == {options.time}
-        and options.missing != "split"
-        and options.gaps == "unobserved"
-    )
+    return _tells_grid(options) and options.where is not None and set(options.where.columns) == {options.time}
 
 
 class Stretches:
-    """What times say of where rows are, collected from one frame or from batches."""
+    """What times say of where rows are, collected from one frame or from batches.
 
-    def __init__(self, layout: Layout) -> None:
+    Parameters
+    ----------
+    layout : Layout
+        How rows are laid out.
+    gaps : bool
+        Whether times alone say which rows are kept, so that gaps are of interest.
+    """
+
+    def __init__(self, layout: Layout, *, gaps: bool) -> None:
         self._layout = layout
+        self._asks_gaps = gaps
         self._step = 0
         self._known = True
         self._ends: dict[str, tuple[Any, Any]] = {}
+        self._off: set[str] = set()
         self._gaps: list[tuple[Any, ...]] = []
 
     def add(self, linked: Frame, step: float | None) -> None:
         """Look at linked rows, all of them or those of a batch; gaps are divided by the step, where they are times."""
         each = 1 if self._layout.max_gap is None else 0 if step is None or not float(step).is_integer() else int(step)
-        self._known = self._known and each > 0 and self._step in (0, each) and len(self._gaps) <= _MOST
+        self._known = self._known and each > 0 and self._step in (0, each)
         self._step = each
         if not self._known:
             return
-        found = self._layout.apart(linked, self._step).head(_MOST + 1).collect()
-        self._gaps += found.iter_rows()
-        for subject, first, last in self._layout.ends(linked).collect().iter_rows():
+        if self._asks_gaps and len(self._gaps) <= _MOST:
+            self._gaps += self._layout.apart(linked, self._step).head(_MOST + 1).collect().iter_rows()
+        for subject, first, last, off in self._layout.ends(linked, self._step).collect().iter_rows():
             label = state_label(subject)
             before, after = self._ends.get(label, (first, last))
             self._ends[label] = min(before, first), max(after, last)
+            if off:
+                self._off.add(label)
 
     def of(self, subjects: Iterable[str]) -> dict[str, tuple[int, ...]]:
         """Return of each subject how many steps are observed, not observed, observed, …, where that is known."""
-        if not self._known or len(self._gaps) > _MOST:
+        if not (self._known and self._asks_gaps) or len(self._gaps) > _MOST:
             return {}
         gaps: dict[str, list[tuple[Any, Any, bool]]] = {}
         for subject, place, apart, linked in self._gaps:
@@ -65,14 +77,29 @@ class Stretches:
         known = {subject: stretches for subject, stretches in found.items() if stretches}
         return known if sum(map(len, set(known.values()))) <= _MOST else {}
 
+    def grid(self, chains: Sequence[tuple[str, int]]) -> TimeGrid | None:
+        """Return where chains begin, given of each its subject and its steps; None where times do not say it."""
+        if not self._known or self._layout.max_gap is None or self._step < 1:
+            return None
+        starts = tuple(self._start(subject, steps) for subject, steps in chains)
+        return TimeGrid(self._step, starts) if any(start is not None for start in starts) else None
+
+    def _start(self, subject: str, steps: int) -> int | None:
+        """Return the time of a subject's first row, if its chain has as many steps as its times say."""
+        if subject in self._off or subject not in self._ends:
+            return None
+        first, last = self._ends[subject]
+        if not all(_is_whole(n) for n in (first, last)) or last - first != (steps - 1) * self._step:
+            return None
+        return int(first)
+
     def _one(self, subject: str, gaps: list[tuple[Any, Any, bool]]) -> tuple[int, ...]:
         step = self._step
         if not gaps or subject not in self._ends or any(linked for *_, linked in gaps):
             return ()
         begins, last = self._ends[subject]
         stretches: list[int] = []
-        numbers = [begins, last, *(n for place, apart, _ in gaps for n in (place, apart))]
-        if not all(float(n).is_integer() and abs(n) < 2**53 for n in numbers):
+        if not all(_is_whole(n) for n in (begins, last, *(n for place, apart, _ in gaps for n in (place, apart)))):
             return ()
         for place, apart, _ in gaps:
             stretches += [int(place - apart - begins), int(apart) - step]
@@ -82,6 +109,18 @@ class Stretches:
             return ()
         steps = [n // step + (i % 2 == 0) for i, n in enumerate(stretches)]
         return tuple(steps) if min(steps) >= 1 else ()
+
+
+def _is_whole(number: Any) -> bool:
+    return float(number).is_integer() and abs(number) < 2**53
+
+
+def stretches_of(layout: Layout, options: Options) -> Stretches | None:
+    """Return what collects where rows are; None where times do not say it."""
+    gaps = _tells_places(options)
+    if not gaps and (layout.max_gap is None or not _tells_grid(options)):
+        return None
+    return Stretches(layout, gaps=gaps)
 
 
 def with_places(chain: ChainLength, stretches: tuple[int, ...]) -> ChainLength:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from pufferfish.data.grid import TimeGrid
 from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.errors import RecordError
@@ -28,7 +29,7 @@ from pufferfish.theta.model_class import Theta
 __all__ = ["LEDGER", "AnyBase", "Book", "BookFile", "Entry", "book_of", "lock_of", "sealed"]
 
 FORMAT = "pufferfish-ledger"
-VERSION = 2
+VERSION = 3
 
 LEDGER = record_kind("ledger", FORMAT, "a ledger is never replaced; name another file")
 
@@ -58,8 +59,8 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     scale : str
         Noise scale in the same units, an exact fraction.
     windows : list or None
-        Per chain the steps that were read, first (0-based) and one past the last; None for all of all chains, and for
-        networks.
+        Per chain the stretches of steps that were read, each its first step (0-based) and one past its last, in order
+        and apart; None for a chain that was not read. None for all of all chains, and for networks.
     subjects : str or None
         Which of the ledger's subjects were read: a bit for each, compressed, in base 64; None for all of them.
     release : str or None
@@ -78,7 +79,7 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     epsilon: float | None
     distance: list[list[int]] | dict[str, list[list[int]]]
     scale: str
-    windows: list[tuple[int, int] | None] | None
+    windows: list[list[tuple[int, int]] | None] | None
     subjects: str | None = None
     release: str | None = None
     step: int = 0
@@ -90,7 +91,10 @@ _Whole = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
 
 class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """All of a ledger: about chains of these lengths, or about a network's table of so many rows."""
+    """All of a ledger: about chains of these lengths, or about a network's table of so many rows.
+
+    ``grid`` says where the chains of its base begin in time, by which releases of a part are found in them.
+    """
 
     format: str = FORMAT
     version: int = VERSION
@@ -104,6 +108,7 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     rows: _Whole | None = None
     base: Base | None
     rows_base: RowsBase | None = None
+    grid: TimeGrid | None = None
     subjects: Subjects | None = None
     entries: list[Entry]
 
@@ -112,9 +117,9 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
         """How the table was read; None where that is not known yet."""
         return self.rows_base if self.base is None else self.base
 
-    def with_entry(self, entry: Entry, base: AnyBase | None, subjects: Subjects | None) -> "Book":
-        """Return the book with one more entry, tied to a base and its subjects."""
-        return msgspec.structs.replace(self, entries=[*self.entries, entry], subjects=subjects, **fields_of_base(base))
+    def with_entry(self, entry: Entry, base: AnyBase | None, **of_base: Any) -> "Book":
+        """Return the book with one more entry, tied to a base, its subjects and where its chains begin."""
+        return msgspec.structs.replace(self, entries=[*self.entries, entry], **of_base, **fields_of_base(base))
 
     def bound(self, theta: Theta) -> InfluenceBound:
         """Return the bound that the book names, on the class Θ."""

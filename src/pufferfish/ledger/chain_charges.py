@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pufferfish.calibration import Calibration
 from pufferfish.core.numbers.given import real_array
 from pufferfish.core.numbers.rounding import float_up
+from pufferfish.data.grid import TimeGrid
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import AnyBase
@@ -27,7 +28,7 @@ from pufferfish.ledger.charges import (
 )
 from pufferfish.ledger.subjects import Subjects
 from pufferfish.ledger.ties import CHAIN_TIES, check_lengths, check_start, groups_of
-from pufferfish.ledger.windows import Windows, as_windows, windows_read
+from pufferfish.ledger.windows import Steps, Windows, as_windows, windows_by_time, windows_read
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.queries import LinearQuery, Profile, StepLoss, StepQuery
 from pufferfish.theta.lengths import ChainLength
@@ -105,13 +106,9 @@ class ChainCharging(Charging):
         return len(self._bound.length)
 
     def together(self, charges: Sequence[Charge], among: bytes | None = None) -> tuple[InfluenceBound, Any]:
-        """Return one loss for all records, or for each class of chains; with windows a profile for each chain."""
+        """Return one loss for all records, or for each class of chains; where only some steps are read, a profile."""
         if any(charge.windows is not None for charge in charges):
-            profiles = self._profiles(charges)
-            if not any(charge.step for charge in charges):
-                return self._bound, profiles
-            steps = [self._largest_step(charges, chain) for chain in range(self.places)]
-            return self._bound, StepLoss(steps, profiles)
+            return self._by_steps(charges, among)
         if all(charge.reads is None for charge in charges):
             return self._bound, _with_steps([self._sum(charges)])
         classes, which = classes_of(charges, self.places, among)
@@ -124,12 +121,6 @@ class ChainCharging(Charging):
         records = sum_up(((charge.distances[EVERY], charge.scale) for charge in charges), self._bound.theta.k)
         return records, float_up(sum((charge.step / charge.scale for charge in charges), Fraction(0)))
 
-    def _largest_step(self, charges: Sequence[Charge], chain: int) -> float:
-        """Return the largest loss of any step of a chain."""
-        stretches = _stretches(charges, chain, self._bound.length[chain].steps)
-        sums = (sum((charges[i].step / charges[i].scale for i in active), Fraction(0)) for _, active in stretches)
-        return float_up(max(sums))
-
     def _bound_on(self, classes: Sequence[Any], which: NDArray[np.intp]) -> InfluenceBound:
         """Return the bound on one chain for each class, as long as the longest of its chains.
 
@@ -139,24 +130,50 @@ class ChainCharging(Charging):
         largest = np.zeros((len(classes), 2), dtype=np.int64)
         read = which >= 0
         np.maximum.at(largest, which[read], sizes[read])
-        length = tuple(ChainLength(int(steps), int(records)) for steps, records in largest)
+        return self._bound_of(tuple(ChainLength(int(steps), int(records)) for steps, records in largest))
+
+    def _bound_of(self, length: tuple[ChainLength, ...]) -> InfluenceBound:
+        """Return the bound on chains of these lengths, the same one if it was the last that was asked for."""
+        if length == self._bound.length:
+            return self._bound
         if length not in self._bounds:
             self._bounds.clear()
             self._bounds[length] = self._bound.of(self._bound.theta, length, **self._bound.settings)
         return self._bounds[length]
 
-    def _profiles(self, charges: Sequence[Charge]) -> list[Profile]:
-        """Return for each chain a profile of stretches that the same releases read."""
-        k = self._bound.theta.k
-        known: dict[frozenset[int], NDArray[np.float64]] = {}
+    def _by_steps(self, charges: Sequence[Charge], among: bytes | None) -> tuple[InfluenceBound, Any]:
+        """Return the losses of each class of chains: equally long ones, of which the same charges read the same steps.
 
-        def together(active: frozenset[int]) -> NDArray[np.float64]:
-            if active not in known:
-                known[active] = sum_up(((charges[i].distances[EVERY], charges[i].scale) for i in sorted(active)), k)
-            return known[active]
+        A chain of which every step is read alike has one loss for all records, and another a profile.
+        """
+        classes: dict[tuple[ChainLength, tuple[Steps | None, ...]], None] = {}
+        for c, length in enumerate(self._bound.length):
+            if among is None or among[c]:
+                read = tuple(_steps_of(charge, c, length.steps) for charge in charges)
+                if any(read):
+                    classes[length, read] = None
+        if not classes:
+            return self._bound, 0.0
+        known: dict[frozenset[int], tuple[NDArray[np.float64], float]] = {}
+        losses: list[Any] = []
+        largest_steps: list[float] = []
+        for length, read in classes:
+            stretches = _stretches(read, length.steps)
+            for _, active in stretches:
+                if active not in known:
+                    known[active] = self._sum([charges[i] for i in sorted(active)])
+            each = [(steps, known[active][0]) for steps, active in stretches]
+            losses.append(each[0][1] if len(each) == 1 else Profile(each))
+            largest_steps.append(max(known[active][1] for _, active in stretches))
+        bound = self._bound_of(tuple(length for length, _ in classes))
+        return bound, StepLoss(largest_steps, losses) if any(largest_steps) else losses
 
-        profiles = [_stretches(charges, c, chain.steps) for c, chain in enumerate(self._bound.length)]
-        return [Profile([(steps, together(active)) for steps, active in stretches]) for stretches in profiles]
+    def by_time(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Windows | None:
+        """Return which steps of the base data read, as their times say; None where these do not say it."""
+        if not isinstance(data, Sequences) or (subjects is None) != (data.names is None):
+            return None
+        places = None if subjects is None else subjects.places_of(data.names or ())
+        return windows_by_time(data, grid, places, self._bound.length)
 
     def reads(self, data: Any, subjects: Subjects | None, windows: Windows | None = None) -> bytes | None:
         """Return which chains the data are about, a byte each; None where that is not known, or they are all.
@@ -243,14 +260,22 @@ def _loss(what: Any, k: int) -> NDArray[np.float64]:
     return np.broadcast_to(loss, (k, k))
 
 
-def _stretches(charges: Sequence[Charge], chain: int, steps: int) -> list[tuple[int, frozenset[int]]]:
-    """Return stretches of a chain and which charges read them."""
-    read = [
-        None if charge.reads and not charge.reads[chain] else charge.windows[chain] if charge.windows else (0, steps)
-        for charge in charges
-    ]
-    edges = sorted({0, steps, *(edge for window in read if window is not None for edge in window)})
-    return [
-        (stop - start, frozenset(i for i, w in enumerate(read) if w is not None and w[0] <= start and stop <= w[1]))
-        for start, stop in pairwise(edges)
-    ]
+def _steps_of(charge: Charge, chain: int, steps: int) -> Steps | None:
+    """Return the steps of a chain that a charge reads."""
+    if charge.reads is not None and not charge.reads[chain]:
+        return None
+    return ((0, steps),) if charge.windows is None else charge.windows[chain]
+
+
+def _stretches(read: Sequence[Steps | None], steps: int) -> list[tuple[int, frozenset[int]]]:
+    """Return stretches of a chain and which charges read them, given the steps that each charge reads."""
+    changes: dict[int, set[int]] = {0: set(), steps: set()}
+    for i, own in enumerate(read):
+        for edge in (edge for stretch in own or () for edge in stretch):
+            changes.setdefault(edge, set()).add(i)
+    found: list[tuple[int, frozenset[int]]] = []
+    active: frozenset[int] = frozenset()
+    for start, stop in pairwise(sorted(changes)):
+        active ^= changes[start]
+        found.append((stop - start, active))
+    return found

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration
 from pufferfish.core.numbers.rounding import float_up
+from pufferfish.data.grid import TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import AnyBase, Entry
 from pufferfish.ledger.subjects import Subjects, packed, unpacked
@@ -127,6 +128,10 @@ class Charging(ABC):
         """Return which chains the data are about, a byte each; None where that is not known, or they are all."""
         return None
 
+    def by_time(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Windows | None:
+        """Return which steps of the base data read, as their times say; None where these do not say it."""
+        return None
+
     @abstractmethod
     def part(self, length: Any, window: Any) -> InfluenceBound:
         """Return the bound on a part of the base of this length, read by itself."""
@@ -137,7 +142,9 @@ class Charging(ABC):
         return {
             "distance": rows[EVERY] if EVERY in rows else rows,
             "scale": str(charge.scale),
-            "windows": None if charge.windows is None else list(charge.windows),
+            "windows": None
+            if charge.windows is None
+            else [None if own is None else list(own) for own in charge.windows],
             "subjects": None if charge.reads is None else packed(charge.reads),
             "step": charge.step,
         }

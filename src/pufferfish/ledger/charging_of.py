@@ -12,7 +12,7 @@ __all__ = ["anywhere", "charging_of"]
 
 
 def anywhere(bound: Any) -> Any:
-    """Return a bound that knows nothing of where records are: a ledger keeps how many there are, no more."""
+    """Return a bound that knows nothing of where records are: each entry of a ledger says which steps it reads."""
     if not (isinstance(bound, InfluenceBound) and bound.theta.of_chains and any(c.places for c in bound.length)):
         return bound
     return bound.of(bound.theta, [chain.anywhere for chain in bound.length], **bound.settings)

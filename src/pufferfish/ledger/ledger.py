@@ -32,8 +32,9 @@ from pufferfish.ledger.book import AnyBase, Book, BookFile, Entry, fields_of_bas
 from pufferfish.ledger.book_checks import check_book, positive
 from pufferfish.ledger.charges import Charge
 from pufferfish.ledger.charging_of import anywhere, charging_of
-from pufferfish.ledger.subjects import subjects_of
+from pufferfish.ledger.subjects import grid_of, subjects_of
 from pufferfish.ledger.views import entries_frame, in_words, view_of
+from pufferfish.ledger.windows import check_within
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
 from pufferfish.model_file import ThetaRecord, check_names
@@ -88,6 +89,7 @@ class Ledger(Shown):
         data, base = (base, base.base) if isinstance(base, Sequences | Rows) else (None, base)
         self._charging.check_base(base)
         budget = positive(budget, "budget")
+        subjects = subjects_of(data, bound, planned=True)
         self._bound = bound
         self._file: BookFile | None = None
         self._lock = threading.RLock()
@@ -99,7 +101,8 @@ class Ledger(Shown):
             theta=ThetaRecord.of(bound.theta),
             **size_of(bound),
             **fields_of_base(base),
-            subjects=subjects_of(data, bound, planned=True),
+            subjects=subjects,
+            grid=grid_of(data, subjects, bound),
             entries=[],
         )
 
@@ -305,7 +308,8 @@ class Ledger(Shown):
             What it reads, to be checked against the base.
         window : (int, int) or list of these, optional
             Steps of the chain that the release reads, first (0-based) and one past the last; for several chains one
-            entry per chain, None for a chain that is not read. By default all. Not for networks.
+            entry per chain, None for a chain that is not read; a list of pairs is several stretches. By default what
+            the times of the data say, or all. Not for networks.
         coarsening : mapping, optional
             For each state of the base the state of the release that it counts as; found by itself where both are bins.
             Not for networks.
@@ -331,7 +335,7 @@ class Ledger(Shown):
         if note is not None and not isinstance(note, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ParameterError(f"note is {note!r}, expected text")
         with self._alone():
-            book, base, subjects = self._book, self._book.tied_to, self._book.subjects
+            book, base, subjects, grid = self._book, self._book.tied_to, self._book.subjects, self._book.grid
             charge = self._charge(book, what, data, window, coarsening)
             after = max(self._leakage(book.entries, charge), book.entries[-1].spent if book.entries else 0.0)
             if not after <= float_up(Fraction(repr(book.budget))):
@@ -352,7 +356,8 @@ class Ledger(Shown):
             )
             if data is not None and base is None:
                 base, subjects = data.base, subjects_of(data, self._bound, planned=False)
-            changed = book.with_entry(entry, base, subjects)
+                grid = grid_of(data, subjects, self._bound)
+            changed = book.with_entry(entry, base, subjects=subjects, grid=grid)
             if begin is not None:
                 begin()
             if self._file is not None:
@@ -363,7 +368,11 @@ class Ledger(Shown):
     def _charge(self, book: Book, what: Any, data: Any, window: Any, coarsening: Any) -> Charge:
         """Return the charge of a release, and on whom; refused where it is not of the base."""
         charge = self._charging.charge(what, base=book.tied_to, data=data, window=window, coarsening=coarsening)
-        return replace(charge, reads=self._charging.reads(data, book.subjects, charge.windows))
+        charge = replace(charge, reads=self._charging.reads(data, book.subjects, charge.windows))
+        read = None if charge.step else self._charging.by_time(data, book.subjects, book.grid)
+        if read is not None and charge.windows is not None:
+            check_within(read, charge.windows, "the data")
+        return replace(charge, windows=charge.windows or read)
 
     def _leakage(self, entries: Sequence[Entry], *more: Charge, among: bytes | None = None) -> float:
         """Return what some entries leak together, with more charges; of all chains, or those that are marked by 1."""
@@ -397,7 +406,7 @@ class Ledger(Shown):
         same = all(getattr(book, name) == getattr(known, name) for name in fixed)
         grown = book.entries[: len(known.entries)] == known.entries and known.tied_to in (None, book.tied_to)
         if known.tied_to is not None:
-            same = same and book.subjects == known.subjects
+            same = same and book.subjects == known.subjects and book.grid == known.grid
         if not (same and grown):
             raise RecordError("the ledger's file was changed by hand or replaced by another: open it anew")
         try:

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from pufferfish.data.grid import TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 
-__all__ = ["Subjects", "packed", "subjects_of", "unpacked"]
+__all__ = ["Subjects", "grid_of", "packed", "subjects_of", "unpacked"]
 
 _BYTES = 16
 _KEY = 32
@@ -113,6 +114,19 @@ def subjects_of(data: Any, bound: InfluenceBound, *, planned: bool) -> Subjects 
             "length=data.length of the whole table, or with longer chains in the same order"
         )
     return Subjects.of(names)
+
+
+def grid_of(data: Any, subjects: Subjects | None, bound: InfluenceBound) -> TimeGrid | None:
+    """Return where the chains of a base begin, from the data that settle it; None where it is not known whose are.
+
+    Of a chain that is planned for more records than there are by now it is not known: those may come at other times.
+    """
+    grid: TimeGrid | None = getattr(data, "grid", None)
+    if grid is None or len(grid.starts) != len(bound.length) or (subjects is None and len(bound.length) > 1):
+        return None
+    each = zip(grid.starts, data.length, bound.length, strict=True)
+    starts = tuple(start if here.steps == there.steps else None for start, here, there in each)
+    return TimeGrid(grid.step, starts) if any(start is not None for start in starts) else None
 
 
 def packed(reads: bytes) -> str:

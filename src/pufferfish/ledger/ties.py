@@ -33,14 +33,21 @@ def check_lengths(
     found: Sequence[ChainLength], base: Sequence[ChainLength], windows: Windows | None, whose: str
 ) -> None:
     """Refuse chains that are no part of the base's chains: longer ones, or more of them."""
-    steps = [chain.steps for chain in base] if windows is None else [w[1] - w[0] for w in windows if w is not None]
-    here, there = (sorted(values, reverse=True) for values in ([chain.steps for chain in found], steps))
-    records = [sorted((chain.records for chain in chains), reverse=True) for chains in (found, base)]
+    parts = [(chain.steps, chain.records) for chain in base]
+    if windows is not None:
+        parts = [
+            (own[-1][1] - own[0][0], min(chain.records, sum(stop - start for start, stop in own)))
+            for chain, own in zip(base, windows, strict=True)
+            if own
+        ]
+    there, records_there = (sorted(values, reverse=True) for values in zip(*parts, strict=True))
+    here = sorted((chain.steps for chain in found), reverse=True)
+    records = sorted((chain.records for chain in found), reverse=True)
     fits = len(here) <= len(there) and all(a <= b for a, b in zip(here, there, strict=False))
-    if not fits or any(a > b for a, b in zip(*records, strict=False)):
+    if not fits or any(a > b for a, b in zip(records, records_there, strict=False)):
         part = "a window" if windows is not None else "the base"
         raise ReleaseRefused(
-            f"{whose} has {len(here)} chains, the longest of {here[0]} steps and {records[0][0]} records, and {part} "
+            f"{whose} has {len(here)} chains, the longest of {here[0]} steps and {records[0]} records, and {part} "
             f"of the ledger {len(there)}, the longest of {there[0]}: other records need a ledger of their own"
         )
 
@@ -53,7 +60,7 @@ def check_start(theta: Theta, windows: Windows | None) -> None:
     ReleaseRefused
         If a window starts later than the chain and a member of Θ has an array as its initial law.
     """
-    late = windows is not None and any(window is not None and window[0] > 0 for window in windows)
+    late = windows is not None and any(window and window[0][0] > 0 for window in windows)
     if late and gives_first_law(theta):
         raise ReleaseRefused(
             "Θ gives the law of the chain's first record as an array, and the window starts later: calibrate with the "

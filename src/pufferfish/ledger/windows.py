@@ -1,19 +1,30 @@
-"""Which steps of the base's chains a release reads."""
+"""Which steps of the base's chains a release reads: those that a user names, or those that its times say.
 
-from collections.abc import Sequence
+A step that is not read has no loss. So an hour of each day is charged as that hour, wherever in the base it is. Times
+say it where all records of a chain are whole numbers of steps apart (:class:`~pufferfish.data.grid.TimeGrid`). Where
+they do not, a release is charged on all steps of its chains.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from operator import index
 from typing import Any
 
 import numpy as np
 
+from pufferfish.data.grid import TimeGrid
+from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.queries import LinearQuery
 from pufferfish.theta.lengths import ChainLength
 
-__all__ = ["Windows", "as_windows", "windows_read"]
+__all__ = ["Steps", "Windows", "as_windows", "check_within", "windows_by_time", "windows_read"]
 
-Windows = tuple[tuple[int, int] | None, ...]
-"""Per chain the steps that are read, first (0-based) and one past the last; None for a chain that is not read."""
+Steps = tuple[tuple[int, int], ...]
+"""Steps of a chain that are read: the first (0-based) and one past the last of each stretch, in order and apart."""
+
+Windows = tuple[Steps | None, ...]
+"""Per chain the steps that are read; None for a chain that is not read."""
 
 
 def as_windows(window: Any, length: Sequence[ChainLength]) -> Windows | None:
@@ -23,7 +34,7 @@ def as_windows(window: Any, length: Sequence[ChainLength]) -> Windows | None:
     ----------
     window : (int, int), list of these or None, or None
         First step (0-based) and one past the last; for several chains one entry per chain, None for a chain that is
-        not read.
+        not read. An entry may be a list of pairs: stretches in order, with steps between them that are not read.
     length : sequence of ChainLength
         The chains of the base.
 
@@ -70,9 +81,79 @@ def windows_read(linear: LinearQuery, windows: Windows | None, length: Sequence[
     return own
 
 
-def _window(entry: Any, steps: int) -> tuple[int, int] | None:
+def windows_by_time(
+    data: Sequences, grid: TimeGrid | None, places: Mapping[str, Sequence[int]] | None, length: Sequence[ChainLength]
+) -> Windows | None:
+    """Return which steps of the base's chains data read, as their times say.
+
+    Parameters
+    ----------
+    data : Sequences
+        What is read.
+    grid : TimeGrid or None
+        Where the chains of the base begin.
+    places : mapping or None
+        For the subjects in the data their chains in the base; None where nobody said whose these are.
+    length : sequence of ChainLength
+        The chains of the base.
+
+    Returns
+    -------
+    tuple or None
+        All steps of a chain whose times do not say it; None where all steps of all chains in the data are read.
+    """
+    if grid is None or data.grid is None or (places is None and len(length) > 1):
+        return None
+    own = [[0]] * len(data.length) if places is None else [places[name] for name in data.names or ()]
+    found: list[Steps | None] = [None] * len(length)
+    part = False
+    for i, (chain, there) in enumerate(zip(data.length, own, strict=True)):
+        one = there[0] if len(there) == 1 and found[there[0]] is None else None
+        read = None if one is None else _read(chain, data.grid.offset(i, grid, one), length[one].steps)
+        for place in there:
+            everything = ((0, length[place].steps),)
+            found[place] = read or everything
+            part = part or found[place] != everything
+    return tuple(found) if part else None
+
+
+def check_within(known: Windows, given: Windows, whose: str) -> None:
+    """Refuse windows that leave out what times say is read.
+
+    Raises
+    ------
+    ReleaseRefused
+        If they do.
+    """
+    for c, (read, said) in enumerate(zip(known, given, strict=True)):
+        for start, stop in read or ():
+            if not any(first <= start and stop <= last for first, last in said or ()):
+                raise ReleaseRefused(
+                    f"{whose} of chain {c} are steps {start} to {stop - 1} by their times, and window leaves some of "
+                    "them out: leave window out"
+                )
+
+
+def _read(chain: ChainLength, offset: int | None, steps: int) -> Steps | None:
+    """Return the steps of the base's chain that a chain reads; None if that is not known, or it reaches beyond."""
+    if offset is None or offset < 0 or offset + chain.steps > steps:
+        return None
+    edges = list(accumulate(chain.places or (chain.steps,), initial=offset))
+    return tuple(pairwise(edges))[::2]
+
+
+def _window(entry: Any, steps: int) -> Steps | None:
     if entry is None:
         return None
+    if isinstance(entry, list | tuple) and any(isinstance(each, list | tuple) for each in entry):  # pyright: ignore[reportUnknownVariableType]
+        found = tuple(_stretch(each, steps) for each in entry)  # pyright: ignore[reportUnknownVariableType]
+        if any(stop >= start for (_, stop), (start, _) in pairwise(found)):
+            raise ParameterError(f"window {entry!r} has stretches that are out of order, or touch: join those that do")
+        return found
+    return (_stretch(entry, steps),)
+
+
+def _stretch(entry: Any, steps: int) -> tuple[int, int]:
     try:
         start, stop = (index(edge) for edge in entry)
         if any(isinstance(edge, bool) for edge in entry):

@@ -68,6 +68,9 @@ def of_ledger(found: Release | EachRelease, ledger: Any) -> Iterator[Finding]:
     ]
     if isinstance(again, CalibrationRecord):
         rules.append((entry.scale == str(Fraction(again.unit_scale)), f"noise of scale {entry.scale} in units"))
+    if entry.windows is not None:
+        charged = sum(stop - start for own in entry.windows for start, stop in own or ())
+        rules.append((charged >= found.data.records, f"{charged} steps, and the release reads {found.data.records}"))
     if isinstance(found, EachRelease):
         rules.append((entry.release == found.release, f"the release {entry.release}"))
     else:

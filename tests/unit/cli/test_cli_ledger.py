@@ -1,5 +1,6 @@
 """The ledger on the command line: the usual way, and one clear line for every bad input."""
 
+import datetime as dt
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -104,6 +105,36 @@ def test_a_part_by_a_filter_is_charged_to_the_whole(tmp_path: Path, table: Path,
     result = run(*base, "--up-to", 0.8, "--output", tmp_path / "other.json")
     assert result.exit_code == 0, result.output
     assert 0.792 <= Ledger.open(book).spent <= 0.8
+
+
+def test_months_by_where_cost_the_larger_and_not_the_sum(tmp_path: Path, model: Path) -> None:
+    rows = [
+        (who, dt.datetime(2020, 1, 1) + dt.timedelta(hours=8 * i), ("rest", "active")[(i * 7 + len(who)) % 3 == 0])
+        for who in ("ann", "robert")
+        for i in range(180)
+    ]
+    table, book = tmp_path / "table.csv", tmp_path / "months.json"
+    table.write_text("id,minute,activity\n" + "".join(f"{who},{time},{state}\n" for who, time, state in rows))
+    reading = [*READING[:-1], "8h", "--step", "8h"]
+    record = json.loads(model.read_text()) | {"step": "8h"}
+    model.write_text(json.dumps(record))
+    made = run("ledger", "create", book, "--model", model, "--budget", 2, "--table", table, *reading)
+    assert made.exit_code == 0, made.output
+    january = "minute >= '2020-01-01' and minute < '2020-02-01'"
+    spent, files = [], []
+    for where in (january, "minute >= '2020-02-01' and minute < '2020-03-01'", "month(minute) == 1"):
+        files.append(tmp_path / f"{len(files)}.json")
+        base = ["release", table, *reading, "--model", model, "--ledger", book, "--where", where]
+        result = run(*base, "--epsilon", 0.5, "--output", files[-1])
+        assert result.exit_code == 0, result.output
+        spent.append(Ledger.open(book).spent)
+    assert spent[0] == pytest.approx(0.5, rel=1e-3)
+    assert spent[1] < 0.505
+    assert spent[2] > 0.95  # January again
+    assert [own for own in Ledger.open(book).entries[1].windows or ()] == [[(93, 180)]] * 2
+    checked = run("verify", files[1], "--ledger", book, "--table", table, "--model", model)
+    assert checked.exit_code == 0, checked.output
+    assert "where minute >= '2020-02-01'" in " ".join(run("ledger", "show", book).stdout.split())
 
 
 def test_too_much_is_refused_and_nothing_is_spent(tmp_path: Path, table: Path, model: Path, book: Path) -> None:

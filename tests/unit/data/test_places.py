@@ -1,6 +1,7 @@
 """A filter by time alone says where the records that it keeps are; any other filter says how many they are."""
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.data import batches
+from pufferfish.data.grid import TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.theta.lengths import ChainLength
 
@@ -94,11 +96,38 @@ def test_releases_of_known_places_need_the_noise_of_their_own_records_and_are_ch
         pf.release(read(table(20), where="hour(time) == 8 and worn"), pf.Count("a"), known)
 
 
-def test_a_ledger_charges_all_places() -> None:
-    data = read(table(20))
-    known = pf.LeakagePropagation(CHAIN, data.length)
-    ledger = pf.Ledger(known, budget=5.0, base=data)
-    noise = known.calibrate(pf.Count("a"), 1.0)
-    pf.release(data, pf.Count("a"), noise, ledger=ledger)
-    assert ledger.spent > 1.0
-    assert not any(chain.places for chain in ledger.bound.length)
+def test_steps_of_known_places_need_no_more_noise_than_those_of_any() -> None:
+    """A chain that hardly moves, where quilts decide: as many steps as records count, and not those between them."""
+    sticky, known = pf.MarkovChain([[0.999, 0.001], [0.002, 0.998]]), ChainLength(582, 30, (6, 138) * 4 + (6,))
+    for mechanism in (pf.LeakagePropagation, pf.MQMExact, pf.GroupDP):
+        for query in (pf.Transitions(), pf.Switches()):
+            scales = [mechanism(sticky, length).calibrate(query, 1.0).scale for length in (known, known.anywhere)]
+            assert scales[0] == pytest.approx(scales[1], rel=1e-6), mechanism
+            assert scales[0] <= 2 * 31 * (1 + 1e-9)
+
+
+def test_times_say_where_chains_begin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    frame, step = table(4, subjects=2), 600_000_000
+    midnight = [int(dt.datetime(2024, 1, day, tzinfo=dt.UTC).timestamp()) * 1_000_000 for day in (1, 2)]
+    eight = TimeGrid(step, tuple(start + 48 * step for start in midnight))
+    frame.write_csv(tmp_path / "t.csv")
+    sources: list[object] = [frame, frame.to_pandas(), tmp_path / "t.csv"]
+    for source in sources:
+        assert read(source, None, subject="who").grid == TimeGrid(step, tuple(midnight))
+        for where in ("hour(time) == 8", "hour(time) == 8 and worn"):  # also where gaps are not looked at
+            assert read(source, where, subject="who").grid == eight
+    monkeypatch.setattr(batches, "BATCH", 7)
+    assert read(frame, None, subject="who").grid == TimeGrid(step, tuple(midnight))
+    assert read(frame, subject="who").grid == eight
+    early = pl.int_range(pl.len()).is_between(5, 9) & (pl.col("who") == "s0")
+    shifted = frame.with_columns(pl.when(early).then(pl.col("time") + pl.duration(minutes=1)).otherwise("time"))
+    found = read(shifted, None, subject="who", max_gap="12min", step="10min").grid
+    assert found == TimeGrid(step, (None, midnight[1]))
+    for how in ({"max_gap": None}, {"missing": "split"}, {"gaps": "independent"}, {"max_gap": "20min"}):
+        thinned = frame.filter(pl.int_range(pl.len()) % 90 != 50) if how == {"max_gap": "20min"} else frame
+        assert read(thinned, None, subject="who", **how).grid is None
+    for wrong in ((0, (1,)), (1.5, (1,)), (1, (0.5,)), (1, 7)):
+        with pytest.raises(ParameterError):
+            TimeGrid(*wrong)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="starts"):
+        replace(read(frame, subject="who"), grid=TimeGrid(1, (0,)))

@@ -199,7 +199,7 @@ def test_windows_are_a_profile_of_the_sum(bound: Any) -> None:
     parts = [(40, 0.1), (20, 0.3), (30, 0.2), (10, 0.0)]
     profile = pf.Profile([(steps, loss * JUMP + three) for steps, loss in parts])
     assert ledger.spent == pytest.approx(ledger.bound.leakage(profile), rel=1e-7)
-    assert ledger.entries[1].windows == [(40, 90)]
+    assert ledger.entries[1].windows == [[(40, 90)]]
 
 
 def test_a_far_window_costs_almost_nothing_more() -> None:
@@ -221,7 +221,7 @@ def test_windows_of_several_chains_are_one_each() -> None:
     ledger.spend(0.2, window=[(5, 30), (0, 20)])
     profiles = [pf.Profile([(5, 0.1), (5, 0.1 + 0.2), (20, 0.2)]), pf.Profile([(20, 0.2)])]
     assert ledger.spent == pytest.approx(ledger.bound.leakage(profiles), rel=1e-12)
-    assert ledger.entries[0].windows == [(0, 10), None]
+    assert ledger.entries[0].windows == [[(0, 10)], None]
 
 
 def test_different_chains_do_not_add() -> None:
@@ -237,7 +237,7 @@ def test_a_release_of_a_window() -> None:
     calibration = ledger.calibrate(pf.Frequency("active"), up_to=0.5, length=data.length, window=(0, 25))
     found = pf.release(data, pf.Frequency("active"), calibration, ledger=ledger, window=(0, 25))
     assert 0.495 <= found.ledger.spent <= 0.5
-    assert ledger.entries[0].windows == [(0, 25)]
+    assert ledger.entries[0].windows == [[(0, 25)]]
 
 
 def test_a_later_window_has_not_the_first_law_of_the_chain() -> None:

@@ -7,9 +7,11 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.propagation.chain import Attained, ChainPropagation
+from pufferfish.core.propagation.folding import folded
 from pufferfish.core.propagation.sweeping import Run
 from pufferfish.core.propagation.tuples import TuplePropagation
 from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Score
@@ -33,7 +35,10 @@ MOST_STATES = 80
 """Chains with more states are left to quilts: a step of propagation grows like the fourth power of their number."""
 
 _MOST_RUNS = 4096
-"""Profiles that change more often than this are rounded up to this many runs."""
+"""Profiles that change more often than this are rounded up to this many runs, unless they repeat themselves."""
+
+_MOST_REPEATED = 2**16
+"""Changes up to which it is looked whether a profile repeats itself: hours of each day of seven years."""
 
 _MOST_IN_CYCLE = 1e7
 """Steps of a period times the third power of the states, at most: what trees are kept for in memory."""
@@ -270,11 +275,18 @@ def as_runs(losses: BlockLoss, k: int) -> list[Run]:
     """Return a chain's losses as runs of records with the same loss; profiles with very many are rounded up."""
     other = ~np.eye(k, dtype=np.bool_)
     values = losses.stacked if losses.stacked.ndim == 3 else losses.stacked[:, None, None]
-    together = -(-len(values) // _MOST_RUNS)
+    together = 1 if _repeats(losses.steps, values) else -(-len(values) // _MOST_RUNS)
     return [
         Run(int(losses.steps[i : i + together].sum()), values[i : i + together].max(axis=0) * other)
         for i in range(0, len(values), together)
     ]
+
+
+def _repeats(steps: NDArray[np.int64], values: NDArray[np.float64]) -> bool:
+    """Whether a profile with very many stretches has few once it is folded."""
+    if not _MOST_RUNS < len(values) <= _MOST_REPEATED:
+        return False
+    return len(folded([(int(n), value.tobytes()) for n, value in zip(steps, values, strict=True)]).kept) <= _MOST_RUNS
 
 
 _SUMS = ChainGroups()

@@ -95,7 +95,17 @@ class WithSteps(Engine):
     def _of_records(self, losses: RecordLoss) -> RecordLoss:
         """Return losses of records that stand for those of steps too, of the chains that can decide."""
         charged = _charged if self._engine.follows_steps else _twice
-        return RecordLoss(tuple(charged(chain) for chain in decisive(losses, steps=True)))
+        return RecordLoss(tuple(charged(_spread(chain)) for chain in decisive(losses, steps=True)))
+
+
+def _spread(chain: BlockLoss) -> BlockLoss:
+    """Forget where records are if only their steps are charged: those are next to records that are not observed too.
+
+    As many records as there are count then, and not all places between them.
+    """
+    if not chain.length.places or not chain.step or chain.largest.any():
+        return chain
+    return replace(BlockLoss.same_for_all(chain.length.anywhere, np.zeros(())), step=chain.step)
 
 
 def _charged(chain: BlockLoss) -> BlockLoss:

@@ -1,0 +1,213 @@
+"""A ledger charges a release on the steps that it reads, where times say which these are; else on all steps."""
+
+import datetime as dt
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import pufferfish as pf
+from ledgers import put, spends_nothing
+from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
+
+START = dt.datetime(2024, 1, 1)
+CHAIN = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=["rest", "active"])
+COUNT = pf.Count("active")
+
+
+def table(days: int, *, subjects: int = 1) -> pl.DataFrame:
+    """Records every ten minutes; each subject begins a day after the one before."""
+    parts = []
+    for subject in range(subjects):
+        times = [START + dt.timedelta(days=subject, minutes=10 * i) for i in range(days * 144)]
+        states = np.random.default_rng(subject).choice(["rest", "active"], len(times))
+        parts.append(pl.DataFrame({"who": f"s{subject}", "time": times, "state": states, "worn": True}))
+    return pl.concat(parts)
+
+
+TABLE = table(8)
+
+
+def read(where: str | None = None, frame: Any = TABLE, **how: Any) -> pf.Sequences:
+    return pf.read_sequences(
+        frame, "state", time="time", where=where, **{"max_gap": "10min", "states": ["rest", "active"], **how}
+    )
+
+
+@cache
+def noise_of(length: tuple[pf.ChainLength, ...]) -> pf.Calibration:
+    return pf.LeakagePropagation(CHAIN, length).calibrate(COUNT, 0.5)
+
+
+def noise_for(data: pf.Sequences) -> pf.Calibration:
+    return noise_of(data.length)
+
+
+def ledger_of(base: pf.Sequences, *wheres: str | None, known: bool = True, **how: Any) -> pf.Ledger:
+    """A ledger of the table with a release for each filter, at ε = 0.5 by itself."""
+    ledger = pf.Ledger(pf.LeakagePropagation(CHAIN, base.length), 50.0, base=base if known else base.base)
+    for where in wheres:
+        data = read(where, **how)
+        ledger.spend(noise_for(data), data=data)
+    return ledger
+
+
+def test_hours_and_halves_cost_what_they_read() -> None:
+    base = read()
+    halves = ["time < '2024-01-05'", "time >= '2024-01-05'"]
+    spent = {
+        wheres: ledger_of(base, *wheres).spent
+        for wheres in [
+            ("hour(time) == 8",),
+            ("hour(time) == 8", "hour(time) == 20"),
+            ("hour(time) == 8", "hour(time) == 9"),
+            ("hour(time) == 8", "hour(time) == 8"),
+            tuple(halves),
+            (halves[0], halves[1], None),
+            (halves[0], f"{halves[0]} and worn"),
+        ]
+    }
+    alone, apart, beside, twice, both, three, again = spent.values()
+    assert 0.4999 < alone <= 0.5  # a release of one hour a day costs its own epsilon
+    assert alone <= apart < 0.5005
+    assert 0.6 < beside < 0.75
+    assert twice > 0.98
+    assert 0.4999 < both < 0.5005  # two halves of the table
+    assert three == pytest.approx(ledger_of(base, None, None).spent, rel=1e-3)
+    assert again > 0.98
+    anywhere = ledger_of(base, "hour(time) == 8", "hour(time) == 20", known=False)
+    assert anywhere.spent > 1.5
+    assert anywhere.entries[0].windows is None
+
+
+def test_a_year_of_two_hours_is_asked_once() -> None:
+    frame = table(365)
+    base = read(frame=frame)
+    ledger = ledger_of(base, "hour(time) == 8", "hour(time) == 20", frame=frame)
+    assert 0.4999 < ledger.spent < 0.5005
+    (windows,) = ledger.entries[0].windows or ()
+    assert windows is not None
+    assert len(windows) == 365
+    assert list(windows[:2]) == [(48, 54), (192, 198)]
+
+
+def test_each_subject_has_its_own_places() -> None:
+    frame = table(8, subjects=3)
+    base = read(frame=frame, subject="who")
+    ledger = ledger_of(base, "date(time) == '2024-01-03'", frame=frame, subject="who")
+    assert ledger.entries[0].windows == [[(288, 432)], [(144, 288)], [(0, 144)]]
+    later = read("date(time) == '2024-01-09' and who != 's0'", frame, subject="who")
+    ledger.spend(noise_for(later), data=later)
+    assert ledger.entries[1].windows == [None, [(1008, 1152)], [(864, 1008)]]
+    assert 0.4999 < ledger.spent < 0.5005
+    ledger.spend(noise_for(later), data=later)
+    assert ledger.spent > 0.98
+    assert ledger.calibrate(COUNT, up_to=1.2, data=read("date(time) == '2024-01-05'", frame, subject="who")).epsilon > 1
+    everything = read("who == 's1'", frame, subject="who")
+    ledger.spend(noise_for(everything), data=everything)
+    assert ledger.entries[3].windows is None  # all steps of the one whom it reads
+    assert ledger.entries[3].subjects is not None
+
+
+def test_where_times_do_not_say_it_all_steps_are_charged() -> None:
+    frame = table(6)
+    early = pl.int_range(pl.len()).is_between(5, 9)
+    off = frame.with_columns(pl.when(early).then(pl.col("time") + pl.duration(minutes=1)).otherwise("time"))
+    where = "hour(time) == 20"
+    cases: list[tuple[pf.Sequences, pf.Sequences]] = [
+        (read(frame=frame, max_gap=None), read(where, frame, max_gap=None)),  # rows have a place, and no time
+        (
+            read(frame=off, max_gap="12min", step="10min"),
+            read(where, off, max_gap="12min", step="10min"),
+        ),
+        (read(frame=frame[:300]), read(where, frame)),  # planned for more records than there were
+    ]
+    for base, data in cases:
+        longest = pf.ChainLength(6 * 144, 6 * 144)
+        ledger = pf.Ledger(pf.LeakagePropagation(CHAIN, [longest]), 50.0, base=base)
+        ledger.spend(noise_for(data), data=data)
+        assert ledger.entries[0].windows is None
+        assert ledger.spent > 0.6
+
+
+def test_a_base_with_a_filter_of_its_own() -> None:
+    """A ledger of one hour a day knows where it is, and steps are charged everywhere."""
+    base = read("hour(time) == 8")
+    ledger = ledger_of(base, "hour(time) == 8")
+    assert 0.4999 < ledger.spent <= 0.5
+    ledger.spend(pf.LeakagePropagation(CHAIN, base.length).calibrate(pf.Transitions(), 0.5), data=base)
+    assert ledger.entries[1].windows is None
+    assert 0.9 < ledger.spent < 2.0
+
+
+def test_a_window_that_times_contradict_is_refused() -> None:
+    base, data = read(), read("time >= '2024-01-05'")
+    ledger, noise = ledger_of(base), noise_for(read("time >= '2024-01-05'"))
+    spends_nothing(
+        ledger,
+        lambda: ledger.spend(noise, data=data, window=(0, 576)),
+        ReleaseRefused,
+        "steps 576 to 1151 by their times",
+    )
+    ledger.spend(noise, data=data, window=(500, 1152))
+    assert ledger.entries[0].windows == [[(500, 1152)]]
+    for wrong in ([[(0, 5), (5, 9)]], [[(8, 9), (0, 5)]], [[(0, 5), 9]], [[]]):
+        spends_nothing(ledger, lambda wrong=wrong: ledger.spend(0.01, window=wrong), ParameterError, "window")
+    few = read("hour(time) == 8")
+    assert few.length[0].records == 48
+    spends_nothing(
+        ledger_of(base, known=False),
+        lambda: ledger_of(base, known=False).spend(noise_for(few), data=few, window=[[(0, 1), (1151, 1152)]]),
+        ReleaseRefused,
+        "other records need a ledger",
+    )
+
+
+EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "moved onto the other release": lambda b: b["entries"][1].update(windows=b["entries"][0]["windows"]),
+    "beyond the end": lambda b: b["entries"][0]["windows"][0].append([1151, 1153]),
+    "all steps": lambda b: b["entries"][0].update(windows=None),
+    "starts": lambda b: b["grid"].update(starts=[0, 0]),
+    "a start that is no number": lambda b: b["grid"].update(starts=["x"]),
+}
+
+
+def test_what_is_written_is_read_again_and_checked(tmp_path: Path) -> None:
+    path = tmp_path / "book.json"
+    base = read()
+    ledger = pf.Ledger(pf.LeakagePropagation(CHAIN, base.length), 2.0, base=base)
+    ledger.save(path)
+    found = []
+    for where in ("hour(time) == 8", "hour(time) == 9"):
+        data = read(where)
+        found.append(pf.release(data, COUNT, noise_for(data), ledger=ledger))
+    again = pf.Ledger.open(path)
+    assert again.spent == ledger.spent < 0.75
+    assert again.entries[0].windows == ledger.entries[0].windows
+    assert found[1].verify(ledger=path, table=TABLE).holds
+    good = json.loads(path.read_text())
+    assert good["grid"] == {"step": 600_000_000, "starts": [int(START.replace(tzinfo=dt.UTC).timestamp()) * 1_000_000]}
+    for what, edit in EDITS.items():
+        book = json.loads(path.read_text())
+        edit(book)
+        put(tmp_path / "edited.json", book)
+        with pytest.raises(RecordError) as caught:
+            pf.Ledger.open(tmp_path / "edited.json")
+        assert "\n" not in str(caught.value), what
+    moved = json.loads(path.read_text())
+    moved["grid"]["starts"][0] += 600_000_000
+    put(path, moved)
+    with pytest.raises(RecordError, match="changed by hand or replaced"):
+        _ = ledger.spent
+    fewer = json.loads(json.dumps(good))  # three days leak what eight do: only the release can tell
+    fewer["entries"] = fewer["entries"][:1]
+    fewer["entries"][0]["windows"][0] = fewer["entries"][0]["windows"][0][:3]
+    put(tmp_path / "fewer.json", fewer)
+    told = [part for part in found[0].verify(ledger=tmp_path / "fewer.json").findings if part.what == "ledger"]
+    assert not told[0].holds
+    assert "18 steps, and the release reads 48" in told[0].says
