@@ -227,9 +227,10 @@ def _checked(source: Source, ledger: Ledger | None) -> Verification | None:
     else:
         checked = verify(found, ledger=ledger)
     if not checked.holds:
-        wrong = checked.wrong[0]
+        wrong = min(checked.wrong, key=lambda part: part.absent)
+        why = f"is not in this {wrong.what}" if wrong.absent else "does not hold"
         raise RecordError(
-            f"{name} does not hold, and no report is made of it: {wrong.what}: {wrong.says}; pufferfish verify says all"
+            f"{name} {why}, and no report is made of it: {wrong.what}: {wrong.says}; pufferfish verify says all"
         )
     return checked
 
@@ -362,11 +363,7 @@ def _verify(source: Source, checked: Verification | None) -> Html:
     if source.digest is not None:
         parts += [tag("p", "SHA-256 of the record: ", tag("code", source.digest))]
     if checked is not None:
-        word = {True: "holds", None: "not checked"}
-        rows = [
-            [part.what, tag("td", word.get(part.holds, "does not hold")), tag("td", part.says)]
-            for part in checked.findings
-        ]
+        rows = [[part.what, tag("td", part.word), tag("td", part.says)] for part in checked.findings]
         caption = "What was found when this page was made"
         parts += [fold(caption, table(["what", "found", ""], rows, caption))]
     else:
