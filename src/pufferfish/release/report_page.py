@@ -41,6 +41,7 @@ from pufferfish.report.noise import Noise, noise_part, points_around
 from pufferfish.report.promise_part import promise_part
 from pufferfish.report.theta_pictures import theta_part
 from pufferfish.report.witness_words import witness_part
+from pufferfish.shown import counted
 from pufferfish.theta.model_class import Theta
 
 __all__ = ["AnyRelease", "Source", "read_source", "report_page", "write_report"]
@@ -258,8 +259,7 @@ def _of_what(found: ReleaseFields) -> str:
     if data.rows is not None:
         told = f"{data.subjects:,} rows with {data.records:,} observed cells"
     else:
-        subjects = f"{data.subjects:,} subject{'' if data.subjects == 1 else 's'}"
-        told = f"{data.records:,} records of {subjects} in {data.chains:,} chain{'' if data.chains == 1 else 's'}"
+        told = f"{data.records:,} records of {counted(data.subjects, 'subject')} in {counted(data.chains, 'chain')}"
     column = "" if base is None else f", column {base.state}"
     where = None if base is None else base.where
     kept = "" if where is None else f", rows where {where}"
