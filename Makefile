@@ -27,7 +27,7 @@ mutants: .venv/ready  ## do the tests notice faults that are put into the source
 	$(PY) tests/mutants.py
 
 faults: .venv/ready  ## killed programs, full disks, broken engines, clocks set back, flipped bits: docs/faults.md
-	$(PY) tests/faults.py
+	$(PY) tests/faults/run.py
 
 SECONDS ?= 1800
 TARGETS ?=

@@ -206,7 +206,7 @@ def fit_forgetting(
     parts = [f"{e.overlap:.4g} after {e.steps} steps, of {_whose(e)}" for e in estimates]
     origin = (
         f"fitted to public data: overlap{'s' if many else ''} {'; '.join(parts)}; from {estimates[0].pairs} pairs of "
-        f"{estimates[0].subjects} subject{'s' if estimates[0].subjects != 1 else ''}, smoothed by {added:g} of all"
+        f"{counted(estimates[0].subjects, 'subject')}, smoothed by {added:g} of all"
     )
     steps, shares = [e.steps for e in estimates], [e.overlap for e in estimates]
     theta = ForgettingClass(steps, shares, sequences.states, origin=origin)

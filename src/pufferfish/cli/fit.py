@@ -27,7 +27,7 @@ from pufferfish.report.plot import PICTURE, save_figure
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.chain_models import ChainModels
-from pufferfish.theta.clocks import CLOCKS
+from pufferfish.theta.clocks import CLOCKS, phase_name
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
@@ -274,13 +274,14 @@ def _of_clock(chain: PeriodicChain, sequences: Sequences, counted: str, pooling:
     word, fewest = CLOCKS[chain.clock].word, int(each.argmin())
     lines = [
         f"{chain.phases} matrices of {chain.k} states, one for each {word}, one record every {chain.step}, {counted}",
-        f"fewest transitions: {int(each[fewest]):,}, in {word} {fewest} (counted from 0)",
+        f"fewest transitions: {int(each[fewest]):,}, at {phase_name(chain.clock, fewest)}",
     ]
     unseen = [phase for phase, seen in enumerate(each) if seen == 0]
     if unseen and not pooling:
+        names = ", ".join(phase_name(chain.clock, phase) for phase in unseen[:4])
         lines.append(
-            f"nothing was observed in {len(unseen)} of {chain.phases} phases ({word} {', '.join(map(str, unseen[:8]))}"
-            f"{', …' if len(unseen) > 8 else ''}): --smoothing alone says that records are independent there, a strong "
+            f"nothing was observed in {len(unseen)} of {chain.phases} phases ({names}"
+            f"{', …' if len(unseen) > 4 else ''}): --smoothing alone says that records are independent there, a strong "
             "claim; --pooling 10 takes them to be as in the other phases"
         )
     impossible = int((chain.matrices == 0).sum())

@@ -28,7 +28,7 @@ def verify_command(
     """Check a release from its record: compute its proof again, and all that follows from something else.
 
     Says what holds, what does not, and what nobody can check. Exit code 0: nothing was found that does not hold; 1:
-    something does not hold; 2: bad input.
+    something does not hold, or the release is not in the ledger; 2: bad input.
 
     \b
     Example:

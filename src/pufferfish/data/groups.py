@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pufferfish.core.numbers.given import whole_array
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
 from pufferfish.errors import ParameterError
+from pufferfish.shown import counted
 
 __all__ = ["MAX_CELLS", "MAX_GROUPINGS", "Groups", "check_by", "in_order", "sentence_of"]
 
@@ -66,7 +67,7 @@ class Groups(ReadOnly):
                 raise ParameterError(f"counts[{name!r}] has more records in a cell than there are")
 
     def __repr__(self) -> str:
-        return f"Groups({len(self.cells):,} cell{'' if len(self.cells) == 1 else 's'} by {', '.join(self.by)})"
+        return f"Groups({counted(len(self.cells), 'cell')} by {', '.join(self.by)})"
 
 
 def check_by(by: Any) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
 from pufferfish.data.groups import Groups, check_by, sentence_of
 from pufferfish.errors import ParameterError, shortened
 from pufferfish.given import check_kind, listed, texts
+from pufferfish.shown import counted
 
 __all__ = ["Rows", "RowsBase"]
 
@@ -217,8 +218,7 @@ class Rows(ReadOnly):
         object.__setattr__(self, "states", FrozenDict(states))
 
     def __repr__(self) -> str:
-        nodes = len(self.nodes)
-        return f"Rows({nodes} node{'' if nodes == 1 else 's'}, {self.records:,} row{'' if self.records == 1 else 's'})"
+        return f"Rows({counted(len(self.nodes), 'node')}, {counted(self.records, 'row')})"
 
     @property
     def length(self) -> int:

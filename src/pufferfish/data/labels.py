@@ -17,6 +17,7 @@ from pufferfish.data.fold import Fold
 from pufferfish.data.options import Options, listed
 from pufferfish.errors import DataError
 from pufferfish.hints import did_you_mean
+from pufferfish.shown import counted
 from pufferfish.theta.states import state_label
 
 __all__ = ["count_rows", "label_states", "name_states", "refuse_strangers"]
@@ -157,4 +158,4 @@ def count_rows(n: int) -> str:
     >>> count_rows(1), count_rows(2000)
     ('1 row', '2,000 rows')
     """
-    return f"{n:,} row" if n == 1 else f"{n:,} rows"
+    return counted(n, "row")

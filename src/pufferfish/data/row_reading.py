@@ -153,7 +153,7 @@ def _check_subjects(frame: Frame, name: str, places: Places) -> None:
         most = several.sort(_COUNT, SUBJECT, descending=[True, False]).select(SUBJECT, _COUNT).head(1)
         label, rows = most.collect().row(0)
         raise DataError(
-            f"column {name!r} has several rows for {n:,} subject{'' if n == 1 else 's'} (e.g. {state_label(label)!r}: "
+            f"column {name!r} has several rows for {counted(n, 'subject')} (e.g. {state_label(label)!r}: "
             f"{count_rows(rows)}): rows of one subject are not independent of each other; keep one row of each, e.g. "
             "with where="
         )

@@ -20,6 +20,7 @@ from pufferfish.data.groups import Groups, check_by, sentence_of
 from pufferfish.durations import parse_duration
 from pufferfish.errors import ParameterError, shortened
 from pufferfish.given import check_kind, listed, texts
+from pufferfish.shown import counted
 from pufferfish.theta.clocks import clock_named
 from pufferfish.theta.lengths import ChainLength
 
@@ -269,7 +270,7 @@ class Sequences(ReadOnly):
 
     def __repr__(self) -> str:
         numbers = {"state": len(self.states), "chain": len(self.length), "subject": self.subjects}
-        parts = [f"{count:,} {word}{'' if count == 1 else 's'}" for word, count in numbers.items()]
+        parts = [counted(count, word) for word, count in numbers.items()]
         return f"Sequences({', '.join(parts)}, {self.records:,} records)"
 
     @property

@@ -101,8 +101,9 @@ class IntervalLaws:
             worst, at = self._scale(steps, epsilon), steps
         if worst == math.inf:
             return worst, About(1, 0, at, None, ("", ""))
-        about = self._about(count, at, self._loss(at, worst))
-        return worst * count.norm, replace(about, gap=worst / self._needed(at, epsilon, worst) - 1)
+        about, needed = self._about(count, at, self._loss(at, worst)), self._needed(at, epsilon, worst)
+        # ε beyond what doubles hold: all records together decide, and no member was looked at
+        return worst * count.norm, replace(about, gap=worst / needed - 1 if needed else None)
 
     def reach(self, query: LinearQuery) -> tuple[int, About]:
         """Return a distance, in units, that no member's laws exceed, and the record that decides.
@@ -123,9 +124,10 @@ class IntervalLaws:
 
     def _searched(self, steps: int, scale: float, cells: int) -> Found:
         farthest = -steps * math.log(min(self._theta.low, 1 - self._theta.high)) + 2 / scale
+        group = up(steps / scale)  # no more than all records together
         if not farthest <= _LOGS:
-            return Found()
-        asked, group = Loss(steps, scale), up(steps / scale)  # no more than all records together
+            return Found(bound=group)
+        asked = Loss(steps, scale)
         seen = search(self._square, self._of(steps), asked, tolerance=_TOLERANCE, cells=0)
         if not cells or seen.value * (1 + _TOLERANCE) >= group:
             return replace(seen, bound=min(seen.bound, group))

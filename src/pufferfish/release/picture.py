@@ -12,6 +12,7 @@ from pufferfish.release.table_picture import draw_table
 from pufferfish.report.axes import bars_with_errors, clean, is_share, name_ticks, titled, told_error
 from pufferfish.report.palette import BLUE, INK, ORANGE, PALE
 from pufferfish.report.plot import new_figure, shortened
+from pufferfish.shown import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,5 +99,4 @@ def _made(release: ReleaseFields) -> str:
 
 
 def _rows(release: ReleaseFields) -> str:
-    n = release.data.subjects
-    return f"{n:,} row{'' if n == 1 else 's'}"
+    return counted(release.data.subjects, "row")

@@ -41,6 +41,7 @@ from pufferfish.report.noise import Noise, noise_part, points_around
 from pufferfish.report.promise_part import promise_part
 from pufferfish.report.theta_pictures import theta_part
 from pufferfish.report.witness_words import witness_part
+from pufferfish.shown import counted
 from pufferfish.theta.model_class import Theta
 
 __all__ = ["AnyRelease", "Source", "read_source", "report_page", "write_report"]
@@ -227,9 +228,10 @@ def _checked(source: Source, ledger: Ledger | None) -> Verification | None:
     else:
         checked = verify(found, ledger=ledger)
     if not checked.holds:
-        wrong = checked.wrong[0]
+        wrong = min(checked.wrong, key=lambda part: part.absent)
+        why = f"is not in this {wrong.what}" if wrong.absent else "does not hold"
         raise RecordError(
-            f"{name} does not hold, and no report is made of it: {wrong.what}: {wrong.says}; pufferfish verify says all"
+            f"{name} {why}, and no report is made of it: {wrong.what}: {wrong.says}; pufferfish verify says all"
         )
     return checked
 
@@ -257,8 +259,7 @@ def _of_what(found: ReleaseFields) -> str:
     if data.rows is not None:
         told = f"{data.subjects:,} rows with {data.records:,} observed cells"
     else:
-        subjects = f"{data.subjects:,} subject{'' if data.subjects == 1 else 's'}"
-        told = f"{data.records:,} records of {subjects} in {data.chains:,} chain{'' if data.chains == 1 else 's'}"
+        told = f"{data.records:,} records of {counted(data.subjects, 'subject')} in {counted(data.chains, 'chain')}"
     column = "" if base is None else f", column {base.state}"
     where = None if base is None else base.where
     kept = "" if where is None else f", rows where {where}"
@@ -362,11 +363,7 @@ def _verify(source: Source, checked: Verification | None) -> Html:
     if source.digest is not None:
         parts += [tag("p", "SHA-256 of the record: ", tag("code", source.digest))]
     if checked is not None:
-        word = {True: "holds", None: "not checked"}
-        rows = [
-            [part.what, tag("td", word.get(part.holds, "does not hold")), tag("td", part.says)]
-            for part in checked.findings
-        ]
+        rows = [[part.what, tag("td", part.word), tag("td", part.says)] for part in checked.findings]
         caption = "What was found when this page was made"
         parts += [fold(caption, table(["what", "found", ""], rows, caption))]
     else:

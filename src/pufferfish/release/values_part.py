@@ -18,6 +18,7 @@ from pufferfish.release.measurement import MeasurementRelease
 from pufferfish.release.summary import rounded
 from pufferfish.report.heat import MOST_COLUMNS, heat_map
 from pufferfish.report.html import Html, fold, join, number, table, tag
+from pufferfish.shown import counted
 
 __all__ = ["each_part", "measured_part", "values_part"]
 
@@ -196,7 +197,7 @@ def each_part(found: EachRelease, folder: Path | None, values: Path | None) -> H
     over = ", divided by the subject's number of records" if share else ""
     said = tag(
         "p",
-        f"{found.data.subjects:,} subjects with {len(labels):,} value{'' if len(labels) == 1 else 's'} each. Each "
+        f"{found.data.subjects:,} subjects with {counted(len(labels), 'value')} each. Each "
         f"value is within {error}{over} of the exact one with 95% probability.",
         class_="lead",
     )

@@ -6,9 +6,8 @@ from pufferfish.errors import printable
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.shown import Shown, View
 
-__all__ = ["Finding", "Verification", "fails", "holds", "unchecked"]
+__all__ = ["Finding", "Verification", "fails", "holds", "not_in", "unchecked"]
 
-_WORDS = {True: "holds", False: "DOES NOT HOLD", None: "not checked"}
 _WIDTH = 100
 
 
@@ -25,12 +24,22 @@ class Finding(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         What was computed again, what is wrong, or why it could not be checked.
     fields : list of str
         Fields of the record, with dots between names, that it is about.
+    absent : bool, default False
+        Whether all that does not hold is that the release is not in what it was compared with, as it says itself.
     """
 
     what: str
     holds: bool | None
     says: str
     fields: list[str]
+    absent: bool = False
+
+    @property
+    def word(self) -> str:
+        """Whether it holds, in words: on the screen, in notebooks and in reports."""
+        if self.holds is None:
+            return "not checked"
+        return "holds" if self.holds else "not in it" if self.absent else "does not hold"
 
 
 class Verification(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True):
@@ -49,7 +58,7 @@ class Verification(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True)
 
     @property
     def holds(self) -> bool:
-        """Whether nothing was found that does not hold."""
+        """Whether nothing was found that does not hold, and the release is in all that it was compared with."""
         return all(found.holds is not False for found in self.findings)
 
     @property
@@ -62,6 +71,11 @@ class Verification(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True)
         """What could not be checked."""
         return [found for found in self.findings if found.holds is None]
 
+    @property
+    def worst_first(self) -> list[Finding]:
+        """First what does not hold, last what could not be checked."""
+        return [found for state in (False, True, None) for found in self.findings if found.holds is state]
+
     def __repr__(self) -> str:
         return f"Verification({self.subject!r}, holds={self.holds}, {len(self.findings)} findings)"
 
@@ -71,12 +85,12 @@ class Verification(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True)
         return of_verification(self)
 
     def __str__(self) -> str:
-        order = (False, True, None)
-        rows = [found for state in order for found in self.findings if found.holds is state]
+        rows = self.worst_first
         wide = max((len(found.what) for found in rows), default=0)
         lines = [printable(self.subject)]
         for found in rows:
-            head = f"{_WORDS[found.holds]:13}  {found.what:{wide}}  "
+            word = found.word if found.holds is not False else found.word.upper()
+            head = f"{word:13}  {found.what:{wide}}  "
             first, *more = _wrapped(printable(found.says), _WIDTH - 15)
             lines += [head + first, *(" " * len(head) + line for line in more)]
         return "\n".join([*lines, self.verdict])
@@ -84,13 +98,15 @@ class Verification(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True)
     @property
     def verdict(self) -> str:
         """All of it in one sentence."""
-        if self.wrong:
-            many = "1 thing does" if len(self.wrong) == 1 else f"{len(self.wrong)} things do"
+        wrong = [found for found in self.wrong if not found.absent]
+        if wrong:
+            many = "1 thing does" if len(wrong) == 1 else f"{len(wrong)} things do"
             return f"{many} not hold: do not rely on this record"
         proof = next((found for found in self.findings if found.what == PROOF), None)
-        if proof is None or proof.holds is None:
-            return "all that could be checked holds; the proof could not be checked"
-        return "all that could be checked holds, the proof included"
+        unproven = proof is None or proof.holds is None
+        told = "; the proof could not be checked" if unproven else ", the proof included"
+        absent = "".join(f"; the release is not in this {found.what}" for found in self.wrong)
+        return f"all that could be checked holds{told}{absent}"
 
 
 PROOF = "proof"
@@ -115,6 +131,11 @@ def holds(what: str, says: str, fields: Sequence[str] = ()) -> Finding:
 def fails(what: str, says: str, fields: Sequence[str] = ()) -> Finding:
     """Return that something does not hold."""
     return Finding(what, False, says, list(fields))
+
+
+def not_in(what: str, says: str, fields: Sequence[str] = ()) -> Finding:
+    """Return that a release is not in what it was compared with, and that it does not say that it is."""
+    return Finding(what, False, says, list(fields), absent=True)
 
 
 def unchecked(what: str, says: str, fields: Sequence[str] = ()) -> Finding:

@@ -19,7 +19,7 @@ from pufferfish.release.calibration_record import CalibrationRecord, calibration
 from pufferfish.release.each_record import EachRelease
 from pufferfish.release.each_values import possible_values
 from pufferfish.release.record import Release
-from pufferfish.release.verification import Finding, fails, holds, unchecked
+from pufferfish.release.verification import Finding, fails, holds, not_in, unchecked
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.states import state_label
 
@@ -52,7 +52,9 @@ def of_ledger(found: Release | EachRelease, ledger: Any) -> Iterator[Finding]:
         return
     book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     if booked is None:
-        yield fails("ledger", "the record names no entry in any ledger")
+        yield not_in(
+            "ledger", "the release was made without a ledger, and says so: no ledger can vouch for it", ["ledger"]
+        )
         return
     if not 1 <= booked.entry <= len(book.entries):
         yield fails("ledger", f"the record names entry {booked.entry}, and the ledger has {len(book.entries)}")

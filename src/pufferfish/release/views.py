@@ -71,8 +71,7 @@ def of_measurement(found: "MeasurementRelease") -> View:
 
 def of_verification(found: "Verification") -> View:
     """Return what a verification shows: first what does not hold."""
-    words = {False: "does not hold", True: "holds", None: "not checked"}
-    rows = [[each.what, words[state], each.says] for state in words for each in found.findings if each.holds is state]
+    rows = [[each.what, each.word, each.says] for each in found.worst_first]
     grid = Grid("What was computed again", ["what", "found", "says"], rows, long=len(rows))
     return View(found.subject, None, [grid], [f"{found.verdict[:1].upper()}{found.verdict[1:]}."])
 

@@ -15,6 +15,7 @@ from pufferfish.calibration import Calibration
 from pufferfish.errors import ParameterError, printable
 from pufferfish.mechanisms.composing.network_quilts import ActiveQuilt
 from pufferfish.queries import JointQuery, LinearQuery
+from pufferfish.shown import counted
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.quilt import Quilt
 from pufferfish.theta.states import state_label
@@ -168,7 +169,7 @@ def _of_witness(network: BayesianNetwork, witness: AnyWitness, place: int | None
     moves = f", the query's law moves by {witness.distance:.3g}" if isinstance(witness, CouplingWitness) else ""
     if place is None:
         if isinstance(witness, QuiltWitness):
-            return _Subject(None, None, f"the losses of {_counted(witness.nearby, 'connected node')} decide")
+            return _Subject(None, None, f"the losses of {counted(witness.nearby, 'connected node')} decide")
         secrets = witness.secret_pair
         words = "" if secrets is None else f" {short(secrets[0])} / {short(secrets[1])}"
         return _Subject(None, None, f"the secrets{words} decide{moves}")
@@ -207,7 +208,7 @@ def _of_quilt(name: Any, pair: tuple[str, str] | None, influence: float | None, 
 
 def _title(network: BayesianNetwork, calibration: Calibration | None, subject: _Subject, quilt: Any) -> str:
     edges = sum(len(cpt.parents) for cpt in network.cpts.values())
-    size = f"{_counted(len(network.nodes), 'node')}, {_counted(edges, 'edge')}"
+    size = f"{counted(len(network.nodes), 'node')}, {counted(edges, 'edge')}"
     if calibration is None:
         return f"Bayesian network of {size}" + (f": {subject.words}" if subject.words else "")
     theta = quilt.theta if isinstance(quilt, ActiveQuilt) else calibration.witness.theta
@@ -255,17 +256,13 @@ def _legend(
         entries.append(("node", read[subject.place], f"{subject.word}: {short(network.nodes[subject.place])}"))
     if subject.quilt is not None:
         size, nearby = len(subject.quilt.quilt), len(subject.quilt.nearby)
-        entries.append(("quilt", True, f"quilt: {_counted(size, 'node')}" if size else "quilt: empty, the trivial one"))
+        entries.append(("quilt", True, f"quilt: {counted(size, 'node')}" if size else "quilt: empty, the trivial one"))
         itself = "with the node itself" if nearby > 1 else "the node itself"
-        entries.append(("nearby", True, f"nearby: {_counted(nearby, 'node')}, {itself}"))
-        entries.append(("remote", True, f"remote: {_counted(len(subject.quilt.remote), 'node')}"))
+        entries.append(("nearby", True, f"nearby: {counted(nearby, 'node')}, {itself}"))
+        entries.append(("remote", True, f"remote: {counted(len(subject.quilt.remote), 'node')}"))
     elif entries:
-        entries.append(("plain", True, f"other: {_counted(len(roles) - 1, 'node')}"))
+        entries.append(("plain", True, f"other: {counted(len(roles) - 1, 'node')}"))
     unread = read.count(False)
     if unread:
-        entries.append(("plain", False, f"hollow: {_counted(unread, 'node')} not read, loss 0"))
+        entries.append(("plain", False, f"hollow: {counted(unread, 'node')} not read, loss 0"))
     return entries
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -10,6 +10,7 @@ from pufferfish.report.noise import Noise, noise_part
 from pufferfish.report.promise_part import promise_part
 from pufferfish.report.theta_pictures import theta_part
 from pufferfish.report.witness_words import witness_part
+from pufferfish.shown import counted
 
 __all__ = ["preview"]
 
@@ -52,7 +53,7 @@ def preview(
     title = f"Preview: {query.kind} at ε = {found.epsilon:g}"
     outputs = len(found.linear.labels)
     lead = (
-        f"With {found.title} each of {outputs:,} value{'' if outputs == 1 else 's'} would be within "
+        f"With {found.title} each of {counted(outputs, 'value')} would be within "
         f"{number(found.accuracy(0.05))} of the exact one with 95% probability ({measure}), and all of them within "
         f"{number(found.accuracy(0.05, joint=True))}."
     )

@@ -18,7 +18,7 @@ from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.clocks import CLOCKS
+from pufferfish.theta.clocks import phase_name
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.joint_distribution import JointDistribution
@@ -26,13 +26,12 @@ from pufferfish.theta.model_class import Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import state_label
 
-__all__ = ["phase_name", "theta_part"]
+__all__ = ["theta_part"]
 
 _MOST_MEMBERS = 3
 """Members of Θ that are drawn, beginning with the one that decides; the others are in the record."""
 
 _MOST_ROWS = 40
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def theta_part(theta: Theta, *, decides: int = 0, calibration: Calibration | None = None) -> Html:
@@ -133,22 +132,6 @@ def _forgetting(theta: ForgettingClass) -> Html:
     rows = [[f"{steps:,}", number(share, 4)] for steps, share in theta.pairs]
     caption = "How much of their probability two laws share, whatever the two states so many steps before or after"
     return table(["steps", "overlap at least"], rows, caption)
-
-
-def phase_name(clock: str | None, phase: int) -> str:
-    """Return what a phase of a clock is called.
-
-    Examples
-    --------
-    >>> phase_name("hour", 7), phase_name("weekday-hour", 31), phase_name(None, 2)
-    ('7:00 to 8:00', 'Tuesday 7:00 to 8:00', 'phase 2')
-    """
-    if clock == "weekday":
-        return _DAYS[phase % 7]
-    if clock in CLOCKS:
-        day = f"{_DAYS[phase // 24 % 7]} " if clock == "weekday-hour" else ""
-        return f"{day}{phase % 24}:00 to {phase % 24 + 1}:00"
-    return f"phase {phase}"
 
 
 def _clock(chain: PeriodicChain, calibration: Calibration | None) -> Html:

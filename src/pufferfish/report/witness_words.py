@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pufferfish.report.html import Html, join, number, table, tag
-from pufferfish.report.theta_pictures import phase_name
+from pufferfish.theta.clocks import phase_name
 from pufferfish.theta.model_class import Theta
 from pufferfish.witness import (
     AloneWitness,

@@ -22,6 +22,7 @@ from pufferfish.core.numbers.given import with_sums_of_one
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
 from pufferfish.errors import ModelError, RecordError
 from pufferfish.hints import did_you_mean
+from pufferfish.shown import counted
 from pufferfish.theta.cpt import CPT, TOLERANCE
 from pufferfish.theta.network_import import bif_cpts, pgmpy_cpts, pyagrum_cpts
 from pufferfish.theta.states import refuse_missing, state_label
@@ -163,8 +164,8 @@ class BayesianNetwork(ShownModel, ReadOnly):
 
     def __repr__(self) -> str:
         names = ", ".join(str(node) for node in self.nodes[:6]) + (", …" if len(self.nodes) > 6 else "")
-        edges = _counted(len(self.edges), "edge")
-        return f"BayesianNetwork(<{_counted(len(self.nodes), 'node')}: {names}; {edges}>)"
+        edges = counted(len(self.edges), "edge")
+        return f"BayesianNetwork(<{counted(len(self.nodes), 'node')}: {names}; {edges}>)"
 
     @cached_property
     def components(self) -> tuple[tuple[Any, ...], ...]:
@@ -318,10 +319,6 @@ def connected(nodes: Sequence[Any], edges: Iterable[tuple[Any, Any]]) -> tuple[t
     for node in nodes:
         members.setdefault(index[node], []).append(node)
     return tuple(tuple(group) for group in members.values())
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _topological(nodes: Sequence[Any], parents: Mapping[Any, Sequence[Any]]) -> tuple[Any, ...]:

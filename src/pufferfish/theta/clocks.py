@@ -7,9 +7,12 @@ from pufferfish.durations import format_micros, parse_duration
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.hints import did_you_mean
 
-__all__ = ["CLOCKS", "Clock", "clock_named", "steps_of_phase"]
+__all__ = ["CLOCKS", "Clock", "clock_named", "phase_name", "steps_of_phase"]
 
 _HOUR = 3_600_000_000
+
+
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,22 @@ CLOCKS = {
     )
 }
 """Hours count from 0, midnight to 1 o'clock; days from Monday, 0; hours of the week from Monday's first."""
+
+
+def phase_name(clock: str | None, phase: int) -> str:
+    """Return what a phase of a clock is called.
+
+    Examples
+    --------
+    >>> phase_name("hour", 7), phase_name("weekday-hour", 31), phase_name(None, 2)
+    ('7:00 to 8:00', 'Tuesday 7:00 to 8:00', 'phase 2')
+    """
+    if clock == "weekday":
+        return _DAYS[phase % 7]
+    if clock in CLOCKS:
+        day = f"{_DAYS[phase // 24 % 7]} " if clock == "weekday-hour" else ""
+        return f"{day}{phase % 24}:00 to {phase % 24 + 1}:00"
+    return f"phase {phase}"
 
 
 def clock_named(name: Any) -> Clock:

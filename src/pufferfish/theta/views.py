@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from pufferfish.shown import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View, counted, in_short
+from pufferfish.theta.clocks import phase_name
 from pufferfish.theta.states import state_label
 
 __all__ = ["ShownModel", "law_in_words", "states_in_words"]
@@ -67,7 +68,10 @@ def _chain(chain: Any) -> View:
 
 def _periodic(chain: Any) -> View:
     few = chain.states[:MOST_COLUMNS]
-    rows = [[str(phase), *(float(m[x, x]) for x in range(len(few)))] for phase, m in enumerate(chain.matrices)]
+    rows = [
+        [phase_name(chain.clock, phase), *(float(m[x, x]) for x in range(len(few)))]
+        for phase, m in enumerate(chain.matrices)
+    ]
     facts = {
         "clock": chain.clock or "plain phases, one for each step",
         "step": chain.step,
@@ -75,7 +79,7 @@ def _periodic(chain: Any) -> View:
     }
     word = chain.clock or "phase"
     grid = Grid(
-        f"Probability of staying in a state for one step, by {word} (counted from 0)",
+        f"Probability of staying in a state for one step, by {word}",
         [word, *few],
         rows,
         wide=chain.k,

@@ -80,7 +80,7 @@ def test_hours_without_records_are_named(tmp_path: Path) -> None:
     pl.DataFrame([{"who": 1, "t": t, "act": ("rest", "walk")[t.day % 2]} for t in times]).write_csv(table)
     fit = ("fit", table, *READING, "--clock", "hour", "--smoothing", 0.5, "--overwrite", "--output", output)
     result = run(*fit)
-    assert "nothing was observed in 13 of 24 phases (hour 11, 12, 13" in result.output
+    assert "nothing was observed in 13 of 24 phases (11:00 to 12:00, 12:00 to 13:00, " in result.output
     assert "nothing was observed" not in run(*fit, "--pooling", 10).output
 
 

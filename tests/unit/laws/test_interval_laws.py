@@ -179,3 +179,11 @@ def test_an_interval_of_one_chain_is_that_chain(start: Any) -> None:
             one, other = (mechanism(t, length).calibrate(pf.Count("1"), 0.7) for t in (theta, chain))
             assert one.scale == other.scale
             assert one.prove_leakage() == other.prove_leakage()
+
+
+def test_an_epsilon_beyond_what_doubles_hold_costs_what_group_privacy_costs() -> None:
+    """It was a division by zero from ε = 300 on: no member is seen to leak that much."""
+    for epsilon in (300.0, 1e6):
+        noise = pf.ExactLaplace(THETA, 1).calibrate(pf.Count("1"), epsilon)
+        assert 1 / epsilon <= noise.scale <= 1 / epsilon * (1 + 1e-12)
+        assert noise.witness.nearest is None

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -17,7 +18,7 @@ import pufferfish as pf
 from commands import READING, refused, run, write_table
 from ledgers import CHAIN, read
 from pufferfish.release.each_record import file_digest
-from release_cases import releases
+from release_cases import NETWORK, releases
 
 PROVED = {"record", "query", "noise", "proof", "witness", "lengths", "words"}
 
@@ -177,6 +178,52 @@ def test_releases_of_every_kind_edited_by_hand(tmp_path: Path) -> None:
     assert min(tried.values()) >= 20, tried
 
 
+def of_newer_kinds(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Hours as groups, one release for each subject, several columns together, and steps by the laws of their count."""
+    weak = pf.MarkovChain([[0.6, 0.4], [0.5, 0.5]], states=CHAIN.states)
+    times = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=20 * i) for i in range(36)]
+    table = pl.DataFrame({"t": times, "s": ["rest", "active", "active"] * 12})
+    hours, whole = (pf.read_sequences(table, "s", time="t", by=by) for by in (["hour(t)"], None))
+    each = pf.read_sequences(table.with_columns(id=pl.Series(["a", "b", "b"] * 12)), "s", subject="id")
+    people = pl.DataFrame({"a": ["no", "yes"] * 20, "b": ["no", "no", "yes", "yes"] * 10, "c": ["low", "mid"] * 20})
+    joint, rows = pf.Joint(["a", "b"]), pf.read_rows(people, NETWORK, joint=["a", "b"])
+    asked: dict[str, tuple[Any, Any, pf.Calibration]] = {
+        "hours": (hours, pf.Histogram(), pf.LeakagePropagation(weak, hours.length).calibrate(pf.Histogram(), 1.0)),
+        "joint": (rows, joint, pf.MarkovQuilt(NETWORK, length=rows.length).calibrate(joint, 1.0)),
+        "switches": (whole, pf.Switches(), pf.ExactLaplace(weak, whole.length).calibrate(pf.Switches(), 1.0)),
+    }
+    for name, (source, query, noise) in asked.items():
+        pf.release(source, query, noise).to_json(folder / f"{name}.json")
+        yield name, folder / f"{name}.json"
+    noise = pf.LeakagePropagation(weak, each.length).calibrate(pf.Count("active"), 1.0)
+    pf.release_each(each, pf.Count("active"), noise, folder / "each.csv", postprocess="valid")
+    yield "each subject", folder / "each.json"
+
+
+def test_newer_kinds_edited_in_every_field(slow: bool, tmp_path: Path) -> None:
+    """One small edit of each field in turn, or of some sixty: each is found, or listed as one nobody can check."""
+    near = list(NEAR.values())
+    for kind, path in of_newer_kinds(tmp_path):
+        assert pf.verify(path).holds, kind
+        record, tried, missed = json.loads(path.read_text()), 0, []
+        places = list(leaves(record))
+        edits = [(place, near[(i + j) % len(near)]) for j in range(len(near)) for i, place in enumerate(places)]
+        for place, change in edits if slow else edits[:: max(1, len(edits) // 60)]:
+            edited = changed(record, place, change)
+            if json.loads(edited) == record:
+                continue
+            tried += 1
+            path.write_text(edited)
+            try:
+                found = pf.verify(path)
+            except pf.RecordError:
+                continue
+            if found.holds and not is_listed(found, place):
+                missed.append((place, edited))
+        assert tried >= 20, kind
+        assert not missed, (kind, [place for place, _ in missed])
+
+
 def test_a_leakage_lowered_everywhere_is_found(tmp_path: Path) -> None:
     """Half the noise, said consistently in every field that a reader of the record looks at: only a proof sees it."""
     path = tmp_path / "release.json"
@@ -306,6 +353,19 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     refused("verify", model, says=["no pufferfish-release file"])
     output.write_text(json.dumps(record))
     refused("verify", output, "--ledger", model, says=["m.json"])
+    unbooked = tmp_path / "u.json"
+    assert run("release", table, *READING, "--model", model, "--output", unbooked, "--epsilon", 1).exit_code == 0
+    assert run("verify", unbooked).exit_code == 0
+    done = run("verify", unbooked, "--ledger", book)  # it hides nothing, and still this ledger does not vouch for it
+    assert done.exit_code == 1
+    assert re.search("^NOT IN IT +ledger +the release was made without a ledger, and says so", done.stdout, re.M)
+    assert "DOES NOT HOLD" not in done.stdout
+    assert done.stdout.endswith("the proof included; the release is not in this ledger\n")
+    assert "not in it" in pf.verify(unbooked, ledger=book)._repr_html_()
+    refused("report", unbooked, "--ledger", book, "--output", tmp_path / "r.html", says=["leave the ledger out"])
+    hidden = json.loads(unbooked.read_text()) | {"ledger": record["ledger"]}
+    unbooked.write_text(json.dumps(hidden))
+    assert "DOES NOT HOLD" in run("verify", unbooked, "--ledger", book).stdout
     refused("verify", output, "--values", table, says=["for each subject"])
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.gk16.influence_matrix import Alphabets, Influences, steps_of
-from pufferfish.core.numbers.rounding import UNIT
+from pufferfish.core.numbers.rounding import UNIT, or_infinite
 
 __all__ = ["interval_influences", "largest_ratio"]
 
@@ -99,6 +99,11 @@ def interval_influences(lower: Matrix, upper: Matrix, alphabets: Alphabets) -> I
     alphabets : Alphabets
         What records can be.
     """
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # ∞ is too large, and no number is taken as ∞
+        return _influences(lower, upper, alphabets)
+
+
+def _influences(lower: Matrix, upper: Matrix, alphabets: Alphabets) -> Influences:
     s1, s2 = alphabets.sets[0], alphabets.sets[alphabets.after(0)]
     lo, hi = lower[np.ix_(s1, s2)], upper[np.ix_(s1, s2)]
     first = float(_of_two(_quotients(lo, hi)).max())
@@ -117,7 +122,7 @@ def interval_influences(lower: Matrix, upper: Matrix, alphabets: Alphabets) -> I
 
 
 def _half(twice: float) -> float:
-    return twice / 2 * (1 + 4 * UNIT) + 16 * UNIT
+    return or_infinite(twice) / 2 * (1 + 4 * UNIT) + 16 * UNIT
 
 
 def _quotients(lo: Matrix, hi: Matrix) -> Matrix:
@@ -152,7 +157,7 @@ def _left(lo: Matrix, hi: Matrix, lo2: Matrix, hi2: Matrix) -> float:
             of_a = np.log(largest_ratio(high, unit, lo[:, None, :], hi[:, None, :]))
             both = (of_b[:, None, :] + of_a[None, :, :]).max(axis=2)
             np.fill_diagonal(both, 0.0)
-            worst = max(worst, float(both.max()))
+            worst = max(worst, or_infinite(float(both.max())))
     return worst + 16 * UNIT * (1 + worst)
 
 
@@ -165,5 +170,5 @@ def _right(lo: Matrix, hi: Matrix, lo2: Matrix, hi2: Matrix) -> float:
         below = np.where(own, hi2[:, z], lo2[:, z])
         above = np.where(own, lo2[:, z_], hi2[:, z_])
         ratio = largest_ratio(above, below, lo[:, None, :], hi[:, None, :]).max(axis=0)
-        worst = max(worst, float(np.log(ratio * (hi2[:, z] / lo2[:, z_])).max()))
+        worst = max(worst, or_infinite(float(np.log(ratio * (hi2[:, z] / lo2[:, z_])).max())))
     return worst + 16 * UNIT * (1 + worst)

@@ -9,12 +9,14 @@ noise, never privacy.
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.numbers.kept import Kept
+from pufferfish.core.numbers.rounding import float_up
 from pufferfish.core.numbers.supremum import Bound, Supremum, supremum
 from pufferfish.core.propagation.binary_box import propagated, quilted, root_box, width_of
 from pufferfish.mechanisms.composing.engine import Engine, Fallback, Found
@@ -128,8 +130,16 @@ def _box(theta: BinaryChainInterval | MarkovChain) -> NDArray[np.float64]:
     if isinstance(theta, BinaryChainInterval):
         return root_box((theta.low, theta.high), (theta.low, theta.high), theta.initial_distribution)
     p = theta.transition_matrix
-    stays = [sorted((float(p[x, x]), 1 - float(p[x, 1 - x]))) for x in range(2)]
-    return root_box((stays[0][0], stays[0][1]), (stays[1][0], stays[1][1]), "any")
+    return root_box(*(_stays(float(p[x, x]), float(p[x, 1 - x])) for x in range(2)), "any")
+
+
+def _stays(stay: float, leave: float) -> tuple[float, float]:
+    """Return bounds on a probability of staying: what is left of 1 may tell another one, by many digits of a small one.
+
+    The row (0.99999999, 1e-8) sums to 1 but for 5e-17, and 1 − 0.99999999 misses 1e-8 by 5e-17, which are 5e-9 of it.
+    """
+    given, left = Fraction(stay), 1 - Fraction(leave)
+    return -float_up(-min(given, left)), float_up(max(given, left))
 
 
 class BinaryPropagation(_Certified):

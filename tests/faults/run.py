@@ -1,0 +1,86 @@
+"""All faults, or some parts, and the page of what was tried: ``python tests/faults/run.py [PART …] [--quick]``."""
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[0:1] = [str(HERE.parent), str(HERE.parent.parent / "src")]
+
+from faults.at_once import at_once  # noqa: E402
+from faults.clock import clock  # noqa: E402
+from faults.disks import disks  # noqa: E402
+from faults.engines import engines  # noqa: E402
+from faults.flips import flips  # noqa: E402
+from faults.killed import killed  # noqa: E402
+from faults.rows import Row  # noqa: E402
+from pufferfish.cli import _COMMANDS  # noqa: E402 # pyright: ignore[reportPrivateUsage]
+
+PAGE = HERE.parent.parent / "docs" / "faults.md"
+
+PARTS: dict[str, Callable[[Path, bool], Iterator[Row]]] = {
+    "killed": killed,
+    "at-once": at_once,
+    "disks": disks,
+    "engines": engines,
+    "clock": clock,
+    "flips": flips,
+}
+
+ELSEWHERE = """
+## In the usual tests
+
+| fault | test |
+|---|---|
+| a Spark worker that is killed while a table is read | `tests/contract/test_spark.py::test_a_worker_that_is_killed_changes_nothing` |
+| a program killed at each step of a release with a ledger | `tests/unit/ledger/test_ledger_processes.py` |
+| a release for each subject killed at each step | `tests/unit/release/test_release_each.py::test_a_killed_release_is_booked_once_and_drawn_once` |
+| a program killed that makes one release after another | `tests/unit/cli/test_cli_files.py::test_programs_killed_at_any_moment` |
+| killed between the steps in which a file takes its name | `tests/unit/files/test_files.py::test_a_killed_program_leaves_no_empty_file` |
+| Ctrl-C at any moment | `tests/unit/cli/test_cli_files.py::test_ctrl_c_at_any_moment_loses_nothing_that_is_spent` |
+| four programs on one ledger | `tests/unit/ledger/test_ledger_processes.py::test_four_programs_at_once_spend_one_budget` |
+| a disk that is full | `tests/unit/cli/test_cli_files.py::test_on_a_disk_that_is_full` |
+| a clock that is set back | `tests/unit/release/test_verify.py::test_a_clock_that_is_set_back_spoils_no_release` |
+| every bit of a ledger | `tests/unit/ledger/test_ledger_files.py::test_every_bit_counts` |
+| an experiment that is killed goes on | `tests/unit/experiments/test_running.py` |
+"""  # noqa: E501
+
+
+def page(rows: list[Row]) -> str:
+    """Return the page of what was tried."""
+    lines = [
+        "# Faults",
+        "",
+        "What happens when a program is killed, a disk is full, an engine breaks off, the clock is set back or a bit",
+        "flips. Every trial runs in a process of its own, most of them a whole command; `make faults` runs them and",
+        "writes this page. After each trial it is looked at that nothing was released unbooked, what is spent never",
+        "falls, each file is absent, as before, or whole, no hidden file stays, and the same command works again or",
+        "says in one line what to do.",
+        "",
+        "| fault | trials | what came out | promises broken |",
+        "|---|---|---|---|",
+        *(f"| {row.what} | {row.trials} | {row.found} | {row.wrong} |" for row in rows),
+        f"| together | {sum(row.trials for row in rows):,} | | {sum(row.wrong for row in rows)} |",
+    ]
+    return "\n".join(lines) + "\n" + ELSEWHERE
+
+
+def run(*words: str) -> int:
+    """Try all faults, or some parts; return how many promises are broken. Only all of them write the page."""
+    for name in _COMMANDS:
+        __import__(f"pufferfish.cli.{name}")
+    quick, parts = "--quick" in words, [name for name in PARTS if name in words] or list(PARTS)
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in parts:
+            for row in PARTS[name](Path(folder) / name, quick):
+                rows.append(row)
+                print(f"{row.trials:>5} {row.what}: {row.found}; broken: {row.wrong}", flush=True)
+    if not quick and len(parts) == len(PARTS):
+        PAGE.write_text(page(rows))
+    return sum(row.wrong for row in rows)
+
+
+if __name__ == "__main__":
+    sys.exit(min(run(*sys.argv[1:]), 1))

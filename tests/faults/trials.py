@@ -1,0 +1,108 @@
+"""What every trial starts from, the commands that write, and what must be true after each."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pufferfish as pf
+import pufferfish.cli.audit as audit
+from faults.processes import command, forked
+from faults.rows import holds
+
+__all__ = ["COMMANDS", "READING", "contents", "create", "look", "prepared", "release"]
+
+READING = ["--state", "activity", "--subject", "id"]
+
+
+def prepared(folder: Path) -> Path:
+    """Make a table, a model, a ledger with an entry, and earlier files, in a folder."""
+    folder.mkdir(parents=True)
+    rows = [f"S{s},{['rest', 'active'][(m // 3 + s) % 2]}" for s in range(3) for m in range(40)]
+    (folder / "table.csv").write_text("id,activity\n" + "\n".join(rows) + "\n")
+    pf.write_model(
+        pf.Model(theta=pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])), folder / "m.json"
+    )
+    for given in (create("book.json", "50"), release("old.json", "--ledger", "book.json")):
+        code, said = forked(command(given), folder)
+        holds(code == 0, said)
+    return folder
+
+
+def create(ledger: str, budget: str) -> list[str]:
+    """Return the command line that makes a ledger."""
+    made = ["ledger", "create", ledger, "--model", "m.json", "--budget", budget, "--table", "table.csv", *READING]
+    return [*made, "--mechanism", "group-dp"]
+
+
+def release(output: str, *more: str) -> list[str]:
+    """Return the command line of a release."""
+    given = ["--model", "m.json", "--mechanism", "group-dp", "--epsilon", "0.5", "--output", output]
+    return ["release", "table.csv", *READING, *given, *more]
+
+
+COMMANDS = {
+    "fit --output": ["fit", "table.csv", *READING, "--output", "new.json"],
+    "fit --output --overwrite": ["fit", "table.csv", *READING, "--output", "m.json", "--overwrite"],
+    "ledger create": create("new.json", "2"),
+    "release --csv --plot": release("new.json", "--csv", "new.csv", "--plot", "new.svg"),
+    "release --ledger": release("new.json", "--ledger", "book.json"),
+    "release --ledger --overwrite": release("old.json", "--ledger", "book.json", "--overwrite"),
+    "release --each-subject --ledger": release("each.csv", "--each-subject", "--ledger", "book.json"),
+    "compare --plot": ["compare", "m.json", "--length", "40", "--epsilon", "1", "--plot", "new.svg"],
+    "check --output": ["check", "m.json", "table.csv", *READING, "--i-know-this-is-public", "--output", "new.json"],
+    "audit --output": ["audit", "--output", "new.md"],
+}
+"""Every command that writes."""
+
+AUDIT = Path(__file__).parent.parent.parent / "docs" / "audit.md"
+
+
+class Audited:
+    """What an audit found, as it stands in the docs; it takes a minute, and says the same each time."""
+
+    holds = True
+
+    def __str__(self) -> str:
+        return AUDIT.read_text()
+
+
+audit.report = Audited  # pyright: ignore
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "pufferfish-model": pf.read_model,
+    "pufferfish-ledger": pf.Ledger.open,
+    "pufferfish-release": pf.Release.from_json,
+    "pufferfish-each-subject-release": pf.EachRelease.from_json,
+}
+
+
+def look(folder: Path, before: dict[str, bytes], spent: int) -> None:
+    """Raise a Fault if a file is neither as before nor whole, or a release is not in the book."""
+    book = pf.Ledger.open(folder / "book.json")
+    holds(spent <= len(book.entries) <= spent + 1, f"{len(book.entries)} entries after {spent}")
+    holds(all(one.spent <= two.spent for one, two in zip(book.entries, book.entries[1:], strict=False)), "spent falls")
+    for path in folder.iterdir():
+        if path.suffix == ".lock" or path.name.startswith(".pufferfish-") or path.name.endswith(".csv.pending"):
+            continue
+        content = path.read_bytes()
+        if content == before.get(path.name):
+            continue
+        holds(content, f"{path.name} is empty")
+        if path.suffix in (".json", ".pending"):
+            kind = json.loads(content)["format"]
+            found: Any = READERS[kind](path) if kind in READERS else None
+            booked = getattr(found, "ledger", None)
+            if booked is not None and path.suffix == ".json":
+                holds(booked.entry <= len(book.entries), f"{path.name} is released and not booked")
+        if path.suffix == ".svg":
+            holds(content.rstrip().endswith(b"</svg>"), f"{path.name} is cut")
+        if path.suffix == ".md":
+            holds(content == AUDIT.read_bytes(), f"{path.name} is cut")
+        if path.suffix == ".csv":
+            holds(content.endswith(b"\n") and len(content.splitlines()) in (3, 7), f"{path.name} is cut")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return all files of a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
