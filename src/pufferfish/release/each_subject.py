@@ -18,7 +18,7 @@ The same command goes on from the step that it finds. Noise is drawn again only 
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -39,7 +39,7 @@ from pufferfish.moments import now
 from pufferfish.noise import noise_in_bulk
 from pufferfish.queries import LinearQuery, Query
 from pufferfish.release.checks import check_query, check_reading, check_records, check_units, prove
-from pufferfish.release.draft import draft_of, not_promised, place_in, sentences
+from pufferfish.release.draft import Prepared, draft_of, not_promised, place_in, sentences
 from pufferfish.release.each_record import (
     EACH,
     OWN_RECORDS,
@@ -54,6 +54,7 @@ from pufferfish.release.each_record import (
     table_kind,
 )
 from pufferfish.release.each_values import each_subject, table_of
+from pufferfish.release.few_records import few_of_subjects
 from pufferfish.release.fields import NOISE_LAW, LedgerRecord, NoiseRecord
 
 __all__ = ["Places", "prepare_each", "release_each"]
@@ -137,7 +138,7 @@ def release_each(
         postprocess=postprocess,
         warnings=warnings,
         ledger=ledger,
-    )()
+    ).finish()
 
 
 class Places:
@@ -218,7 +219,7 @@ def prepare_each(
     postprocess: Literal["valid"] | None = None,
     warnings: Sequence[str] = (),
     ledger: Ledger | None = None,
-) -> Callable[[], EachRelease]:
+) -> Prepared[EachRelease]:
     """Check and prove all that can be refused, and return what spends the budget, draws, and writes the files."""
     told = sentences(warnings)
     if not (ledger is None or isinstance(ledger, Ledger)):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -255,6 +256,7 @@ def prepare_each(
     subjects = each_subject(data, bound, theta)
     valid = None if postprocess is None else "projected" if query.is_histogram else "clipped"
     draw = subjects.drawing(calibration, bound, noise_in_bulk)
+    told += few_of_subjects(calibration, bound, [chain.records for chain in data.length])
     draft = _draft(data, bound, calibration, valid, told)
     try:
         booked = None if ledger is None else place_in(ledger, 1, ledger.budget)
@@ -294,7 +296,7 @@ def prepare_each(
         _write(places.pending_record, found)
         return found
 
-    return finish
+    return Prepared(tuple(draft.warnings), finish)
 
 
 def _with(record: EachRelease, **changes: Any) -> EachRelease:
