@@ -186,10 +186,14 @@ def release_command(
         )
         with progress("releasing"):
             ready = prepare(data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
-        print_before(ready.warnings, told, asked_for)
         with ExitStack() as stack:
             late = until_done("noise is being drawn" if ledger is None else "budget is being spent, and noise drawn")
-            found = ready.finish(lambda: stack.enter_context(late))
+
+            def begin() -> None:  # all that can be refused was, and nothing is spent yet
+                print_before(ready.warnings, told, asked_for)
+                stack.enter_context(late)
+
+            found = ready.finish(begin)
             files.write(found)
             _print_release(found, output, csv_path)
             written = [path for _, path, _ in targets if path is not None]

@@ -82,10 +82,8 @@ def release_each_subject(
         ready = prepare_each(
             given, query, calibration, places, postprocess=postprocess, warnings=warnings, ledger=ledger
         )
-    print_before(ready.warnings, told, asked_for)
-    with progress("releasing"):
         try:
-            found = ready.finish()
+            found = ready.finish(lambda: print_before(ready.warnings, told, asked_for))
         except BaseException as error:
             if not (places.begun and places.pending_record.exists()):
                 raise

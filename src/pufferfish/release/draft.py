@@ -49,7 +49,8 @@ class Prepared(Generic[Made]):
     warnings : tuple of str
         What its reader is warned of, to be told while nothing is spent.
     finish : callable
-        Spends the budget, draws the noise, and returns the release.
+        Spends the budget, draws the noise, and returns the release; calls its argument right before, when nothing is
+        refused any more.
     """
 
     warnings: tuple[str, ...]

@@ -18,7 +18,7 @@ The same command goes on from the step that it finds. Noise is drawn again only 
 import hashlib
 import os
 import secrets
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -266,14 +266,16 @@ def prepare_each(
             f"the record of this release would contradict itself ({error}): please report it"
         ) from error
 
-    def finish() -> EachRelease:
+    def finish(begin: Callable[[], object] = lambda: None) -> EachRelease:
         with places.alone():
             begun = _begun(places, draft)
             if begun is None or begun.table is None:
-                begun = _drawn(begun)
+                begun = _drawn(begun, begin)
+            else:
+                begin()
             return _published(places, begun)
 
-    def _drawn(begun: EachRelease | None) -> EachRelease:
+    def _drawn(begun: EachRelease | None, begin: Callable[[], object]) -> EachRelease:
         entry = None
         if ledger is not None and begun is not None:
             entry = next((e for e in ledger.entries if e.release == begun.release), None)
@@ -283,8 +285,10 @@ def prepare_each(
             begun = _with(draft, release=secrets.token_hex(16), created=now())
             _write(places.pending_record, begun)
         booked, places.begun = None, True
+        if ledger is None or entry is not None:
+            begin()
         if ledger is not None:
-            entry = entry or _booked(places, ledger, begun, calibration, data)
+            entry = entry or _booked(places, ledger, begun, calibration, data, begin)
             booked = place_in(ledger, entry.number, entry.spent)
         if drawn:
             with failing("cannot read", places.pending_table):
@@ -380,10 +384,17 @@ def _begun(places: Places, draft: EachRelease) -> EachRelease | None:
     return found
 
 
-def _booked(places: Places, ledger: Ledger, begun: EachRelease, calibration: Calibration, data: Sequences) -> Any:
+def _booked(
+    places: Places,
+    ledger: Ledger,
+    begun: EachRelease,
+    calibration: Calibration,
+    data: Sequences,
+    begin: Callable[[], object],
+) -> Any:
     what = f"{begun.query.kind}, one for each of {begun.data.subjects} subjects: {begun.query.description}"
     try:
-        return ledger.spend(calibration, data=data, note=what, release=begun.release)
+        return ledger.spend(calibration, data=data, note=what, release=begun.release, begin=begin)
     except PufferfishError:
         if not places.pending_table.exists():
             with suppress(OSError):
