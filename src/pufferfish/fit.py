@@ -15,6 +15,7 @@ from pufferfish.core.numbers.given import real_number
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.clocks import clock_named, steps_of_phase
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
@@ -129,7 +130,9 @@ def fit_periodic(
     check_transitions(sequences)
     if sequences.clock is None or sequences.transitions_by_phase is None:
         raise ParameterError('the sequences were read without a clock: read_sequences(…, clock="hour")')
-    clock, counts = sequences.clock, sequences.transitions_by_phase + added
+    clock, step = sequences.clock, sequences.base.step or sequences.usual_step
+    steps_of_phase(clock_named(clock), step)  # what it refuses no smoothing mends
+    counts = sequences.transitions_by_phase + added
     counts = counts + towards * _pooled(sequences)
     rows = counts.sum(axis=2)
     if np.any(rows == 0):
@@ -140,7 +143,7 @@ def fit_periodic(
             f"{clock!r}{f' (and in {more} more such cases)' if more else ''}; use smoothing (such as 0.5), or pooling "
             "(such as 10), which takes that from the other phases"
         )
-    matrices, step = counts / rows[:, :, None], sequences.base.step or sequences.usual_step
+    matrices = counts / rows[:, :, None]
     try:
         return PeriodicChain(matrices, initial, clock=clock, step=step, states=sequences.states)
     except ModelError as error:

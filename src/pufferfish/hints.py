@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["did_you_mean", "nearest"]
+__all__ = ["did_you_mean", "names_of", "nearest"]
 
 
 def nearest(name: object, known: Iterable[object]) -> str | None:
@@ -33,6 +33,19 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     """
     near = nearest(name, known)
     return f" Did you mean {near!r}?" if near else ""
+
+
+def names_of(names: Iterable[object], most: int = 20) -> str:
+    """Return names as a list for a message, as ``--query`` takes them: those with a comma are in double quotes.
+
+    Examples
+    --------
+    >>> names_of(["home", "ward, general", "rehab"]), names_of("abc", most=2)
+    ('home, "ward, general", rehab', 'a, b and 1 more')
+    """
+    listed = [f'"{name}"' if "," in str(name) else str(name) for name in names]
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more
 
 
 def _bare(name: object) -> str:

@@ -41,7 +41,8 @@ LONG = {"guarantee.md", "networks.md", "intervals.md"}
 """They compare mechanisms over a day, among them the slowest."""
 ON_SPARK = {"spark.md"}
 """Takes the session that runs."""
-FOLLOWED = {"tutorial.md": (), "power_meter.md": (pytest.mark.slow,)}
+SLOW = (pytest.mark.slow,)
+FOLLOWED = {"tutorial.md": (), "patients.md": SLOW, "composing.md": SLOW, "power_meter.md": SLOW}
 """Pages whose commands and Python are run one after the other, as a reader does."""
 WITH_PYTHON = [
     pytest.param(

@@ -160,3 +160,22 @@ def test_release_says_how_noise_is_calibrated() -> None:
     ):
         with pytest.raises(pf.ParameterError, match=words):
             act()
+
+
+def test_states_with_commas_can_be_asked_for_and_are_listed_as_they_are_asked(tmp_path: Path) -> None:
+    """A list for a message is one that --query takes; a state may hold a comma, and an equals sign too."""
+    states = ["home", "ward, general", ">=100"]
+    chain = pf.MarkovChain([[0.8, 0.1, 0.1]] * 3, states=states)
+    model = tmp_path / "model.json"
+    pf.write_model(pf.Model(theta=pf.ChainClass((chain,), origin="stated")), model)
+    asked = ["compare", str(model), "--length", "10", "--epsilon", "1", "--query"]
+    refused = CliRunner().invoke(main, [*asked, "count:ward, general"])
+    assert refused.exit_code == 2
+    assert 'no such state. States: home, "ward, general", >=100' in refused.stderr
+    for query in ('count:"ward, general",home', 'mean:"ward, general"=1,>=100=170,*=0', 'mean:"ward, general=1",*=0'):
+        found = CliRunner().invoke(main, [*asked, query])
+        assert found.exit_code == 0, found.output
+    for query in ('count:"ward, general', 'count:"ward, general"x,home'):
+        found = CliRunner().invoke(main, [*asked, query])
+        assert found.exit_code == 2
+        assert "is no list: quote a part with commas" in found.stderr

@@ -14,6 +14,7 @@ from pufferfish.check.record import ModelCheck, OverlapAfter, RicherModel, State
 from pufferfish.check.stays import geometric, observed
 from pufferfish.check.words import verdict_of
 from pufferfish.core.numbers.progress import report_progress
+from pufferfish.durations import parse_duration
 from pufferfish.errors import DataError, ModelError, NotApplicableError, ParameterError
 from pufferfish.fit import check_transitions
 from pufferfish.fit_forgetting import SMOOTHING, OverlapEstimate, overlap, overlap_of
@@ -146,10 +147,18 @@ def _read(source: Any, state: str, reading: Mapping[str, Any]) -> tuple["Habits"
     from pufferfish.data.habits import read_habits  # here: it loads what reads tables
 
     try:
-        return read_habits(source, state, APART, clock="hour", **reading), None
+        habits = read_habits(source, state, APART, clock="hour", **reading)
     except (ParameterError, DataError) as error:
         why = str(error)
+    else:
+        step = habits.sequences.base.step or habits.sequences.usual_step
+        if step is None or parse_duration(step, "step").value % _DAY:
+            return habits, None
+        why = f"records are {step} apart, always at the same hour; fit --clock weekday would tell weekdays apart"
     return read_habits(source, state, APART, **reading), why
+
+
+_DAY = parse_duration("1d", "a day").value
 
 
 def _likelihoods(habits: "Habits", matrices: Sequence[Values]) -> tuple[tuple[SubjectCheck, ...], dict[str, float]]:

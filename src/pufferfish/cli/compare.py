@@ -115,6 +115,8 @@ def compare_command(
         else:
             found = contest.at(as_epsilon(epsilon))
     click.echo(found)
+    if theta.networks and not tables and not lengths and query.known is not None and query.known.relative:
+        click.echo("without --length this is a table of one row; shares are of so many rows as --length says")
     if epsilon is None:
         return  # no mechanism applies, and there is nothing to draw
     if plot_path is not None:

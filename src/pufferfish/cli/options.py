@@ -1,6 +1,6 @@
 """Options that several commands share, and how their texts are read."""
 
-import csv
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +15,7 @@ __all__ = [
     "ACCURACY_HELP",
     "ALPHA_HELP",
     "DEFAULT_MECHANISM",
+    "MOST_EPSILON",
     "NOISE_HELP",
     "bound_named",
     "each_once",
@@ -27,6 +28,9 @@ __all__ = [
 ]
 
 DEFAULT_MECHANISM = LeakagePropagation.name
+
+MOST_EPSILON = 10.0
+"""What an accuracy may take unless the user says more: there the odds of two values change by a factor of 22,026."""
 
 ACCURACY_HELP = "Instead of ε: the error that is allowed, in the query's units; the least ε is found."
 NOISE_HELP = (
@@ -122,15 +126,29 @@ def node_names(text: str | None, theta: Theta) -> list[Any] | None:
 
 
 def split_list(text: str) -> list[str]:
-    """Parts of a list with commas; a part in double quotes may hold some."""
-    try:
-        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
-    except csv.Error as error:
-        raise ParameterError(f'{text!r} is no list: {error}; quote a part with commas as "a,b"') from error
-    parts = [part.strip() for part in (rows[0] if rows else [])]
-    if not parts or not all(parts):
+    """Parts of a list with commas; a part in double quotes may hold some, and ``=`` with a value may follow it.
+
+    Examples
+    --------
+    >>> split_list('home, "ward, general"')
+    ['home', 'ward, general']
+    >>> split_list('"ward, general"=1,*=0')
+    ['ward, general=1', '*=0']
+    """
+    parts, at = list[str](), 0
+    while at <= len(text):
+        part = _PART.match(text, at)
+        if part is None:
+            raise ParameterError(f'{text!r} is no list: quote a part with commas, all of it, as in one,"two, three"')
+        quoted, value, plain = part.groups()
+        parts.append(plain.strip() if quoted is None else quoted.replace('""', '"').strip() + value.strip())
+        at = part.end() + 1
+    if not all(parts):
         raise ParameterError(f"{text!r} has an empty part: take the odd comma out, or name what is missing")
     return parts
+
+
+_PART = re.compile(r'\s*+(?:"((?:[^"]|"")*)"\s*((?:=[^,"]*)?)|(?!")([^,]*))(?=,|\Z)')
 
 
 def each_once(parts: list[str], text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -10,7 +11,7 @@ from rich.table import Table
 from pufferfish.cli.telling import telling
 from pufferfish.core.numbers.progress import listening
 
-__all__ = ["number", "print_table", "print_warnings", "progress"]
+__all__ = ["number", "print_before", "print_table", "print_warnings", "progress"]
 
 
 @contextmanager
@@ -37,6 +38,14 @@ def print_warnings(texts: Iterable[str]) -> None:
     """Print warnings on standard error, a line each."""
     for text in texts:
         telling().warn(text)
+
+
+def print_before(warnings: Iterable[str], told: Iterable[str], asked_for: str | None) -> None:
+    """Say what must be known before a budget is spent: the warnings that were not told yet, and which ε was found."""
+    known = set(told)
+    print_warnings(text for text in warnings if text not in known)
+    if asked_for is not None:
+        click.echo(asked_for)
 
 
 def number(value: float) -> str:

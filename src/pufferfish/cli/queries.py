@@ -31,7 +31,7 @@ __all__ = ["QUERY_HELP", "parse_query"]
 
 def _values(parts: list[str], text: str) -> dict[str, float] | list[float]:
     """Return what states are worth: by name, or in their order."""
-    named = [part.partition("=") for part in parts]
+    named = [part.rpartition("=") for part in parts]  # a state such as >=100 has one too
     if not all(equals for _, equals, _ in named):
         return [_value(part, text) for part in parts]
     values = {state.strip(): _value(value, text) for state, _, value in named}
@@ -100,11 +100,11 @@ _TOGETHER: Mapping[str, _Word] = {
 
 QUERY_HELP = (
     f"{', '.join(f'{name}:{word.parts.shown}' if word.parts else name for name, word in _WORDS.items())} (* is all "
-    "other states; V1,V2,… are the values of all states in their order; a histogram is of shares; cdf and quantiles "
-    "are of ordered states, such as bins; transitions: how often each state is followed by each; switches: changes of "
-    "state; rates are per record); for networks marginals (shares in every column) and marginal-counts, "
-    "joint:NODE,NODE,… and joint-counts:NODE,NODE,… (rows in each combination of their states), and the others on "
-    "--columns that have the same states "
+    "other states; a state with a comma is given in double quotes; V1,V2,… are the values of all states in their "
+    "order; a histogram is of shares; cdf and quantiles are of ordered states, such as bins; transitions: how often "
+    "each state is followed by each; switches: changes of state; rates are per record); for networks marginals "
+    "(shares in every column) and marginal-counts, joint:NODE,NODE,… and joint-counts:NODE,NODE,… (rows in each "
+    "combination of their states), and the others on --columns that have the same states "
     "[default: histogram; marginals for networks]"
 )
 

@@ -1,5 +1,6 @@
 """``pufferfish release``: a statistic of a table, with noise."""
 
+import math
 from contextlib import ExitStack
 from typing import Any, Literal
 
@@ -7,19 +8,21 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from pufferfish.calibration import Calibration
 from pufferfish.cli.interrupts import until_done
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
     DEFAULT_MECHANISM,
+    MOST_EPSILON,
     NOISE_HELP,
     mechanism_named,
     node_names,
     secret_settings,
     table_options,
 )
-from pufferfish.cli.printing import number, print_table, print_warnings, progress
+from pufferfish.cli.printing import number, print_before, print_table, progress
 from pufferfish.cli.queries import QUERY_HELP, parse_query
 from pufferfish.cli.release_each import check_each_model, check_each_options, places_of, release_each_subject
 from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_groups, split_groupings
@@ -48,6 +51,12 @@ __all__ = ["release_command"]
 @click.option("--epsilon", type=NUMBER, help="Privacy parameter ε of this release, above 0.")
 @click.option("--accuracy", type=NUMBER, metavar="A", help=ACCURACY_HELP)
 @click.option("--alpha", type=NUMBER, metavar="P", help=ALPHA_HELP)
+@click.option(
+    "--max-epsilon",
+    type=NUMBER,
+    metavar="E",
+    help=f"With --accuracy: the largest ε that it may take; more is refused [default: {MOST_EPSILON:g}].",
+)
 @click.option("--noise", type=click.Choice(["equal", "best"]), default="equal", help=NOISE_HELP)
 @click.option("--up-to", type=NUMBER, metavar="E", help="With --ledger, instead: what may be spent in all after it.")
 @click.option(
@@ -76,6 +85,7 @@ def release_command(
     epsilon: float | None,
     accuracy: float | None,
     alpha: float | None,
+    max_epsilon: float | None,
     noise: Literal["equal", "best"],
     up_to: float | None,
     mechanism_name: str | None,
@@ -113,6 +123,10 @@ def release_command(
         )
     if alpha is not None and accuracy is None:
         raise ParameterError("--alpha says how often --accuracy may be missed: give --accuracy, or leave it out")
+    if max_epsilon is not None:
+        if accuracy is None:
+            raise ParameterError("--max-epsilon says what --accuracy may take: give --accuracy, or leave it out")
+        as_epsilon(max_epsilon)
     if up_to is not None and ledger_path is None:
         raise ParameterError(
             "--up-to needs --ledger: it says how much of a ledger may be spent; else give --epsilon or --accuracy"
@@ -158,30 +172,47 @@ def release_command(
             calibration = bound.calibrate(query, epsilon, accuracy=accuracy, alpha=alpha, noise=noise)
         else:
             calibration = ledger.calibrate(query, up_to=up_to, data=data, noise=noise)
+    asked_for = None if accuracy is None else _asked_for(accuracy, alpha, calibration, max_epsilon)
     told = warnings_of_reading(data, model)
     known = data.warnings if isinstance(data, Sequences) else ()  # which release adds by itself
     warnings = (*_warnings(fitted_here=fitted_here), *(text for text in told if text not in known))
     postprocess = "valid" if valid else None
     if places is not None:
-        release_each_subject(data, query, calibration, places, postprocess, warnings, told, ledger)
+        release_each_subject(data, query, calibration, places, postprocess, warnings, told, ledger, asked_for)
         return
     with release_files(targets, overwrite=overwrite) as files:
         files.reserve(
             model.theta, 1 if data.groups is None else len(data.groups.cells) * len(calibration.linear.labels)
         )
         with progress("releasing"):
-            finish = prepare(data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
+            ready = prepare(data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
         with ExitStack() as stack:
             late = until_done("noise is being drawn" if ledger is None else "budget is being spent, and noise drawn")
-            found = finish(lambda: stack.enter_context(late))
+
+            def begin() -> None:  # all that can be refused was, and nothing is spent yet
+                print_before(ready.warnings, told, asked_for)
+                stack.enter_context(late)
+
+            found = ready.finish(begin)
             files.write(found)
             _print_release(found, output, csv_path)
-            if accuracy is not None:
-                sure = f"{100 * (1 - (0.05 if alpha is None else alpha)):g}%"
-                click.echo(f"asked: each value within {accuracy:g} of the exact one with {sure} probability")
-            print_warnings(text for text in found.warnings if text not in told)
             written = [path for _, path, _ in targets if path is not None]
             click.echo(printable(f"written: {', '.join(written)}"))
+
+
+def _asked_for(accuracy: float, alpha: float | None, calibration: Calibration, most: float | None) -> str:
+    """Say which ε an accuracy takes; refuse one that nobody would have asked for."""
+    sure = f"{100 * (1 - (0.05 if alpha is None else alpha)):g}%"
+    asked = f"each value within {accuracy:g} of the exact one with {sure} probability"
+    epsilon, allowed = calibration.epsilon, MOST_EPSILON if most is None else most
+    if epsilon > allowed:
+        odds = f"{math.exp(epsilon):.3g}" if epsilon < 700 else f"e^{epsilon:.4g}"
+        raise ParameterError(
+            f"--accuracy {accuracy:g} takes ε = {epsilon:.4g}, and at most {allowed:g} is allowed: the odds of two "
+            f"values of a record could change by a factor of {odds}. Allow a larger error, ask for less, or give "
+            f"--max-epsilon {math.ceil(epsilon)} if you mean it"
+        )
+    return f"asked: {asked}, which takes ε = {epsilon:.4g}"
 
 
 def _warnings(*, fitted_here: bool) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import click
 
 from pufferfish.calibration import Calibration
-from pufferfish.cli.printing import print_warnings, progress
+from pufferfish.cli.printing import print_before, progress
 from pufferfish.cli.telling import tell, telling
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, PufferfishError, printable
@@ -74,15 +74,16 @@ def release_each_subject(
     warnings: Sequence[str],
     told: Sequence[str],
     ledger: Ledger | None,
+    asked_for: str | None,
 ) -> None:
-    """Release, write, and say what was promised; of the warnings those that were not told yet."""
+    """Release, write, and say what was promised; warnings, and the ε that was found, come before anything is spent."""
     given: Any = data
     with progress("releasing"):
-        finish = prepare_each(
+        ready = prepare_each(
             given, query, calibration, places, postprocess=postprocess, warnings=warnings, ledger=ledger
         )
         try:
-            found = finish()
+            found = ready.finish(lambda: print_before(ready.warnings, told, asked_for))
         except BaseException as error:
             if not (places.begun and places.pending_record.exists()):
                 raise
@@ -96,4 +97,3 @@ def release_each_subject(
             raise
     click.echo(summary(found))
     click.echo(printable(f"written: {places.given}, {places.given_record}"))
-    print_warnings(text for text in found.warnings if text not in told)

@@ -99,6 +99,13 @@ def warnings_of_reading(data: Sequences | Rows, model: Model) -> tuple[str, ...]
     """Return what may be wrong with how a table was read under a model; said once, before noise is calibrated."""
     if isinstance(data, Rows):
         return ()
+    if data.base.step is None and data.usual_step is not None and data.base.max_gap is None and model.step is not None:
+        return (
+            *data.warnings,
+            "The table is read without --max-gap: records that follow each other are taken as one step of the model "
+            f"({model.step}) apart, however long the time between them. Where times are missing, more may leak than is "
+            f"promised. Give --max-gap {model.step}, or --step {model.step} if no time is missing.",
+        )
     if model.step is not None or data.usual_step is None:
         return data.warnings
     return (

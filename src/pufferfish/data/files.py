@@ -26,7 +26,7 @@ from pufferfish.data.long_lines import LONGEST_LINE, refuse_long_lines
 from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.errors import DataError, PufferfishError, public
 from pufferfish.files.reading import leads_nowhere, shown
-from pufferfish.hints import did_you_mean
+from pufferfish.hints import did_you_mean, names_of
 from pufferfish.theta.states import state_label
 
 __all__ = ["ROW", "Needed", "Source", "engine_errors", "is_path", "open_source"]
@@ -448,13 +448,14 @@ def _require(needed: Needed, present: Sequence[str], *, untyped: bool = False) -
         if name.startswith("__pf_"):
             raise DataError(f"column {name!r} has a name that begins with '__pf_', kept for internal use: rename it")
         if name not in present:
-            shown = ", ".join(present[:20]) + (f" and {len(present) - 20} more" if len(present) > 20 else "")
             hint = ""
             if untyped and len(present) == 1 and (mark := re.search(r"[;\t|]", present[0])):
                 hint = f" The file seems to separate columns by {mark[0]!r}, expected ',' (.csv) or a tab (.tsv)."
             if untyped and any("\n" in column for column in present):
                 hint = " A quote in the first line seems not to be closed."
-            raise DataError(f"column {name!r} not found.{did_you_mean(name, present)} Columns: {shown}.{hint}")
+            raise DataError(
+                f"column {name!r} not found.{did_you_mean(name, present)} Columns: {names_of(present)}.{hint}"
+            )
         twice = untyped and any(re.fullmatch(rf"{re.escape(name)}_duplicated_[0-9]+", p) for p in present)
         if twice or present.count(name) > 1:
             raise DataError(f"column {name!r} is there more than once: rename or drop the others")

@@ -10,7 +10,7 @@ from pufferfish.data.groupings import Grouping, parse_by
 from pufferfish.data.where import Where, parse_where
 from pufferfish.durations import Duration, parse_duration
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.hints import did_you_mean
+from pufferfish.hints import did_you_mean, names_of
 from pufferfish.theta.clocks import Clock, clock_named
 from pufferfish.theta.states import listed_labels
 
@@ -166,4 +166,4 @@ def _model_states(states: Any, edges: tuple[float, ...] | None) -> tuple[str, ..
 
 def listed(names: Sequence[str]) -> str:
     """Join the first names, and say how many more there are."""
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return names_of(names, 8)

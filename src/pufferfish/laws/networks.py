@@ -12,7 +12,7 @@ from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.core.numbers.wide import Wide
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.hints import did_you_mean
+from pufferfish.hints import did_you_mean, names_of
 from pufferfish.laws.coding import Coding
 from pufferfish.laws.pairs import About, LawPair, counts_of, records_of
 from pufferfish.queries import LinearQuery
@@ -100,15 +100,14 @@ def _allowed(secret: Secret, network: BayesianNetwork) -> list[NDArray[np.bool_]
         if condition.record not in network.nodes:
             hint = did_you_mean(condition.record, network.nodes)
             raise ParameterError(
-                f"secret {str(secret)!r}: there is no node {condition.record!r}.{hint} Nodes: "
-                f"{', '.join(str(node) for node in network.nodes[:20])}"
+                f"secret {str(secret)!r}: there is no node {condition.record!r}.{hint} Nodes: {names_of(network.nodes)}"
             )
         names = network.node_states[condition.record]
         unknown = [state for state in condition.states if state not in names]
         if unknown:
             hint = did_you_mean(unknown[0], names)
             raise ParameterError(
-                f"secret {str(secret)!r}: the node has no state {unknown[0]!r}.{hint} States: {', '.join(names[:20])}"
+                f"secret {str(secret)!r}: the node has no state {unknown[0]!r}.{hint} States: {names_of(names)}"
             )
         j = network.nodes.index(condition.record)
         mask = np.array([state in condition.states for state in names])

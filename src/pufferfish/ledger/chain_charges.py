@@ -14,6 +14,7 @@ from pufferfish.core.numbers.rounding import float_up
 from pufferfish.data.grid import TimeGrid
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ParameterError, ReleaseRefused
+from pufferfish.hints import names_of
 from pufferfish.ledger.book import AnyBase
 from pufferfish.ledger.charges import (
     EVERY,
@@ -245,7 +246,7 @@ def _check_steps(data: Sequences | None, base: Base | None) -> None:
 def _check_states(data: Sequences, states: tuple[str, ...]) -> None:
     for state in data.states:
         if state not in states:
-            raise ReleaseRefused(f"the data have the state {state!r}, and the ledger's states are {', '.join(states)}")
+            raise ReleaseRefused(f"the data have the state {state!r}, and the ledger's states are {names_of(states)}")
 
 
 def _loss(what: Any, k: int) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from typing import Any
 from pufferfish.calibration import Calibration
 from pufferfish.data.independent_rows import Rows, RowsBase
 from pufferfish.errors import ParameterError, ReleaseRefused
+from pufferfish.hints import names_of
 from pufferfish.ledger.book import AnyBase
 from pufferfish.ledger.charges import Charge, Charging, Distance, check_tied, composing, in_decimals, sum_up, whole
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
@@ -157,9 +158,7 @@ class NodeCharging(Charging):
     def _check_nodes(self, given: Mapping[str, Any], whose: str) -> None:
         for node in given:
             if node not in self._states:
-                raise ParameterError(
-                    f"{whose} names {node!r}, which is no node of Θ. Nodes: {', '.join(list(self._states)[:20])}"
-                )
+                raise ParameterError(f"{whose} names {node!r}, which is no node of Θ. Nodes: {names_of(self._states)}")
 
     def _check_states(self, found: States, why: str) -> None:
         for node, states in found.items():

@@ -7,7 +7,7 @@ from typing import Any
 from pufferfish.data.bins import bin_labels, inner_edges_of
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ReleaseRefused
-from pufferfish.hints import did_you_mean
+from pufferfish.hints import did_you_mean, names_of
 from pufferfish.ledger.windows import Windows
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta, gives_first_law
@@ -128,7 +128,7 @@ def _given(states: tuple[str, ...], found: tuple[str, ...], coarsening: Mapping[
         if named.get(state) not in found:
             raise ReleaseRefused(
                 f"coarsening says {named.get(state)!r} of state {state!r}, expected one of the release's states: "
-                f"{', '.join(found)}"
+                f"{names_of(found)}"
             )
     if len(set(named.values())) < len(found):
         raise ReleaseRefused(
@@ -142,4 +142,4 @@ def _numbers(values: Sequence[float]) -> str:
 
 
 def _shown(states: Sequence[str]) -> str:
-    return ", ".join(states[:6]) + (", …" if len(states) > 6 else "")
+    return names_of(states, 6)

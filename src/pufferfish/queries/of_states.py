@@ -14,7 +14,7 @@ from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.given import is_list, listed, truth
-from pufferfish.hints import did_you_mean
+from pufferfish.hints import did_you_mean, names_of
 from pufferfish.queries.linear import LinearQuery, Query, QueryKind, Variables
 from pufferfish.theta.states import state_label
 
@@ -205,7 +205,7 @@ class _OfValues(ReadOnly, Query):
             if len(self.values) != len(states):
                 raise QueryError(
                     f"{self.kind} has {len(self.values)} values, the model {len(states)} states: "
-                    f"give one value per state, in the order {', '.join(states)}"
+                    f"give one value per state, in the order {names_of(states)}"
                 )
             return list(self.values)
         for label in self.values:
@@ -274,8 +274,7 @@ def _spelled(states: Sequence[str], weights: NDArray[np.int64], unit: Fraction) 
 
 
 def _unknown(label: str, states: Sequence[str]) -> str:
-    shown = ", ".join(states[:20]) + (", …" if len(states) > 20 else "")
-    return f"the model has no such state.{did_you_mean(label, states)} States: {shown}"
+    return f"the model has no such state.{did_you_mean(label, states)} States: {names_of(states)}"
 
 
 _REST = "*"

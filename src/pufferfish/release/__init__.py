@@ -29,9 +29,10 @@ from pufferfish.release.checks import (
     check_units,
     prove,
 )
-from pufferfish.release.draft import draft_of, noise_of, not_promised, place_in, sentences
+from pufferfish.release.draft import Prepared, draft_of, noise_of, not_promised, place_in, sentences
 from pufferfish.release.each_record import EACH, EachRelease
 from pufferfish.release.each_subject import prepare_each, release_each
+from pufferfish.release.few_records import few_in_all, few_in_groups
 from pufferfish.release.fields import LedgerRecord
 from pufferfish.release.grouped import grouped_of
 from pufferfish.release.measurement import MEASUREMENT, MeasurementRelease, release_measurement
@@ -123,7 +124,7 @@ def release(
         ledger=ledger,
         window=window,
         coarsening=coarsening,
-    )()
+    ).finish()
 
 
 def prepare(
@@ -136,11 +137,11 @@ def prepare(
     ledger: Ledger | None = None,
     window: Any = None,
     coarsening: Mapping[Any, Any] | None = None,
-) -> Callable[..., Release]:
+) -> Prepared[Release]:
     """Check and prove all that can be refused, and return what spends the budget and draws; see :func:`release`.
 
-    What is returned may wait for other programs that hold the ledger, and computes what the sum of all releases leaks.
-    It calls its argument, if there is one, right before it spends and draws.
+    Its ``finish`` may wait for other programs that hold the ledger, and computes what the sum of all releases leaks. It
+    calls its argument, if there is one, right before it spends and draws.
     """
     given: Any = ledger
     told = sentences(warnings)
@@ -163,10 +164,12 @@ def prepare(
     if grouped is None or not isinstance(bound, LinearQuery | JointQuery):
         valid, outputs = None if postprocess is None else possible(calibration, records), len(bound.labels)
         draw = drawing(records, bound, calibration, discrete_laplace_noise)
+        told += [] if isinstance(records, Database) else few_in_all(calibration, bound, records.records)
         draft = draft_of(records, bound, calibration, noise_of(calibration), valid, proof, told)
     else:
         valid = None if postprocess is None else grouped.possible(records, query, bound)
         draw = grouped.drawing(calibration, bound, discrete_laplace_noise)
+        told += few_in_groups(calibration, bound, grouped.groups.cells, grouped.groups.records)
         draft = draft_of(records, bound, calibration, grouped.noise(calibration), valid, proof, told)
         draft, outputs = grouped.recorded(draft, bound), grouped.exact.size
 
@@ -200,7 +203,7 @@ def prepare(
         booked, at = _book(ledger, records, calibration, window, coarsening, note, begin)
         return filled(draw(), booked, at)
 
-    return finish
+    return Prepared(tuple(draft.warnings), finish)
 
 
 def _book(

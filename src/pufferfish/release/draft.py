@@ -1,7 +1,8 @@
 """The record of a release before anything is spent: all of it but the values and the place in a ledger."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -33,7 +34,27 @@ from pufferfish.release.words import versions, warnings_of
 from pufferfish.theta.states import state_label
 from pufferfish.witness import AnyWitness
 
-__all__ = ["draft_of", "noise_of", "not_promised", "place_in", "sentences"]
+__all__ = ["Prepared", "draft_of", "noise_of", "not_promised", "place_in", "sentences"]
+
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared(Generic[Made]):
+    """A release that nothing refuses any more, before anything is spent.
+
+    Parameters
+    ----------
+    warnings : tuple of str
+        What its reader is warned of, to be told while nothing is spent.
+    finish : callable
+        Spends the budget, draws the noise, and returns the release; calls its argument right before, when nothing is
+        refused any more.
+    """
+
+    warnings: tuple[str, ...]
+    finish: Callable[..., Made]
 
 
 def draft_of(

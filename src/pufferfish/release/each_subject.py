@@ -39,7 +39,7 @@ from pufferfish.moments import now
 from pufferfish.noise import noise_in_bulk
 from pufferfish.queries import LinearQuery, Query
 from pufferfish.release.checks import check_query, check_reading, check_records, check_units, prove
-from pufferfish.release.draft import draft_of, not_promised, place_in, sentences
+from pufferfish.release.draft import Prepared, draft_of, not_promised, place_in, sentences
 from pufferfish.release.each_record import (
     EACH,
     OWN_RECORDS,
@@ -54,6 +54,7 @@ from pufferfish.release.each_record import (
     table_kind,
 )
 from pufferfish.release.each_values import each_subject, table_of
+from pufferfish.release.few_records import few_of_subjects
 from pufferfish.release.fields import NOISE_LAW, LedgerRecord, NoiseRecord
 
 __all__ = ["Places", "prepare_each", "release_each"]
@@ -137,7 +138,7 @@ def release_each(
         postprocess=postprocess,
         warnings=warnings,
         ledger=ledger,
-    )()
+    ).finish()
 
 
 class Places:
@@ -218,7 +219,7 @@ def prepare_each(
     postprocess: Literal["valid"] | None = None,
     warnings: Sequence[str] = (),
     ledger: Ledger | None = None,
-) -> Callable[[], EachRelease]:
+) -> Prepared[EachRelease]:
     """Check and prove all that can be refused, and return what spends the budget, draws, and writes the files."""
     told = sentences(warnings)
     if not (ledger is None or isinstance(ledger, Ledger)):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -255,6 +256,7 @@ def prepare_each(
     subjects = each_subject(data, bound, theta)
     valid = None if postprocess is None else "projected" if query.is_histogram else "clipped"
     draw = subjects.drawing(calibration, bound, noise_in_bulk)
+    told += few_of_subjects(calibration, bound, [chain.records for chain in data.length])
     draft = _draft(data, bound, calibration, valid, told)
     try:
         booked = None if ledger is None else place_in(ledger, 1, ledger.budget)
@@ -264,14 +266,16 @@ def prepare_each(
             f"the record of this release would contradict itself ({error}): please report it"
         ) from error
 
-    def finish() -> EachRelease:
+    def finish(begin: Callable[[], object] = lambda: None) -> EachRelease:
         with places.alone():
             begun = _begun(places, draft)
             if begun is None or begun.table is None:
-                begun = _drawn(begun)
+                begun = _drawn(begun, begin)
+            else:
+                begin()
             return _published(places, begun)
 
-    def _drawn(begun: EachRelease | None) -> EachRelease:
+    def _drawn(begun: EachRelease | None, begin: Callable[[], object]) -> EachRelease:
         entry = None
         if ledger is not None and begun is not None:
             entry = next((e for e in ledger.entries if e.release == begun.release), None)
@@ -281,8 +285,10 @@ def prepare_each(
             begun = _with(draft, release=secrets.token_hex(16), created=now())
             _write(places.pending_record, begun)
         booked, places.begun = None, True
+        if ledger is None or entry is not None:
+            begin()
         if ledger is not None:
-            entry = entry or _booked(places, ledger, begun, calibration, data)
+            entry = entry or _booked(places, ledger, begun, calibration, data, begin)
             booked = place_in(ledger, entry.number, entry.spent)
         if drawn:
             with failing("cannot read", places.pending_table):
@@ -294,7 +300,7 @@ def prepare_each(
         _write(places.pending_record, found)
         return found
 
-    return finish
+    return Prepared(tuple(draft.warnings), finish)
 
 
 def _with(record: EachRelease, **changes: Any) -> EachRelease:
@@ -378,10 +384,17 @@ def _begun(places: Places, draft: EachRelease) -> EachRelease | None:
     return found
 
 
-def _booked(places: Places, ledger: Ledger, begun: EachRelease, calibration: Calibration, data: Sequences) -> Any:
+def _booked(
+    places: Places,
+    ledger: Ledger,
+    begun: EachRelease,
+    calibration: Calibration,
+    data: Sequences,
+    begin: Callable[[], object],
+) -> Any:
     what = f"{begun.query.kind}, one for each of {begun.data.subjects} subjects: {begun.query.description}"
     try:
-        return ledger.spend(calibration, data=data, note=what, release=begun.release)
+        return ledger.spend(calibration, data=data, note=what, release=begun.release, begin=begin)
     except PufferfishError:
         if not places.pending_table.exists():
             with suppress(OSError):

@@ -15,7 +15,7 @@ from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import DataError, ParameterError, shortened
 from pufferfish.given import is_list
-from pufferfish.hints import did_you_mean
+from pufferfish.hints import did_you_mean, names_of
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, StepQuery
 from pufferfish.release.postprocessing import Ascending, Clipped, PostProcessing, Projected
 from pufferfish.release.unseen import unseen
@@ -202,7 +202,7 @@ def in_model_order(data: Sequences, states: tuple[str, ...]) -> list[int]:
         hint = did_you_mean(next(name for name in totals if name not in states and totals[name]), states)
         shown = ", ".join(outside[:8]) + (f" and {len(outside) - 8} more" if len(outside) > 8 else "")
         raise DataError(
-            f"the data has states outside the model: {shown}.{hint} The model's states: {', '.join(states)}. "
+            f"the data has states outside the model: {shown}.{hint} The model's states: {names_of(states)}. "
             "Read the table with the model's bins and states, or fit a model that has them"
         )
     return [totals.get(name, 0) for name in states]

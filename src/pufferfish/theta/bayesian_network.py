@@ -21,7 +21,7 @@ from pufferfish.core.networks.inference import Inference
 from pufferfish.core.numbers.given import with_sums_of_one
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
 from pufferfish.errors import ModelError, RecordError
-from pufferfish.hints import did_you_mean
+from pufferfish.hints import did_you_mean, names_of
 from pufferfish.shown import counted
 from pufferfish.theta.cpt import CPT, TOLERANCE
 from pufferfish.theta.network_import import bif_cpts, pgmpy_cpts, pyagrum_cpts
@@ -237,8 +237,7 @@ class BayesianNetwork(ShownModel, ReadOnly):
         label = state_label(node)
         if label not in self._places:
             hint = did_you_mean(label, self._places)
-            more = ", …" if len(self.nodes) > 20 else ""
-            raise ModelError(f"there is no node {node!r}.{hint} Nodes: {', '.join(list(self._places)[:20])}{more}")
+            raise ModelError(f"there is no node {node!r}.{hint} Nodes: {names_of(self._places)}")
         return self._places[label]
 
     @cached_property

@@ -15,7 +15,7 @@ from typing import Any
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ParameterError
 from pufferfish.given import is_list
-from pufferfish.hints import did_you_mean
+from pufferfish.hints import did_you_mean, names_of
 from pufferfish.theta.states import state_label
 
 __all__ = ["CountIs", "Fact", "RecordIs", "Secret", "SecretPair", "as_secret_pairs", "check_states"]
@@ -205,7 +205,7 @@ def check_states(secret: Secret, states: Sequence[str]) -> None:
     for condition in secret.conditions:
         for state in () if isinstance(condition, Fact) else condition.states:
             if state not in states:
-                known, hint = ", ".join(states[:20]), did_you_mean(state, states)
+                known, hint = names_of(states), did_you_mean(state, states)
                 raise ParameterError(f"secret {str(secret)!r}: there is no state {state!r}.{hint} States: {known}")
 
 

@@ -199,6 +199,23 @@ def test_hours_of_the_table_are_counted_on_every_engine(tmp_path: Path) -> None:
             assert in_short(getattr(found, name)) == in_short(getattr(want, name)), name
 
 
+def test_days_have_no_hours() -> None:
+    """Where records are days apart the hour tells nothing: the check says so, and offers no smoothing against it."""
+    days = pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 4, 1), "1d", eager=True)
+    table = pl.DataFrame({"day": days, "state": (["r", "r", "w"] * len(days))[: len(days)]})
+    reading: dict[str, Any] = {"time": "day", "max_gap": "1d"}
+    chain = pf.fit_chain(pf.read_sequences(table, "state", **reading), smoothing=1)
+    found = pf.check_model(chain, table, "state", public=True, **reading)
+    assert found.occupancy is None
+    assert "hour" not in found.gains
+    assert "by the hour" not in str(found)
+    (hour,) = (each for each in found.richer if each.kind == "hour")
+    assert hour.reason is not None
+    assert hour.reason.startswith("records are 1d apart, always at the same hour")
+    with pytest.raises(pf.ModelError, match=r"is no whole number of such steps: use a step that divides it[^;]*$"):
+        pf.fit_periodic(pf.read_sequences(table, "state", clock="hour", **reading))
+
+
 def test_prints_draws_and_writes(tmp_path: Path) -> None:
     table = simulated(lambda s, h: CALM if s else BUSY, subjects=15, length=120, seed=9)
     found = checked(table)

@@ -5,6 +5,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,41 @@ def test_the_error_that_is_allowed_gives_the_epsilon(
     refused("release", private, *READING, *given[:-1], 0, *once, says=["accuracy is 0"])
     refused("compare", model, "--length", 10, says=["give --epsilon, or --accuracy"])
     refused("compare", model, "--length", 10, "--epsilon", 1, "--alpha", 0.1, says=["--alpha"])
+    much = ["release", private, *READING, "--model", model, *once, "--accuracy", 1e-4]
+    refused(*much, says=["takes ε = ", "at most 10 is allowed", "--max-epsilon"])
+    refused(*much, "--max-epsilon", 11, says=["at most 11 is allowed"])
+    refused(*much, "--max-epsilon", 0, says=["epsilon is 0"])
+    refused(
+        "release", private, *READING, "--model", model, *once, "--epsilon", 1, "--max-epsilon", 9, says=["--accuracy"]
+    )
+    assert not (tmp_path / "other.json").exists()
+    meant = run(*much, "--max-epsilon", 1e4)
+    assert meant.exit_code == 0, meant.output
+    assert "the noise is exactly 0 with probability" in meant.stderr
+
+
+def test_what_must_be_known_first_is_said_before_noise_is_drawn(
+    tmp_path: Path, private: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Warnings, and the ε that an accuracy takes: the program is killed when it begins to draw, and has said them."""
+
+    @contextmanager
+    def killed(_: str) -> Generator[None]:
+        raise SystemExit(9)
+        yield
+
+    monkeypatch.setattr("pufferfish.cli.release.until_done", killed)
+    fitted, output = tmp_path / "fitted.json", tmp_path / "r.json"
+    assert run("fit", private, *READING, "--output", fitted).exit_code == 0
+    early = run("release", private, *READING, "--model", fitted, "--accuracy", 0.15, "--output", output)
+    assert early.exit_code == 9, early.output
+    assert not output.exists()
+    assert "The model was fitted to this very table" in early.stderr
+    assert "asked: each value within 0.15 of the exact one with 95% probability, which takes ε = " in early.stdout
+    without = [*["release", private, "--state", "activity", "--subject", "id", "--time", "minute"], "--model", fitted]
+    loose = run(*without, "--epsilon", 5, "--output", output)
+    assert "The table is read without --max-gap" in loose.stderr
+    assert "The table is read without" not in run(*without, "--step", "1min", "--epsilon", 5, "--output", output).stderr
 
 
 def test_fit_says_that_the_model_is_public(tmp_path: Path, public: Path) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pufferfish.errors import ParameterError
 from pufferfish.given import is_list
-from pufferfish.hints import did_you_mean
+from pufferfish.hints import did_you_mean, names_of
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.secrets import RecordIs, Secret, SecretPair
 from pufferfish.theta.states import state_label
@@ -107,7 +107,7 @@ def _entries_of(secret: Any, network: BayesianNetwork) -> list[tuple[int, tuple[
     for state in (*first.states, *second.states):
         if state not in names:
             hint = did_you_mean(state, names)
-            raise ParameterError(f"node {first.record!r} has no state {state!r}.{hint} States: {', '.join(names[:20])}")
+            raise ParameterError(f"node {first.record!r} has no state {state!r}.{hint} States: {names_of(names)}")
     shared = set(first.states) & set(second.states)
     if shared:
         raise ParameterError(f"the secrets ({first}) and ({second}) share the value {min(shared)!r}")

@@ -1,0 +1,80 @@
+"""Warnings where there are so few records that noise hides what they say.
+
+A value of n records lies in a range that n records span: n times what one of them can move it. Where the error of the
+noise is as large as this range, whatever is released could have been said without the data. How many records there are
+is public, and so is the noise: a warning tells nothing of the data, and is there before anything is spent.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pufferfish.calibration import Calibration
+from pufferfish.errors import shortened
+from pufferfish.queries import BoundQuery, JointQuery, LinearQuery
+from pufferfish.shown import counted
+from pufferfish.theta.model_class import Theta
+
+__all__ = ["few_in_all", "few_in_groups", "few_of_subjects"]
+
+_NAMED = 3
+
+
+def few_in_all(calibration: Calibration, bound: BoundQuery, records: int) -> list[str]:
+    """Return the warning that a whole table has too few records, if it has."""
+    if calibration.strategy is not None or not _too_few(calibration, bound, [records]):
+        return []
+    error = f"{calibration.accuracy(0.05):.3g}"
+    return [
+        f"The noise hides nearly all: its error (± {error}) is as large as the range of what can be true of "
+        f"{counted(records, 'row' if calibration.theta.networks else 'record')}. {_REMEDY}"
+    ]
+
+
+def few_in_groups(
+    calibration: Calibration, bound: BoundQuery, cells: Sequence[Sequence[str]], records: Sequence[int]
+) -> list[str]:
+    """Return the warning that some groups have too few records, which names the first of them."""
+    few = _too_few(calibration, bound, records)
+    if not few:
+        return []
+    names = "; ".join(shortened(", ".join(cells[g])) for g in few[:_NAMED]) + ("; …" if len(few) > _NAMED else "")
+    whole = "the one group" if len(records) == 1 else f"{len(few):,} of {len(records):,} groups"
+    return [
+        f"The noise hides nearly all that {whole} would say ({names}): for so few records its error is as large as the "
+        f"range of what can be true. Make groups larger, for example by month and not by date. {_REMEDY}"
+    ]
+
+
+def few_of_subjects(calibration: Calibration, bound: BoundQuery, records: Sequence[int]) -> list[str]:
+    """Return the warning that some subjects have too few records for a value of their own."""
+    few = _too_few(calibration, bound, records)
+    if not few:
+        return []
+    return [
+        f"The noise hides nearly all that the values of {len(few):,} of {counted(len(records), 'subject')} would say: "
+        f"for so few records its error is as large as the range of what can be true. {_REMEDY}"
+    ]
+
+
+_REMEDY = "Ask for less (one state, coarser bins), or take a larger epsilon."
+
+
+def _too_few(calibration: Calibration, bound: BoundQuery, records: Sequence[int]) -> list[int]:
+    """Return the places of the numbers of records whose range the noise exceeds."""
+    span = _span_of_one(bound, calibration.theta)
+    if span is None:
+        return []
+    error = calibration.accuracy(0.05) / float(calibration.linear.unit)
+    return [place for place, n in enumerate(records) if error >= span * n]
+
+
+def _span_of_one(bound: BoundQuery, theta: Theta) -> int | None:
+    """Return how many units one record, or one row of a network, can move an output; None where that differs."""
+    if isinstance(bound, JointQuery):
+        return 1
+    if not isinstance(bound, LinearQuery) or not (theta.networks or (theta.of_chains and bound.factors is None)):
+        return None
+    places = range(len(theta.networks[0].nodes)) if theta.networks else range(1)
+    moves = [bound.contributions_of(place) for place in places if bound.reads(place)]
+    return int(sum(np.ptp(columns, axis=1) for columns in moves).max()) if moves else None
