@@ -243,8 +243,8 @@ def _print_values(found: Release) -> None:
         known = f"{quantile.low} to {quantile.high}" if quantile.low != quantile.high else "no other"
         click.echo(printable(f"quantile {quantile.share:g}: {quantile.state} (95%: {known})"))
     click.echo(
-        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of {noise_in_words(found)}; all are within "
-        f"{rounded(found.accuracy(0.05, joint=True), found.scale)} with 95% probability"
+        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of {noise_in_words(found)}; all are "
+        f"within {rounded(found.accuracy(0.05, joint=True), found.scale)} with 95% probability"
     )
 
 

@@ -71,8 +71,8 @@ def _noise(found: ReleaseFields) -> list[str]:
     both = rounded(found.accuracy(0.05, joint=True), found.scale)
     share = ", divided by the group's number of records" if found.groups is not None and found.groups.divided_by else ""
     lines = [
-        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of {noise_in_words(found)}{share}; all "
-        f"are within {both} with 95% probability"
+        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of {noise_in_words(found)}{share}; "
+        f"all are within {both} with 95% probability"
     ]
     return [
         *lines,
