@@ -103,7 +103,7 @@ class ChainLeakage(Engine):
         return most
 
     def guesser(self) -> Callable[[RecordLoss], float]:
-        """Return what says what propagation alone proves; all bounds, where some members have no propagation.
+        """Return what says about what propagation proves; all bounds, where some members have no propagation.
 
         All its answers share one search for each member: what they have in common is computed once.
         """
@@ -114,7 +114,7 @@ class ChainLeakage(Engine):
 
         def guess(losses: RecordLoss) -> float:
             runs = [as_runs(chain, self._theta.k) for chain in decisive(losses)]
-            return max(propagation.leakage(run).total for propagation in followed for run in runs)
+            return max(propagation.guess(run) for propagation in followed for run in runs)
 
         return guess
 
