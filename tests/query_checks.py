@@ -8,7 +8,20 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.errors import ModelError, NotApplicableError
-from query_laws import Ask, Databases, Pair, count, farthest, laplace_loss, share, switches, total, weighted, within
+from query_laws import (
+    Ask,
+    Databases,
+    Pair,
+    bouts,
+    count,
+    farthest,
+    laplace_loss,
+    share,
+    switches,
+    total,
+    weighted,
+    within,
+)
 
 ROUNDING = 1e-9
 
@@ -36,7 +49,8 @@ def all_queries(k: int, length: int) -> list[Asked]:
 
 def of_chains(k: int, length: int) -> list[Asked]:
     """These, and numbers of steps."""
-    return [*all_queries(k, length), (pf.Switches(), switches), (pf.Switches(relative=True), share(switches))]
+    of_steps = [(pf.Switches(), switches), (pf.Switches(relative=True), share(switches)), (pf.Bouts(1), bouts)]
+    return [*all_queries(k, length), *of_steps]
 
 
 def check(

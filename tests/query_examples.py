@@ -17,6 +17,7 @@ EXAMPLES: dict[type[Query], list[Query]] = {
     pf.Quantiles: [pf.Quantiles([0.1, 0.5])],
     pf.Transitions: [pf.Transitions(), pf.Transitions(relative=True)],
     pf.Switches: [pf.Switches(), pf.Switches(relative=True)],
+    pf.Bouts: [pf.Bouts("a")],
     pf.Joint: [pf.Joint(["u", "v"]), pf.Joint(["v", "u"], relative=False)],
     pf.Marginals: [pf.Marginals(), pf.Marginals(relative=False)],
 }

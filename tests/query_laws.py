@@ -147,6 +147,11 @@ def switches(row: Sequence[int]) -> Answer:
     return Fraction(sum(x != y for x, y in itertools.pairwise(row)))
 
 
+def bouts(row: Sequence[int]) -> Answer:
+    """Of state 1: how often it begins."""
+    return Fraction(sum(x != 1 and y == 1 for x, y in itertools.pairwise(row)))
+
+
 def histogram(k: int) -> Ask:
     return lambda row: tuple(Fraction(row.count(x)) for x in range(k))
 

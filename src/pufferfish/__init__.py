@@ -52,6 +52,7 @@ from pufferfish.mechanisms import (
 from pufferfish.model_file import Model, read_model, write_model
 from pufferfish.queries import (
     CDF,
+    Bouts,
     Count,
     Frequency,
     Function,
@@ -127,6 +128,7 @@ __all__ = [
     "ApproximateWasserstein",
     "BayesianNetwork",
     "BinaryChainInterval",
+    "Bouts",
     "BudgetExceeded",
     "Calibration",
     "ChainClass",

@@ -55,6 +55,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         pf.BinaryChainInterval,
         {"low": 0.25, "high": 0.75, "states": ("a", "b"), "origin": "here"},
     ),
+    "Bouts": (lambda **v: pf.Bouts(**v).bind(["a", "b"], 3).outputs, {"states": ["a"]}),
     "CDF": (pf.CDF, {"relative": True}),
     "CPT": (pf.CPT, {"states": ["a", "b"], "table": STEP, "parents": ["u"]}),
     "ChainClass": (pf.ChainClass, {"chains": (CHAIN,), "origin": "here", "stands_for_more": False}),

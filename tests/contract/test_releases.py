@@ -29,7 +29,7 @@ def test_every_query_has_an_example_of_each_of_its_kinds() -> None:
         for query in queries:
             known = KINDS[query.kind]
             names = not isinstance(
-                query, pf.Transitions | pf.Switches | pf.CDF | pf.Quantiles
+                query, pf.Transitions | pf.Switches | pf.Bouts | pf.CDF | pf.Quantiles
             )  # others are of chains alone
             columns = {name: tuple(STATES) for name in ("uv" if isinstance(query, pf.Joint) else "u")}
             bound = query.bind(STATES, 12, columns if names else None)

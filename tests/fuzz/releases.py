@@ -42,6 +42,7 @@ def seeds() -> list[bytes]:
     rows = pf.read_rows(pl.DataFrame({"a": ["no", "yes"] * 20, "b": ["no", "no", "yes", "yes"] * 10}), NETWORK)
     levels = pf.read_sequences(pl.DataFrame({"s": ["low"] * 40 + ["mid"] * 30 + ["high"] * 50}), "s")
     best = pf.GroupDP(THREE, levels.length).calibrate(pf.Histogram(), 1.0, noise="best")
+    in_groups = pf.read_sequences(pl.DataFrame({"s": ["low", "mid", "high"] * 40, "g": ["a", "b"] * 60}), "s", by="g")
     joint = pf.JointDistribution([[0, 0], [1, 1], [1, 0]], [0.5, 0.3, 0.2])
     made = [
         pf.release(data, pf.Histogram(), of(pf.Histogram(), 1.0), postprocess="valid"),
@@ -59,6 +60,7 @@ def seeds() -> list[bytes]:
             postprocess="valid",
         ),
         pf.release(levels, pf.Histogram(), best, postprocess="valid"),
+        pf.release(in_groups, pf.Histogram(), best, postprocess="valid"),
         pf.release([1, 0], pf.Sum([0, 1]), pf.ExactLaplace(joint).calibrate(pf.Sum([0, 1]), 1.0)),
     ]
     return [release.to_json().encode() for release in made]

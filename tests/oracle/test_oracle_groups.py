@@ -20,7 +20,7 @@ CHAINS = {
 }
 
 
-def true_loss(truth, weights, scale, group_of):
+def true_loss(truth, weights, scale, group_of):  # scale: one of all, or one of each row of weights
     """Largest log ratio of the probabilities of an output of all groups, given two values of a record."""
     groups = sorted(set(group_of))
     answers = {}
@@ -34,8 +34,9 @@ def true_loss(truth, weights, scale, group_of):
     ends = [(min(a[i] for a, _ in answers.values()), max(a[i] for a, _ in answers.values()))
             for i in range(len(groups) * len(weights))]  # fmt: skip
     outputs = np.array(list(itertools.product(*(range(low, high + 1) for low, high in ends))))
+    scales = np.tile(np.broadcast_to(scale, len(weights)), len(groups))
     law = {
-        sequence: weight * np.exp(-np.abs(outputs - np.array(answer)).sum(axis=1) / scale)
+        sequence: weight * np.exp(-(np.abs(outputs - np.array(answer)) / scales).sum(axis=1))
         for sequence, (answer, weight) in answers.items()
     }
     worst = 0.0
@@ -65,3 +66,23 @@ def test_a_histogram_by_groups_keeps_its_promise(name: str) -> None:
                 assert together <= epsilon * (1 + 1e-9)
     less = true_loss(truth, weights, noise.unit_scale / 3, parity)  # the oracle can tell noise that is too little
     assert less > epsilon
+
+
+def test_noise_of_the_best_shape_by_groups_keeps_its_promise() -> None:
+    matrix = [[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.15, 0.8]]
+    truth = Enumerated.of(exact_stationary(matrix), matrix, 5)
+    shaped = 0
+    for mechanism in (pf.LeakagePropagation, pf.MQMExact):
+        for epsilon in (0.5, 2.0):
+            noise = mechanism(pf.MarkovChain(matrix, "stationary"), 5).calibrate(pf.Histogram(), epsilon, noise="best")
+            if noise.strategy is None:
+                continue
+            shaped += 1
+            rows, scales = noise.strategy.rows.tolist(), noise.strategy.scales(noise.unit_scale)
+            for group_of in ([0, 1, 0, 1, 0], [0, 0, 1, 2, 2], [0] * 5):
+                assert true_loss(truth, rows, scales, group_of) <= epsilon * (1 + 1e-9)
+            assert true_loss(truth, rows, scales / 3, [0, 1, 0, 1, 0]) > epsilon  # control
+            # control: records that are counted in two groups
+            twice = [*rows, *rows]
+            assert true_loss(truth, twice, np.tile(scales, 2), [0] * 5) > epsilon
+    assert shaped

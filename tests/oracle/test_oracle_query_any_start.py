@@ -10,7 +10,7 @@ import pytest
 import pufferfish as pf
 from awkward_chains import dyadic_law
 from query_checks import Asked, chain_secrets
-from query_laws import Ask, Databases, Pair, count, farthest, laplace_loss, switches, total, weighted, within
+from query_laws import Ask, Databases, Pair, bouts, count, farthest, laplace_loss, switches, total, weighted, within
 
 ANY = [
     ([[0.875, 0.125], [0.375, 0.625]], 5),
@@ -50,6 +50,7 @@ def any_queries(k: int, length: int) -> list[Asked]:
         (pf.Count(1), count(1)),
         (pf.Sum([0.5, -1, 2][:k]), total([0.5, -1, 2][:k])),
         (pf.Switches(), switches),
+        (pf.Bouts(1), bouts),
         (pf.Window(pf.Count(0), 1, length), within(count(0), 1, length)),
         (pf.Weighted(pf.Count(1), factors), weighted(lambda x: Fraction(x == 1), factors)),
     ]

@@ -264,3 +264,37 @@ def test_noise_below_the_lower_bound_leaks_too_much() -> None:
         assert too_small > 1.0
         near.append(found.lower_bound / found.scale)
     assert max(near) > 0.99
+
+
+def test_numbers_of_bouts_keep_their_promise() -> None:
+    """By the law of the number given each record, with noise of the scale that each bound proves; control: a third."""
+    rng, near, broken = np.random.default_rng(7), 0.0, 0
+    for n in range(24):
+        k, length = 2 + n % 2, int(rng.integers(2, 7))
+        chain = pf.MarkovChain(random_rows(rng, k, k, zeros=n % 3 == 1), random_rows(rng, k, 1, zeros=False)[0])
+        law = law_of(np.asarray(chain.initial_distribution), [chain.transition_matrix] * (length - 1))
+        for kind in (pf.LeakagePropagation, pf.MQMExact, pf.GroupDP, pf.ExactLaplace):
+            try:
+                found = kind(chain, length).calibrate(pf.Bouts("0"), 1.0)
+            except pf.NotApplicableError:  # the number says nothing of any record: so of none at any scale
+                assert loss_of_bouts(law, k, length, 0.1) < _ROUNDED
+                continue
+            true = loss_of_bouts(law, k, length, found.unit_scale)
+            assert true <= 1 + _ROUNDED
+            near = max(near, true)
+            broken += loss_of_bouts(law, k, length, found.unit_scale / 3) > 1
+    assert near > 0.98
+    assert broken
+
+
+def loss_of_bouts(law: tuple[NDArray[np.int64], Array], k: int, length: int, scale: float) -> float:
+    """Largest log ratio, over outputs, of their probabilities given two values of a record."""
+    rows, weights = law
+    begun = ((rows[:, :-1] != 0) & (rows[:, 1:] == 0)).sum(axis=1)
+    kernel = np.exp(-np.abs(np.arange(-1, length + 1)[:, None] - begun) / scale)
+    worst = 0.0
+    for record in range(length):
+        here = [np.where(rows[:, record] == x, weights, 0.0) for x in range(k)]
+        logs = np.array([np.log(kernel @ of_x / of_x.sum()) for of_x in here if of_x.sum() > 0])
+        worst = max(worst, float((logs.max(axis=0) - logs.min(axis=0)).max()))
+    return worst

@@ -1,6 +1,7 @@
 """Noise of the best shape has the laws and the errors it is said to have; controls must fail."""
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -8,6 +9,7 @@ import pufferfish as pf
 from pufferfish.core.numbers import laplace_sums
 from pufferfish.core.numbers.laplace_sums import LaplaceSum, mean_moduli
 from pufferfish.noise import discrete_laplace_noise
+from pufferfish.release.grouped import grouped_of
 from pufferfish.release.quantiles import quantiles_of
 from pufferfish.release.values import database_of, drawing
 
@@ -71,6 +73,32 @@ def test_errors_cover_as_often_as_they_say(drawn: tuple[pf.Calibration, np.ndarr
         assert beyond.any(axis=1).mean() > 0.05 + sure
     expected = float(np.abs(errors).sum(axis=1).mean())
     assert noise.expected_l1_error == pytest.approx(expected, rel=0.05)
+
+
+def test_groups_have_noise_of_their_own_of_the_same_law() -> None:
+    cells, draws = 5, 500
+    table = pl.DataFrame({"s": DATA, "cell": [str(i % cells) for i in range(100)]})
+    data = pf.read_sequences(table, "s", by="cell", states=list(CHAIN.states))
+    query = pf.Histogram(relative=False)
+    noise = pf.LeakagePropagation(CHAIN, data.length).calibrate(query, 2.0, noise="best")
+    found = grouped_of(data, query, noise.linear, noise)
+    assert noise.strategy is not None
+    assert found is not None
+    assert isinstance(noise.linear, pf.queries.LinearQuery)
+    assert data.groups is not None
+    draw = found.drawing(noise, noise.linear, discrete_laplace_noise)
+    errors = np.array([draw() for _ in range(draws)]).reshape(draws, cells, 3) - data.groups.counts["s"]
+    for o, scales in enumerate(noise.strategy.taken(noise.unit_scale)):
+        assert p_value(errors[:, :, o].ravel(), list(scales)) > 1e-6
+        assert p_value(errors[:, :, o].ravel(), [1.35 * b for b in scales]) < 1e-6  # control
+    apart = np.corrcoef(errors[:, :, 0].T) - np.eye(cells)
+    assert np.abs(apart).max() < 5 / np.sqrt(draws)
+    release = pf.release(data, query, noise)
+    sure = 4 * np.sqrt(0.05 * 0.95 / draws)
+    for allowed in (release.accuracy(0.05, joint=True), release.accuracies(0.05, joint=True)):
+        assert (np.abs(errors) > allowed).any(axis=(1, 2)).mean() <= 0.05 + sure
+    of_one = pf.release(DATA, query, noise).accuracies(0.05, joint=True)
+    assert (np.abs(errors) > of_one).any(axis=(1, 2)).mean() > 0.05 + sure  # control: errors of one group alone
 
 
 def test_quantile_intervals_hold_together() -> None:

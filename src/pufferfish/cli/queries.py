@@ -10,6 +10,7 @@ from pufferfish.errors import QueryError
 from pufferfish.hints import did_you_mean
 from pufferfish.queries import (
     CDF,
+    Bouts,
     Count,
     Frequency,
     Histogram,
@@ -88,6 +89,7 @@ _WORDS: Mapping[str, _Word] = {
     "quantiles": _Word(Quantiles, _SHARES),
     "transitions": _Word(Transitions),
     "transition-rates": _Word(partial(Transitions, relative=True)),
+    "bouts": _Word(Bouts, _STATES),
     "switches": _Word(Switches),
     "switch-rate": _Word(partial(Switches, relative=True)),
 }
@@ -102,9 +104,10 @@ QUERY_HELP = (
     f"{', '.join(f'{name}:{word.parts.shown}' if word.parts else name for name, word in _WORDS.items())} (* is all "
     "other states; a state with a comma is given in double quotes; V1,V2,… are the values of all states in their "
     "order; a histogram is of shares; cdf and quantiles are of ordered states, such as bins; transitions: how often "
-    "each state is followed by each; switches: changes of state; rates are per record); for networks marginals "
-    "(shares in every column) and marginal-counts, joint:NODE,NODE,… and joint-counts:NODE,NODE,… (rows in each "
-    "combination of their states), and the others on --columns that have the same states "
+    "each state is followed by each; bouts: how often states begin; switches: changes of state; rates are per record); "
+    "for networks marginals (shares in every column) and marginal-counts, joint:NODE,NODE,… and "
+    "joint-counts:NODE,NODE,… (rows in each combination of their states), and the others on --columns that have the "
+    "same states "
     "[default: histogram; marginals for networks]"
 )
 

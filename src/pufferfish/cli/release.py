@@ -36,7 +36,7 @@ from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.queries import Transitions
 from pufferfish.release import RELEASE, Release, prepare
-from pufferfish.release.summary import on_values, rounded
+from pufferfish.release.summary import noise_in_words, rounded
 from pufferfish.report.plot import PICTURE
 
 __all__ = ["release_command"]
@@ -274,20 +274,9 @@ def _print_values(found: Release) -> None:
         known = f"{quantile.low} to {quantile.high}" if quantile.low != quantile.high else "no other"
         click.echo(printable(f"quantile {quantile.share:g}: {quantile.state} (95%: {known})"))
     click.echo(
-        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of {_noise(found)}; all are within "
-        f"{rounded(found.accuracy(0.05, joint=True), found.scale)} with 95% probability"
+        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of {noise_in_words(found)}; all are "
+        f"within {rounded(found.accuracy(0.05, joint=True), found.scale)} with 95% probability"
     )
-
-
-def _noise(found: Release) -> str:
-    """Say on what there is noise of which scale."""
-    measured = found.noise.measurements
-    if measured is None:
-        return f"scale {found.scale:.6g} on {on_values(len(found.values))}"
-    least = min(measurement.scale for measurement in measured)
-    scales = f"scale {found.scale:.6g}" if least == found.scale else f"scales {least:.6g} to {found.scale:.6g}"
-    counts = "one count, from which" if len(measured) == 1 else f"{len(measured)} counts, from which"
-    return f"{scales} on {counts} all {len(found.values)} values follow"
 
 
 def _assumed(found: Release) -> str:

@@ -11,7 +11,7 @@ from pufferfish.errors import ParameterError, printable
 from pufferfish.queries import Query
 from pufferfish.release import Release
 from pufferfish.release.groups import GroupsRecord
-from pufferfish.release.summary import on_values, rounded
+from pufferfish.release.summary import noise_in_words, rounded
 
 __all__ = ["BY_HELP", "check_group_accuracy", "print_groups", "split_groupings"]
 
@@ -55,6 +55,7 @@ def print_groups(found: Release, groups: GroupsRecord, csv_path: str | None) -> 
     for heading in ("records", "value" if len(labels) > 1 else found.query.kind, "± 95%"):
         table.add_column(heading, justify="right")
     divided = groups.divided_by or [1] * len(groups.cells)
+    errors = found.accuracies(0.05)
     rows = [(g, j) for g in range(len(groups.cells)) for j in range(len(labels))]
     for g, j in rows[:_MOST_ROWS]:
         scale = found.scale / divided[g]
@@ -63,7 +64,7 @@ def print_groups(found: Release, groups: GroupsRecord, csv_path: str | None) -> 
             *([Text(printable(labels[j]))] if len(labels) > 1 else []),
             f"{groups.records[g]:,}",
             rounded(found.values[g * len(labels) + j], scale),
-            rounded(groups.error_95[g], scale),
+            rounded(float(errors[g, j]), scale),
         )
     print_table(table)
     if len(rows) > _MOST_ROWS:
@@ -72,7 +73,7 @@ def print_groups(found: Release, groups: GroupsRecord, csv_path: str | None) -> 
     share = ", divided by the group's number of records" if groups.divided_by else ""
     click.echo(
         f"{found.mechanism.title}, ε = {found.epsilon:g} for {_all(len(groups.cells))}: discrete "
-        f"Laplace noise of scale {found.scale:.6g} on {on_values(len(rows))}{share}"
+        f"Laplace noise of {noise_in_words(found)}{share}"
     )
 
 

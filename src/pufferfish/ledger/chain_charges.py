@@ -81,7 +81,10 @@ class ChainCharging(Charging):
             scale = Fraction(what.unit_scale)
             if isinstance(linear, StepQuery):
                 _check_steps(data, base)
-                distance, step = whole(np.zeros((len(states),) * 2)), linear.unit_step
+                if linear.by_records:
+                    distance = whole(linear.unit_distance)
+                else:
+                    distance, step = whole(np.zeros((len(states),) * 2)), linear.unit_step
             else:
                 assert isinstance(linear, LinearQuery)  # several columns together are those of networks
                 windows = windows_read(linear, windows, length)

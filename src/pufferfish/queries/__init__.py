@@ -24,7 +24,7 @@ from pufferfish.queries.linear import (
 from pufferfish.queries.of_columns import Joint
 from pufferfish.queries.of_records import Function, Weighted, Window
 from pufferfish.queries.of_states import Count, Frequency, Histogram, Mean, Sum
-from pufferfish.queries.of_steps import Switches, Transitions
+from pufferfish.queries.of_steps import Bouts, Switches, Transitions
 from pufferfish.queries.of_variables import Marginals, Subset, refuse_pooling
 from pufferfish.queries.record_loss import Profile, StepLoss
 
@@ -32,6 +32,7 @@ __all__ = [
     "CDF",
     "KINDS",
     "BoundQuery",
+    "Bouts",
     "Count",
     "Frequency",
     "Function",
@@ -74,6 +75,7 @@ QUERIES: tuple[type[Query], ...] = (
     Joint,
     Transitions,
     Switches,
+    Bouts,
 )
 """Queries that are linear in the states of the records, or in their steps."""
 

@@ -18,7 +18,18 @@ from pufferfish.hints import did_you_mean, names_of
 from pufferfish.queries.linear import LinearQuery, Query, QueryKind, Variables
 from pufferfish.theta.states import state_label
 
-__all__ = ["Count", "Frequency", "Histogram", "Mean", "Sum"]
+__all__ = ["Count", "Frequency", "Histogram", "Mean", "Sum", "states_named", "unknown_state"]
+
+
+def states_named(states: Any, query: str) -> tuple[str, ...]:
+    """Return the names of one or several states, each once, that a query is given."""
+    if not (is_list(states) or isinstance(states, set | frozenset)):
+        states = [states]
+    members: list[Any] = list(states)  # pyright: ignore[reportUnknownArgumentType]
+    labels = tuple(dict.fromkeys(state_label(s) for s in members))
+    if not labels:
+        raise QueryError(f"{query} names no state: give at least one state to count")
+    return labels
 
 
 @dataclass(frozen=True)
@@ -30,13 +41,7 @@ class _OfStates(ReadOnly, Query):
 
     @called_as('{}("walking")')
     def __init__(self, states: Any) -> None:
-        if not (is_list(states) or isinstance(states, set | frozenset)):
-            states = [states]
-        members: list[Any] = list(states)  # pyright: ignore[reportUnknownArgumentType]
-        labels = tuple(dict.fromkeys(state_label(s) for s in members))
-        if not labels:
-            raise QueryError(f"{type(self).__name__} names no state: give at least one state to count")
-        object.__setattr__(self, "states", labels)
+        object.__setattr__(self, "states", states_named(states, type(self).__name__))
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {
         "frequency": QueryKind("share of records", 1, relative=True),
@@ -52,7 +57,7 @@ class _OfStates(ReadOnly, Query):
         """Bind to a model's states and the public number of records."""
         for label in self.states:
             if label not in states:
-                raise QueryError(f"{self.kind} of state {label!r}: {_unknown(label, states)}")
+                raise QueryError(f"{self.kind} of state {label!r}: {unknown_state(label, states)}")
         chosen = np.array([[label in self.states for label in states]], dtype=np.int64)
         if chosen.all():
             raise QueryError(
@@ -210,7 +215,7 @@ class _OfValues(ReadOnly, Query):
             return list(self.values)
         for label in self.values:
             if label not in states and label != _REST:
-                raise QueryError(f"{self.kind} gives a value to state {label!r}: {_unknown(label, states)}")
+                raise QueryError(f"{self.kind} gives a value to state {label!r}: {unknown_state(label, states)}")
         rest = None if _REST in states else self.values.get(_REST)
         lacking = [label for label in states if label not in self.values]
         if lacking and rest is None:
@@ -273,7 +278,8 @@ def _spelled(states: Sequence[str], weights: NDArray[np.int64], unit: Fraction) 
     return "{" + ", ".join(shown[:6]) + (", …" if len(shown) > 6 else "") + "}"
 
 
-def _unknown(label: str, states: Sequence[str]) -> str:
+def unknown_state(label: str, states: Sequence[str]) -> str:
+    """Say that the model lacks a state, and which it has."""
     return f"the model has no such state.{did_you_mean(label, states)} States: {names_of(states)}"
 
 

@@ -3,16 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from pufferfish.calls import called_as
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.given import truth
 from pufferfish.queries.linear import Query, QueryKind, StepQuery, Variables
+from pufferfish.queries.of_states import states_named, unknown_state
 
-__all__ = ["ARROW", "Switches", "Transitions"]
+__all__ = ["ARROW", "Bouts", "Switches", "Transitions"]
 
 ARROW = " → "
 """Between the two states in the name of an output."""
@@ -35,19 +37,33 @@ class _OfSteps(ReadOnly, Query):
         records: int,
         names: Variables | None,
     ) -> StepQuery:
-        if names is not None:
-            raise QueryError(
-                f"{self.kind} are about steps from one record of a chain to the next, and the records of this model "
-                "have names, and no order: ask for states, such as Histogram(), or Marginals() of a network"
-            )
-        per = f", per record of the {records} records" if self.relative else ""
-        return StepQuery(
-            np.array(outputs),
-            Fraction(1, records) if self.relative else Fraction(1),
-            labels,
-            f"{what}{per}",
-            divided_by=records if self.relative else None,
+        return _on_steps(self.kind, outputs, labels, what, records, names, relative=self.relative)
+
+
+def _on_steps(
+    kind: str,
+    outputs: Sequence[Sequence[int]],
+    labels: tuple[str, ...],
+    what: str,
+    records: int,
+    names: Variables | None,
+    *,
+    relative: bool,
+) -> StepQuery:
+    """Return a query bound to the steps of chains, refused where records have names."""
+    if names is not None:
+        raise QueryError(
+            f"{kind} are about steps from one record of a chain to the next, and the records of this model have names, "
+            "and no order: ask for states, such as Histogram(), or Marginals() of a network"
         )
+    per = f", per record of the {records} records" if relative else ""
+    return StepQuery(
+        np.array(outputs),
+        Fraction(1, records) if relative else Fraction(1),
+        labels,
+        f"{what}{per}",
+        divided_by=records if relative else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -121,3 +137,49 @@ class Switches(_OfSteps):
         """Bind to a model's states and the public number of records."""
         outputs = [[-1 if x == y else 0 for y in range(len(states))] for x in range(len(states))]
         return self._bound(outputs, (self.kind,), "changes of state from one record to the next", records, variables)
+
+
+@dataclass(frozen=True, init=False)
+class Bouts(ReadOnly, Query):
+    """How often one or several states begin: the number of bouts, of records in a row in these states.
+
+    A bout begins where a record in the states follows one outside of them. A bout that a chain begins with, or that
+    goes on after a gap, is not counted again.
+
+    Parameters
+    ----------
+    states : state or sequence of states
+        The states of a bout.
+
+    Examples
+    --------
+    One record can begin or end a bout, or join two of them; it never moves the number by more than 1:
+
+    >>> Bouts("walking").bind(["rest", "walking"], records=100).unit_lipschitz
+    1
+    """
+
+    states: tuple[str, ...]
+
+    kinds: ClassVar[Mapping[str, QueryKind]] = {"bouts": QueryKind("bouts", 1)}
+
+    @called_as('{}("walking")')
+    def __init__(self, states: Any) -> None:
+        object.__setattr__(self, "states", states_named(states, "Bouts"))
+
+    @property
+    def kind(self) -> str:
+        """Word for the query."""
+        return "bouts"
+
+    def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> StepQuery:
+        """Bind to a model's states and the public number of records."""
+        for label in self.states:
+            if label not in states:
+                raise QueryError(f"bouts of state {label!r}: {unknown_state(label, states)}")
+        if set(states) <= set(self.states):
+            raise QueryError(f"bouts of all {len(states)} states never begin: name fewer states")
+        inside = [state in self.states for state in states]
+        outputs = [[0 if there and not here else -1 for there in inside] for here in inside]
+        what = f"bouts in {{{', '.join(self.states)}}}"
+        return _on_steps(self.kind, outputs, ("+".join(self.states),), what, records, variables, relative=False)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from pufferfish.core.numbers.read_only import ReadOnly, read_only
 __all__ = ["StepQuery"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class StepQuery(ReadOnly):
     """A query bound to the states of chains that counts steps, from a record to the next, in one output each, or none.
 
@@ -51,17 +52,31 @@ class StepQuery(ReadOnly):
     @property
     def unit_lipschitz(self) -> int:
         """L1 change of the outputs, in units, when one record alone changes, which is part of two steps."""
-        return 2 * self.unit_step
+        return int(self.unit_distance.max())
 
     @property
     def lipschitz(self) -> float:
         """Largest L1 change of the query when one record changes."""
         return float(self.unit * self.unit_lipschitz)
 
-    @property
+    @cached_property
     def unit_distance(self) -> NDArray[np.float64]:
-        """A bound on the L1 change, in units, when one record goes from state x to x'; shape (k, k)."""
-        return self.unit_lipschitz * (1.0 - np.eye(len(self.outputs)))
+        """The L1 change, in units, when one record goes from state x to x'; shape (k, k).
+
+        Of several outputs a bound on it: that of both steps.
+        """
+        if len(self.labels) > 1:
+            return read_only(2 * self.unit_step * (1.0 - np.eye(len(self.outputs))))
+        counted = (self.outputs >= 0).astype(np.float64)
+        # the step into the record, from any state or from none, and the step out of it: any two of them together
+        into, out = counted.T[:, None, :] - counted.T[None, :, :], counted[:, None, :] - counted[None, :, :]
+        most = np.max(into, axis=2, initial=0.0) + np.max(out, axis=2, initial=0.0)
+        return read_only(np.maximum(most, most.T))
+
+    @property
+    def by_records(self) -> bool:
+        """Whether a change of a record moves the outputs no farther than one of its two steps: losses of records do."""
+        return self.unit_lipschitz <= self.unit_step
 
     @property
     def key(self) -> tuple[object, ...]:

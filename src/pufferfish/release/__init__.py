@@ -165,13 +165,13 @@ def prepare(
         valid, outputs = None if postprocess is None else possible(calibration, records), len(bound.labels)
         draw = drawing(records, bound, calibration, discrete_laplace_noise)
         told += [] if isinstance(records, Database) else few_in_all(calibration, bound, records.records)
-        draft = draft_of(records, bound, calibration, noise_of(calibration), valid, proof, told)
+        draft = draft_of(records, bound, calibration, noise_of(calibration, unit), valid, proof, told)
     else:
         valid = None if postprocess is None else grouped.possible(records, query, bound)
         draw = grouped.drawing(calibration, bound, discrete_laplace_noise)
         told += few_in_groups(calibration, bound, grouped.groups.cells, grouped.groups.records)
-        draft = draft_of(records, bound, calibration, grouped.noise(calibration), valid, proof, told)
-        draft, outputs = grouped.recorded(draft, bound), grouped.exact.size
+        draft = draft_of(records, bound, calibration, noise_of(calibration, grouped.unit), valid, proof, told)
+        draft, outputs = grouped.recorded(draft, bound), len(grouped.exact) * grouped.outputs
 
     def filled(numbers: Iterable[int], booked: LedgerRecord | None, after: str | None = None) -> Release:
         noisy = [float(number * unit) for number in numbers] if grouped is None else grouped.values(numbers)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -103,17 +104,21 @@ def draft_of(
     )
 
 
-def noise_of(calibration: Calibration) -> NoiseRecord:
-    """Return the record of the noise: on each output, or on each measurement of a strategy."""
-    strategy, unit = calibration.strategy, float(calibration.linear.unit)
-    measurements = None
-    if strategy is not None:
-        states = calibration.theta.states
-        measurements = [
-            MeasurementRecord([states[x] for x in np.flatnonzero(row)], scale, int(sharpness))
-            for row, scale, sharpness in zip(strategy.rows, calibration.scales, strategy.sharpness, strict=True)
-        ]
-    return NoiseRecord(NOISE_LAW, calibration.scale, unit, calibration.noise_multiplier, measurements)
+def noise_of(calibration: Calibration, worth: Fraction) -> NoiseRecord:
+    """Return the record of the noise: on each output, or on each measurement of a strategy.
+
+    ``worth`` is what one unit is worth: the query's unit, or with groups that before anything is divided.
+    """
+    strategy, unit = calibration.strategy, float(worth)
+    if strategy is None:
+        return NoiseRecord(NOISE_LAW, calibration.unit_scale * unit, unit, calibration.noise_multiplier)
+    states = calibration.theta.states
+    scales = [float(b) * unit for b in strategy.scales(calibration.unit_scale)]
+    measurements = [
+        MeasurementRecord([states[x] for x in np.flatnonzero(row)], scale, int(sharpness))
+        for row, scale, sharpness in zip(strategy.rows, scales, strategy.sharpness, strict=True)
+    ]
+    return NoiseRecord(NOISE_LAW, max(scales), unit, calibration.noise_multiplier, measurements)
 
 
 def _accuracy(calibration: Calibration) -> AccuracyRecord:

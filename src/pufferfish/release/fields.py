@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers import discrete_laplace
+from pufferfish.core.numbers import discrete_laplace, laplace_sums
 from pufferfish.core.strategies.search import MOST_STATES
 from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
@@ -260,11 +260,14 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         ParameterError
             If alpha is out of range.
         """
-        together, noise, strategy = truth(joint, "joint"), self.noise, self.strategy
-        if strategy is not None:
-            return strategy.error(noise.one_scale, alpha, joint=together) * noise.unit
-        whole = noise.accuracy(alpha, len(self.values) if together else 1)
-        return whole if self.groups is None else whole * self.groups.most_error
+        together, noise, strategy, groups = truth(joint, "joint"), self.noise, self.strategy, self.groups
+        cells = 1 if groups is None else len(groups.cells)
+        if strategy is None:
+            whole = noise.accuracy(alpha, len(self.query.labels) * cells if together else 1)
+        else:
+            own = laplace_sums.share_of_each(alpha, cells if together else 1)
+            whole = strategy.error(noise.one_scale, own, joint=together) * noise.unit
+        return whole if groups is None else whole * groups.most_error
 
     def quantiles_at(self, shares: Sequence[float]) -> list[QuantileRecord]:
         """Return quantiles of a cumulative distribution, with intervals that hold together with 95% probability.
@@ -289,11 +292,18 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         return quantiles_of(Quantiles(shares).shares, self.noisy_values, errors, self.theta.states, total)
 
     def accuracies(self, alpha: float = 0.05, *, joint: bool = False) -> NDArray[np.float64]:
-        """Error of each output that it, or with ``joint`` any of them its own, exceeds with probability at most alpha.
+        """Error of each value that it, or with ``joint`` any of them its own, exceeds with probability at most alpha.
 
-        Parameters are those of :meth:`accuracy`; shape (m,), with groups the largest of any of them.
+        Parameters are those of :meth:`accuracy`; of the shape of :attr:`value`: (m,), or (groups, m).
         """
-        together, noise, strategy = truth(joint, "joint"), self.noise, self.strategy
+        together, noise, strategy, groups = truth(joint, "joint"), self.noise, self.strategy, self.groups
+        m, cells = len(self.query.labels), 1 if groups is None else len(groups.cells)
         if strategy is None:
-            return np.full(len(self.query.labels), self.accuracy(alpha, joint=together))
-        return np.array(strategy.errors(noise.one_scale, alpha, joint=together)) * noise.unit
+            whole = np.full(m, noise.accuracy(alpha, m * cells if together else 1))
+        else:
+            own = laplace_sums.share_of_each(alpha, cells if together else 1)
+            whole = np.array(strategy.errors(noise.one_scale, own, joint=together)) * noise.unit
+        if groups is None:
+            return whole
+        found: NDArray[np.float64] = whole / np.array(groups.divided_by or [1] * cells)[:, None]
+        return found

@@ -2,7 +2,8 @@
 
 A record is in one group, whatever its state. When it changes its state from x to x', the outputs of its group change
 by d(x, x') in L1, and those of no other group. So the record loss of all groups together is that of the query on the
-whole table, and so is the noise. What is divided by a group's public number of records is divided afterwards.
+whole table, and so is the noise; of a strategy's measurements too, and each group's outputs follow from its own ones
+and its own public number of records. What is divided by that number is divided afterwards.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,12 +22,12 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.queries import JointQuery, LinearQuery, Query, StepQuery, Weighted, Window
 from pufferfish.queries.linear import BoundQuery
-from pufferfish.release.fields import NOISE_LAW, AccuracyRecord, NoiseRecord, QueryRecord
-from pufferfish.release.groups import GroupsRecord, errors_of, of_each_group
+from pufferfish.release.fields import AccuracyRecord, QueryRecord
+from pufferfish.release.groups import GroupsRecord, of_each_group
 from pufferfish.release.postprocessing import ClippedByGroup, PostProcessing, Projected
 from pufferfish.release.record import Release
 from pufferfish.release.unseen import unseen
-from pufferfish.release.values import PrivateData, in_model_order, together
+from pufferfish.release.values import PrivateData, in_model_order, of_measurements, together
 from pufferfish.theta.model_class import Theta
 
 __all__ = ["Grouped", "grouped_of"]
@@ -43,7 +44,9 @@ class Grouped:
     groups : Groups
         The groups.
     exact : (cells, m) ndarray of int64
-        The exact outputs of each group, in whole units.
+        What gets noise, of each group: the exact outputs, in whole units, or what a strategy measures.
+    outputs : int
+        How many outputs each group has.
     unit : Fraction
         What one unit is worth before anything is divided.
     by : tuple of int or None
@@ -54,6 +57,7 @@ class Grouped:
 
     groups: Groups
     exact: NDArray[np.int64] = field(repr=False)
+    outputs: int
     unit: Fraction
     by: tuple[int, ...] | None
     reads: int
@@ -62,21 +66,17 @@ class Grouped:
         self, calibration: Calibration, linear: LinearQuery | JointQuery, noise: Callable[..., Callable[[], list[int]]]
     ) -> Callable[[], list[int]]:
         """Return what draws the noisy outputs of all groups; all that can be refused is refused here."""
-        step = linear.unit_lipschitz
+        strategy, step, totals = calibration.strategy, linear.unit_lipschitz, self.groups.records
+        if strategy is not None and isinstance(linear, LinearQuery):
+            return of_measurements(self.exact.tolist(), totals, linear, strategy, calibration.unit_scale, noise)
         made = unseen(lambda: noise(self.exact.ravel().tolist(), calibration.unit_scale, lipschitz=step))
         return unseen(made())
 
     def values(self, numbers: Iterable[int]) -> list[float]:
         """Return whole numbers as values: in the query's unit, and divided."""
-        m = int(self.exact.shape[1])
         by: tuple[int, ...] = self.by or (1,) * len(self.groups.cells)
         units: list[Fraction] = [self.unit * Fraction(1, n) for n in by]
-        return [float(int(number) * units[i // m]) for i, number in enumerate(numbers)]
-
-    def noise(self, calibration: Calibration) -> NoiseRecord:
-        """Return the noise before anything is divided."""
-        scale = calibration.unit_scale * float(self.unit)
-        return NoiseRecord(NOISE_LAW, scale, float(self.unit), calibration.noise_multiplier)
+        return [float(int(number) * units[i // self.outputs]) for i, number in enumerate(numbers)]
 
     def possible(self, data: PrivateData, query: Query, linear: LinearQuery | JointQuery) -> PostProcessing:
         """Return what makes the noisy values of each group the nearest possible ones, for so many records as it has.
@@ -91,7 +91,7 @@ class Grouped:
                 'postprocess="valid" of groups needs to know how many cells of each group are missing: read the table '
                 "with missing='refuse', or leave postprocess out"
             )
-        by, m = self.by or (1,) * len(self.groups.records), self.exact.shape[1]
+        by, m = self.by or (1,) * len(self.groups.records), self.outputs
         worth = [self.unit * n / d for n, d in zip(self.groups.records, by, strict=True)]
         if isinstance(linear, JointQuery) or query.is_histogram:
             blocks = () if isinstance(linear, JointQuery) else linear.blocks
@@ -105,13 +105,12 @@ class Grouped:
 
     def recorded(self, draft: Release, linear: LinearQuery | JointQuery) -> Release:
         """Return the record of a release of all records together as that of a release by groups."""
-        noise, outputs = draft.noise, self.exact.size
         found = GroupsRecord(
             by=list(self.groups.by),
             cells=[list(cell) for cell in self.groups.cells],
             records=list(self.groups.records),
             divided_by=None if self.by is None else list(self.by),
-            error_95=errors_of(noise, self.by or (1,) * len(self.groups.cells)),
+            error_95=[],
         )
         query = QueryRecord(
             draft.query.kind,
@@ -120,8 +119,11 @@ class Grouped:
             float(self.unit * linear.unit_lipschitz),
             None,
         )
-        each, joint = (noise.accuracy(0.05, n) * found.most_error for n in (1, outputs))
-        return msgspec.structs.replace(draft, query=query, groups=found, accuracy_95=AccuracyRecord(0.05, each, joint))
+        made = msgspec.structs.replace(draft, query=query, groups=found)
+        errors, (each, joint) = made.accuracies(0.05), (made.accuracy(0.05, joint=joint) for joint in (False, True))
+        of_outputs = None if draft.noise.measurements is None else errors.max(axis=0).tolist()
+        found = msgspec.structs.replace(found, error_95=errors.max(axis=1).tolist())
+        return msgspec.structs.replace(made, groups=found, accuracy_95=AccuracyRecord(0.05, each, joint, of_outputs))
 
 
 @unseen
@@ -148,8 +150,6 @@ def grouped_of(data: PrivateData, query: Query, bound: BoundQuery, calibration: 
             f"{query.kind} is about single records, and groups know how many of their records are in which state: ask "
             "a histogram, count, share, sum or mean, or read the table without by"
         )
-    if calibration.strategy is not None:
-        raise ReleaseRefused('groups have one scale for every value: calibrate with noise="equal", the default')
     if query.is_cumulative:
         raise ReleaseRefused(
             f"{query.kind} of groups are not computed: ask a histogram of each group, or read the table without by"
@@ -161,13 +161,16 @@ def grouped_of(data: PrivateData, query: Query, bound: BoundQuery, calibration: 
             "each group: calibrate by LeakagePropagation or another mechanism that composes, or read the table without "
             "by"
         )
+    outputs, strategy = len(bound.labels), calibration.strategy
     if isinstance(bound, JointQuery):
         exact = together(data, bound, theta)
+    elif isinstance(data, Rows):
+        exact = _of_rows(data, bound, theta)
     else:
-        exact = _of_rows(data, bound, theta) if isinstance(data, Rows) else _of_chains(data, bound, theta)
-    if exact.size > _MOST_VALUES:
+        exact = _of_chains(data, bound if strategy is None else strategy.counted(bound), theta)
+    if len(exact) * outputs > _MOST_VALUES:
         raise ReleaseRefused(
-            f"{len(groups.cells):,} groups with {exact.shape[1]:,} values each are more than {_MOST_VALUES:,} values: "
+            f"{len(groups.cells):,} groups with {outputs:,} values each are more than {_MOST_VALUES:,} values: "
             "group by less, or ask for less"
         )
     times = None if bound.divided_by is None else bound.divided_by // data.records
@@ -175,7 +178,7 @@ def grouped_of(data: PrivateData, query: Query, bound: BoundQuery, calibration: 
     by = None if times is None else tuple(times * n for n in groups.records)
     several = theta.networks and not isinstance(bound, JointQuery)
     reads = sum(bound.reads(place) for place in range(len(theta.networks[0].nodes))) if several else 1
-    return Grouped(groups, exact, unit, by, reads)
+    return Grouped(groups, exact, outputs, unit, by, reads)
 
 
 def _of_chains(data: Sequences, query: LinearQuery, theta: Theta) -> NDArray[np.int64]:

@@ -1,18 +1,16 @@
 """What a release says of its groups, and its values as a table."""
 
 import re
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from pufferfish.core.numbers import discrete_laplace
 from pufferfish.errors import ParameterError
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.shown import frame_of_columns
 
 if TYPE_CHECKING:
-    from pufferfish.release.fields import NoiseRecord, ReleaseFields
+    from pufferfish.release.fields import ReleaseFields
 
-__all__ = ["GroupsRecord", "errors_of", "frame_of", "is_table", "of_each_group", "of_the_whole"]
+__all__ = ["GroupsRecord", "frame_of", "is_table", "of_each_group", "of_the_whole"]
 
 
 _NUMBER = re.compile(r"^(share of the|number of the|mean over) \d+ (records|rows)\b")
@@ -56,7 +54,8 @@ class GroupsRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         What the values of each group are divided by, where they are shares or means. The query's Lipschitz constant,
         the noise and its unit are those before.
     error_95 : list of float
-        For each group the error that one of its noisy values exceeds with probability at most 5%.
+        For each group the error that one of its noisy values exceeds with probability at most 5%. Where outputs have
+        errors of different sizes (``accuracy_95.outputs``) it is the largest; that of each output is in proportion.
     """
 
     by: list[str]
@@ -101,8 +100,7 @@ def frame_of(release: "ReleaseFields", of: str | None = None, into: str = "polar
     columns["value"] = list(release.values)
     if release.postprocessing is not None:
         columns["noisy_value"] = list(release.noisy_values)
-    errors = release.accuracies(0.05).tolist()
-    columns["error_95"] = errors if groups is None else [error for error in groups.error_95 for _ in range(m)]
+    columns["error_95"] = release.accuracies(0.05).ravel().tolist()
     numbers = dict.fromkeys(("value", "noisy_value", "error_95"), float)
     return frame_of_columns(columns, {"output": str, "records": int, **numbers, **types}, into)
 
@@ -128,12 +126,6 @@ def _as_numbers(labels: list[str]) -> list[Any]:
     """
     whole = all(_WHOLE.fullmatch(label) for label in labels)
     return [int(label) for label in labels] if whole else labels
-
-
-def errors_of(noise: "NoiseRecord", by: Iterable[int]) -> list[float]:
-    """Return for each group the error that one of its values exceeds with probability at most 5%."""
-    whole = discrete_laplace.accuracy(noise.scale / noise.unit, 0.05) * noise.unit
-    return [whole / n for n in by]
 
 
 _HEADING = re.compile(

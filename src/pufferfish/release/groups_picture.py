@@ -45,10 +45,9 @@ def _panel_of_each_group(release: ReleaseFields, groups: GroupsRecord) -> "Figur
     values, noisy = release.value, np.array(release.noisy_values).reshape(release.value.shape)
     wide = min(4.2, max(5.0 / len(values), 2.4, 0.3 * len(outputs) + 1))
     figure, panels = _grid(len(values), wide, 2.6, alike=True)
-    seen = True
+    seen, errors = True, release.accuracies(0.05)
     for g, axes in enumerate(panels):
-        error = np.full(len(outputs), groups.error_95[g])
-        seen = bars_with_errors(axes, values[g], noisy[g], error, share=share) and seen
+        seen = bars_with_errors(axes, values[g], noisy[g], errors[g], share=share) and seen
         label = shortened(", ".join(groups.cells[g]))
         axes.set_title(f"{label} (n = {groups.records[g]:,})", fontsize=9, loc="left", parse_math=False)
         name_ticks(axes, outputs, wide)
@@ -91,17 +90,17 @@ def _panel_of_each_output(release: ReleaseFields, groups: GroupsRecord) -> "Figu
     across = distinct[i]
     others = list(dict.fromkeys(_others(cell, i) for cell in groups.cells))
     table = np.full((len(others), len(across), len(chosen)), np.nan)
-    noisy, error = table.copy(), table[:, :, 0].copy()
+    noisy, error = table.copy(), table.copy()
     given = np.array(release.noisy_values).reshape(release.value.shape)
-    for cell, value, own, within in zip(groups.cells, release.value, given, groups.error_95, strict=True):
+    for cell, value, own, within in zip(groups.cells, release.value, given, release.accuracies(0.05), strict=True):
         at = others.index(_others(cell, i)), across.index(cell[i])
-        table[at], noisy[at], error[at] = value[chosen], own[chosen], within
+        table[at], noisy[at], error[at] = value[chosen], own[chosen], within[chosen]
     lines = len(others) <= len(LINES)
     wide = 4.2 if len(chosen) > 1 else 6.5
     figure, panels = _grid(len(chosen), wide, 2.8 if lines else min(8.0, max(2.8, 0.16 * len(others) + 1.2)))
     for j, axes in enumerate(panels):
         if lines:
-            _lines(axes, table[:, :, j], noisy[:, :, j], error, _shares(release))
+            _lines(axes, table[:, :, j], noisy[:, :, j], error[:, :, j], _shares(release))
         else:
             _heat_map(figure, axes, table[:, :, j], others, _shares(release))
         name_ticks(axes, [shortened(name) for name in across], wide, most=13)
@@ -167,7 +166,8 @@ def _grid(n: int, wide: float, high: float, *, alike: bool = False) -> tuple[Any
 
 def _titled(figure: Any, release: ReleaseFields, groups: GroupsRecord, *, seen: bool, more: str = "") -> "Figure":
     n = f"n = {release.data.records:,}" if release.data.rows is None else f"{release.data.subjects:,} rows"
-    error = told_error(min(groups.error_95), max(groups.error_95), _shares(release))
+    errors = release.accuracies(0.05)
+    error = told_error(float(errors.min()), float(errors.max()), _shares(release))
     unseen = "" if seen else ", not drawn"
     done = "; post-processed" if release.postprocessing else ""
     titled(

@@ -11,9 +11,10 @@ import msgspec
 from pufferfish.data.groups import in_order
 from pufferfish.queries import KINDS, Joint
 from pufferfish.release.fields import AccuracyRecord, ReleaseFields
-from pufferfish.release.groups import GroupsRecord, errors_of, of_the_whole
+from pufferfish.release.groups import GroupsRecord, of_the_whole
 from pufferfish.release.postprocessing import ClippedByGroup, Projected
 from pufferfish.release.query_rules import OF_ROWS, Rules, blocks_of, near, nodes_of
+from pufferfish.release.strategy_rules import measured_well
 
 __all__ = ["groups_rules", "stand_in"]
 
@@ -42,7 +43,14 @@ def stand_in(found: ReleaseFields, groups: GroupsRecord) -> ReleaseFields:
             lipschitz=None if query.lipschitz is None else query.lipschitz / over,
             divided_by=by,
         ),
-        noise=msgspec.structs.replace(noise, scale=noise.scale / over, unit=noise.unit / over),
+        noise=msgspec.structs.replace(
+            noise,
+            scale=noise.scale / over,
+            unit=noise.unit / over,
+            measurements=None
+            if noise.measurements is None
+            else [msgspec.structs.replace(m, scale=m.scale / over) for m in noise.measurements],
+        ),
         values=zeros,
         noisy_values=zeros,
         postprocessing=None,
@@ -50,7 +58,8 @@ def stand_in(found: ReleaseFields, groups: GroupsRecord) -> ReleaseFields:
     if not (0 < noise.scale < math.inf and 0 < noise.unit < math.inf and query.labels):
         return alone  # which is refused for that
     each, joint = (alone.accuracy(0.05, joint=joint) for joint in (False, True))
-    return msgspec.structs.replace(alone, accuracy_95=AccuracyRecord(0.05, each, joint))
+    outputs = None if noise.measurements is None else alone.accuracies(0.05).tolist()
+    return msgspec.structs.replace(alone, accuracy_95=AccuracyRecord(0.05, each, joint, outputs))
 
 
 def _of_groups(found: ReleaseFields, groups: GroupsRecord) -> Rules:
@@ -69,7 +78,8 @@ def _of_groups(found: ReleaseFields, groups: GroupsRecord) -> Rules:
         (kind is not None, "the query is one of numbers of records"),
         (kind is not None and kind.relative == (groups.divided_by is not None), "shares and means are divided"),
         (found.query.divided_by is None, "it is groups that are divided by their records"),
-        (found.noise.scale > 0 and found.noise.unit > 0, "scale and unit are positive"),
+        (0 < found.noise.scale < math.inf and 0 < found.noise.unit < math.inf, "scale and unit are positive"),
+        (measured_well(found.noise), "measurements have positive scales, and a sharpness above 0"),
         (
             n * len(found.query.labels) == len(found.values) == len(found.noisy_values) > 0,
             "there is one value for each group and label",
@@ -91,9 +101,10 @@ def _of_values(found: ReleaseFields, groups: GroupsRecord) -> Rules:
     done, said = found.postprocessing, found.accuracy_95
     values = found.noisy_values if done is None else done.of(found.noisy_values)
     size = max(map(abs, values))
-    again = [noise.accuracy(0.05, n) * groups.most_error for n in (1, len(values))]
+    again = [found.accuracy(0.05, joint=joint) for joint in (False, True)]
     units = (value * by[i // m] / noise.unit for i, value in enumerate(found.noisy_values))
-    errors = errors_of(noise, by)
+    errors = found.accuracies(0.05)
+    outputs = said.outputs if noise.measurements is None else errors.max(axis=0).tolist()
     return [
         (
             found.values == values
@@ -102,7 +113,13 @@ def _of_values(found: ReleaseFields, groups: GroupsRecord) -> Rules:
             "values are what the post-processing makes of noisy_values",
         ),
         (all(_whole(number) for number in units), "noisy_values are whole numbers of units"),
-        (all(map(_as_said, errors, groups.error_95)), "error_95 is that of the noise, for each group"),
+        (all(map(_as_said, errors.max(axis=1), groups.error_95)), "error_95 is that of the noise, for each group"),
+        (
+            (noise.measurements is None) == (said.outputs is None)
+            and len(said.outputs or ()) == len(outputs or ())
+            and all(map(_as_said, outputs or (), said.outputs or ())),
+            "outputs have errors of their own where noise is added to measurements, the largest of any group",
+        ),
         (
             said.alpha == 0.05 and all(map(_as_said, again, (said.each, said.joint))),
             "accuracy_95 is that of the noise, in the group where it is most",

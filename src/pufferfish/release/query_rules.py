@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from pufferfish.queries import CDF, KINDS, Joint, Quantiles, Switches, Transitions
+from pufferfish.queries import CDF, KINDS, Bouts, Joint, Quantiles, Switches, Transitions
 from pufferfish.queries.cumulative import named_quantiles
 from pufferfish.queries.of_columns import combination_labels
 from pufferfish.queries.of_steps import ARROW
@@ -26,7 +26,7 @@ _CUMULATIVE = {*CDF.kinds, *Quantiles.kinds}
 OF_ROWS = ("marginals", "joint")
 """Kinds of queries whose answers are shares of rows."""
 
-_OF_STEPS = {*Transitions.kinds, *Switches.kinds}
+_OF_STEPS = {*Transitions.kinds, *Switches.kinds, *Bouts.kinds}
 """Kinds of queries about steps."""
 
 _WORDS = {*KINDS, *(WEIGHTED + kind for kind in KINDS if kind not in _OF_STEPS), "function"}
@@ -124,7 +124,7 @@ def _labels_fit(found: ReleaseFields, kind: str) -> bool:
         return labels == [kind]
     if kind in Transitions.kinds:
         return labels == [f"{a}{ARROW}{b}" for a in states for b in states]
-    if kind in ("count", "frequency"):
+    if kind in ("count", "frequency", *Bouts.kinds):
         return len(labels) == 1 and _joined(labels[0], states)
     nodes = nodes_of(found)
     if kind in ("marginals", "marginal-counts"):
@@ -216,7 +216,7 @@ def postprocessing_rules(found: ReleaseFields) -> Rules:
         return [(done.low == 0 and fits, "the range is from 0 to the number of records")]
     whole = kind.startswith(("histogram", "marginal")) or kind in {*Joint.kinds, *Transitions.kinds}
     rules = [(not whole and kind != "function", "histograms are projected")]
-    if kind in Switches.kinds:
+    if kind in {*Switches.kinds, *Bouts.kinds}:
         total = (found.data.steps or 0) * unit
         return [*rules, (done.low == 0 and near(done.high, total), "the range is that of all possible answers")]
     records, sure = _records_read(found)

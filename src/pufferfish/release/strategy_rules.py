@@ -5,11 +5,11 @@ Each rule is a condition and, in words, what is expected.
 
 import math
 
-from pufferfish.release.fields import WEIGHTED, ReleaseFields, factor_of
+from pufferfish.release.fields import WEIGHTED, NoiseRecord, ReleaseFields, factor_of
 from pufferfish.release.query_rules import Rules, near, on_grid
 from pufferfish.witness import ClusterWitness, ForgettingWitness, PropagationWitness
 
-__all__ = ["strategy_rules"]
+__all__ = ["measured_well", "strategy_rules"]
 
 _ROUNDED = 1e-6
 
@@ -17,16 +17,22 @@ _SHARPEST = 10**9
 """Sums of these over all states are far from what 64 bits hold."""
 
 
+def measured_well(noise: NoiseRecord) -> bool:
+    """Whether the numbers of measurements are such that one can compute with them; noise without any is too."""
+    if noise.measurements is None:
+        return True
+    scales = [measurement.scale for measurement in noise.measurements]
+    sound = len(scales) > 0 and all(0 < scale < math.inf for scale in scales) and near(max(scales), noise.scale)
+    return sound and all(0 < measurement.sharpness <= _SHARPEST for measurement in noise.measurements)
+
+
 def strategy_rules(found: ReleaseFields) -> Rules:
     """Check measurements: they are of one scale over whole numbers, and what they tell is what the proof was about."""
     noise, said = found.noise, found.accuracy_95
     if noise.measurements is None:
         return [(said.outputs is None, "outputs have errors of their own where noise is added to measurements")]
-    scales = [measurement.scale for measurement in noise.measurements]
-    if not all(0 < scale < math.inf for scale in scales) or not near(max(scales), noise.scale):
-        return [(False, "measurements have positive scales, of which noise.scale is the largest")]
-    if not all(0 < measurement.sharpness <= _SHARPEST for measurement in noise.measurements):
-        return [(False, "measurements have a sharpness that is a whole number above 0")]
+    if not measured_well(noise):
+        return [(False, "measurements have positive scales, of which noise.scale is the largest, and a sharpness")]
     strategy = found.strategy  # refused where the outputs do not follow
     assert strategy is not None
     one, weighted = noise.one_scale, found.query.kind.startswith(WEIGHTED)

@@ -11,7 +11,7 @@ from pufferfish.release.each_record import EachRelease
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.shown import counted
 
-__all__ = ["described", "lines_of", "on_values", "rounded", "summary"]
+__all__ = ["described", "lines_of", "noise_in_words", "on_values", "rounded", "summary"]
 
 _MOST_LABEL = 60
 
@@ -61,27 +61,35 @@ def lines_of(found: ReleaseFields) -> Iterator[tuple[str, str, str]]:
             yield label, rounded(value, found.scale), rounded(float(error), found.scale)
         return
     by, at = groups.divided_by or [1] * len(groups.cells), iter(found.values)
-    for cell, over, error in zip(groups.cells, by, groups.error_95, strict=True):
-        for label in labels:
+    for cell, over, errors in zip(groups.cells, by, found.accuracies(0.05), strict=True):
+        for label, error in zip(labels, errors.tolist(), strict=True):
             scale = found.scale / over
             yield ", ".join([*cell, label]), rounded(next(at), scale), rounded(error, scale)
 
 
 def _noise(found: ReleaseFields) -> list[str]:
     both = rounded(found.accuracy(0.05, joint=True), found.scale)
-    measured, groups = found.noise.measurements, found.groups
-    on = on_values(len(found.values))
-    if measured is not None:
-        on = f"{on_values(len(measured), 'count')}, from which all values follow"
-    share = ", divided by the group's number of records" if groups is not None and groups.divided_by else ""
+    share = ", divided by the group's number of records" if found.groups is not None and found.groups.divided_by else ""
     lines = [
-        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {found.scale:.6g}"
-        f"{' at most' if measured else ''} on {on}{share}; all are within {both} with 95% probability"
+        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of {noise_in_words(found)}{share}; "
+        f"all are within {both} with 95% probability"
     ]
     return [
         *lines,
         *(printable(f"quantile {q.share:g}: {q.state} (95%: {q.low} to {q.high})") for q in found.quantiles or ()),
     ]
+
+
+def noise_in_words(found: ReleaseFields) -> str:
+    """Say on what there is noise of which scale."""
+    measured = found.noise.measurements
+    if measured is None:
+        return f"scale {found.scale:.6g} on {on_values(len(found.values))}"
+    least = min(measurement.scale for measurement in measured)
+    scales = f"scale {found.scale:.6g}" if least == found.scale else f"scales {least:.6g} to {found.scale:.6g}"
+    counts = "one count" if len(measured) == 1 else f"{len(measured)} counts"
+    of_each = "" if found.groups is None else " of each group"
+    return f"{scales} on {counts}{of_each}, from which all {len(found.values):,} values follow"
 
 
 def _of_each(found: EachRelease) -> list[str]:

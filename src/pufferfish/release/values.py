@@ -17,6 +17,7 @@ from pufferfish.errors import DataError, ParameterError, shortened
 from pufferfish.given import is_list
 from pufferfish.hints import did_you_mean, names_of
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, StepQuery
+from pufferfish.queries.strategy import Strategy
 from pufferfish.release.postprocessing import Ascending, Clipped, PostProcessing, Projected
 from pufferfish.release.unseen import unseen
 from pufferfish.theta.bayesian_network import BayesianNetwork
@@ -31,6 +32,7 @@ __all__ = [
     "drawing",
     "exact_value",
     "in_model_order",
+    "of_measurements",
     "possible",
     "possible_of",
     "steps_of",
@@ -128,12 +130,32 @@ def drawing(
         exact, step = exact_value(data, bound, theta), bound.unit_lipschitz
         return unseen(noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step))
     counts = exact_value(data, strategy.counted(bound), theta)
+    return of_measurements([counts], [_total(data, calibration, bound)], bound, strategy, calibration.unit_scale, noise)
+
+
+@unseen
+def of_measurements(
+    counts: Sequence[Sequence[int]],
+    totals: Sequence[int],
+    linear: LinearQuery,
+    strategy: Strategy,
+    unit_scale: float,
+    noise: Callable[..., Callable[[], list[int]]],
+) -> Callable[[], list[int]]:
+    """Return what draws the noisy outputs of some groups, one group after the other, from what is measured of each.
+
+    Every group has the same measurements, each with noise of its own; ``totals`` are the groups' public numbers.
+    """
     draws = [
-        noise([count], float_up(Fraction(calibration.unit_scale) / int(s)), lipschitz=bound.largest_factor)
-        for count, s in zip(counts, strategy.sharpness, strict=True)
+        noise(list(each), float_up(Fraction(unit_scale) / int(s)), lipschitz=linear.largest_factor)
+        for each, s in zip(zip(*counts, strict=True), strategy.sharpness, strict=True)
     ]
-    total = _total(data, calibration, bound)
-    return unseen(lambda: strategy.answers([draw()[0] for draw in draws], total))
+
+    def drawn() -> list[int]:
+        groups = zip(zip(*(draw() for draw in draws), strict=True), totals, strict=True)
+        return [answer for measured, total in groups for answer in strategy.answers(measured, total)]
+
+    return unseen(drawn)
 
 
 def _total(data: PrivateData, calibration: Calibration, linear: LinearQuery) -> int:

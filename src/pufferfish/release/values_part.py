@@ -59,8 +59,8 @@ def _values(found: ReleaseFields) -> Iterator[_Value]:
             yield _Value((label,), value, noisy, error, found.scale)
         return
     by = groups.divided_by or [1] * len(groups.cells)
-    for cell, over, error in zip(groups.cells, by, groups.error_95, strict=True):
-        for label in labels:
+    for cell, over, errors in zip(groups.cells, by, found.accuracies(0.05).tolist(), strict=True):
+        for label, error in zip(labels, errors, strict=True):
             yield _Value((*cell, label), found.values[at], found.noisy_values[at], error, found.scale / over)
             at += 1
 
@@ -121,11 +121,12 @@ def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
     by = groups.divided_by or [1] * shape[0]
     names = [", ".join(cell) for cell in groups.cells]
     errors = [rounded(error, found.scale / over) for error, over in zip(groups.error_95, by, strict=True)]
+    most = "± 95%" if found.noise.measurements is None else "± 95%, at most"
     caption = f"Released values ({measure_of(found.query.kind)}), a row for each group: {', '.join(groups.by)}"
     many = len(names) > 60 or len(labels) + 1 > MOST_COLUMNS
     drawn = heat_map(
         names,
-        labels if many else [*labels, "± 95%"],
+        labels if many else [*labels, most],
         values if many else np.column_stack([values, np.full(shape[0], np.nan)]),
         caption,
         corner=", ".join(groups.by),
@@ -137,7 +138,7 @@ def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
         [name, *(rounded(value, found.scale / over) for value in line), error]
         for name, line, over, error in zip(names, values.tolist(), by, errors, strict=True)
     ][:_MOST]
-    told = table([", ".join(groups.by), *labels, "± 95%"], rows, caption)
+    told = table([", ".join(groups.by), *labels, most], rows, caption)
     which = "The groups" if len(rows) == len(names) else f"The {len(rows):,} first groups"
     return join(drawn, fold(f"{which} as a table", told))
 
@@ -186,7 +187,9 @@ def _after(found: ReleaseFields) -> Html:
     if found.noise.measurements is not None:
         rows = [[", ".join(m.states), number(m.scale, 6)] for m in found.noise.measurements[:_MOST]]
         told = table(["records counted", "noise scale"], rows, "Counts that got noise; all values follow from them")
-        lines += [fold(f"The noise has the best shape found: {len(found.noise.measurements)} counts got it", told)]
+        where = "" if found.groups is None else " in each group"
+        counts = f"{len(found.noise.measurements)} counts got it{where}"
+        lines += [fold(f"The noise has the best shape found: {counts}", told)]
     return join(lines)
 
 

@@ -25,6 +25,12 @@ def test_groups_on_the_command_line(tmp_path: Path) -> None:
     assert "hour(minute)  sex  histogram  records " in done.stdout
     assert f"ε = 1 for all {len(found.groups.cells)} groups together" in done.stdout
     assert "in which group (hour(minute), sex) each record is, and how many each has, is public" in done.stdout
+    shaped = run(*command, "--by", "sex", "--noise", "best", "--overwrite")
+    assert shaped.exit_code == 0, shaped.output
+    found = pf.Release.from_json(tmp_path / "r.json")
+    assert found.noise.measurements is not None
+    assert "on one count of each group, from which all 4 values follow" in " ".join(shaped.stdout.split())
+    assert run("verify", tmp_path / "r.json", "--table", table).exit_code == 0
     many = run(*command, "--by", "minute", "--query", "count:active", "--overwrite", *paths)
     assert many.exit_code == 0, many.output
     assert "more values: all are in the file of --csv" in many.stdout

@@ -33,6 +33,11 @@ def test_losses_of_steps_add_like_those_of_records(tmp_path: Path) -> None:
     again.spend(found)
     assert again.spent == pytest.approx(5.0, rel=1e-4)
     assert again.entries[-1].step == 1
+    bouts = again.calibrate(pf.Bouts(BOUND.theta.states[0]), up_to=6.0)  # a loss of records alone, and half of that
+    again.spend(bouts)
+    assert again.spent == pytest.approx(6.0, rel=1e-4)
+    assert again.entries[-1].step == 0
+    assert again.entries[-1].distance == [[0, 1], [1, 0]]
 
 
 def test_an_entry_that_hides_its_steps_is_noticed(tmp_path: Path) -> None:

@@ -8,9 +8,13 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
+from pufferfish.core.propagation.chain import ChainPropagation
+from pufferfish.core.propagation.past_and_future_interval import PastBetween
+from pufferfish.core.propagation.sweeping import Run
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import InfluenceBound
+from pufferfish.queries.record_loss import loss_of_query
 from pufferfish.queries.strategy import Strategy
 
 STATES = ["low", "mid", "high"]
@@ -131,3 +135,23 @@ def test_the_total_is_that_of_the_data() -> None:
     window = pf.Window(pf.Histogram(relative=False), 10, 30)
     best = pf.LeakagePropagation(CHAIN, 60).calibrate(window, 1.0, noise="best")
     assert sum(pf.release(STATES * 20, window, best).values) == 20
+
+
+def test_the_search_follows_a_chain_once_and_stops_where_bounds_hardly_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, places = list[int](), list[int]()
+    new, message = ChainPropagation.__init__, PastBetween.message
+    monkeypatch.setattr(ChainPropagation, "__init__", lambda self, *given: (made.append(1), new(self, *given))[1])
+    monkeypatch.setattr(PastBetween, "message", lambda self, *given: (places.append(1), message(self, *given))[1])
+    for p in (P, [[0.99, 0.01], [0.02, 0.98]]):
+        bound = pf.LeakagePropagation(pf.MarkovChain(p, "any"), length=5000)
+        linear = bound.bind(pf.Histogram(relative=False))
+        guess, proven = bound.guesser(), ChainPropagation(np.array(p), "any")
+        for scale in (5.0, 40.0, 100.0):
+            losses = loss_of_query(linear, bound.theta, bound.length).divided(scale)
+            made.clear()
+            places.clear()
+            guessed, quickly = guess(losses), len(places)
+            assert not made  # it is made once, for all guesses
+            places.clear()
+            assert guessed == pytest.approx(proven.leakage([Run(5000, linear.unit_distance / scale)]).total, rel=0.01)
+            assert quickly < 0.6 * len(places)

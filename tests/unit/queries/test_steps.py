@@ -1,12 +1,13 @@
 """Queries about steps, and losses of steps."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.queries.record_loss import StepLoss, as_record_loss, decisive
+from pufferfish.queries.record_loss import StepLoss, as_record_loss, decisive, loss_of_query
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import as_theta
 
@@ -33,9 +34,33 @@ def test_one_step_moves_two_counts_or_one_number() -> None:
     assert pf.Transitions().bind(["a", "b"], 3).counted([[1, 2], [4, 8]]) == [1, 2, 4, 8]
 
 
+def test_what_one_record_moves_is_what_it_moves_in_some_series() -> None:
+    """Every series of four records, every record, every change of it."""
+    states = ["a", "b", "c"]
+    asked = (pf.Bouts("a"), pf.Bouts(["a", "c"]), pf.Switches())
+    for bound in (query.bind(states, 4) for query in asked):
+        counted, most = bound.outputs >= 0, np.zeros((3, 3))
+        for series in itertools.product(range(3), repeat=4):
+            for record, x_ in itertools.product(range(4), range(3)):
+                other = (*series[:record], x_, *series[record + 1 :])
+                numbers = (sum(counted[a, b] for a, b in itertools.pairwise(each)) for each in (series, other))
+                moved = abs(int(np.subtract(*map(int, numbers))))
+                most[series[record], x_] = max(most[series[record], x_], moved)
+        assert bound.unit_distance.tolist() == most.tolist()
+    assert pf.Bouts(["a", "c"]).bind(states, 4).unit_distance.tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    theta = as_theta(pf.MarkovChain(np.full((3, 3), 1 / 3), states=states))
+    for query in asked:
+        bound = query.bind(states, 4)
+        assert bound.by_records == (query != pf.Switches())
+        assert loss_of_query(bound, theta, [ChainLength(4, 4)]).step == (query == pf.Switches())
+    for wrong, says in (("d", "no such state"), (states, "never begin"), ([], "names no state")):
+        with pytest.raises(pf.QueryError, match=says):
+            pf.Bouts(wrong).bind(states, 4)
+
+
 def test_what_has_no_steps_is_refused() -> None:
     joint = pf.JointDistribution([("a", "a"), ("b", "b")], [0.5, 0.5])
-    for query in (pf.Transitions(), pf.Switches()):
+    for query in (pf.Transitions(), pf.Switches(), pf.Bouts("a")):
         for theta, length in ((NETWORK, 5), (CLIQUES, None), (joint, None)):
             with pytest.raises(pf.QueryError, match="from one record of a chain to the next"):
                 pf.GroupDP(theta, length).calibrate(query, 1.0)

@@ -12,6 +12,7 @@ import pytest
 import pufferfish as pf
 from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
 from pufferfish.ledger import Ledger
+from pufferfish.release.grouped import grouped_of
 
 CHAIN = pf.MarkovChain([[0.8, 0.15, 0.05], [0.3, 0.6, 0.1], [0.2, 0.4, 0.4]], states=["rest", "walk", "run"])
 NETWORK = pf.BayesianNetwork(
@@ -149,6 +150,65 @@ def test_records_are_read_again_and_say_what_is_taken_as_public(tmp_path):
     plain = release(PLAIN, pf.Histogram())
     assert plain.to_frame().columns == ["output", "value", "error_95"]
     assert plain.to_frame()["value"].to_list() == plain.values
+
+
+def test_noise_of_the_best_shape_is_that_of_one_release_and_totals_are_those_of_each_group(tmp_path):
+    bound = pf.LeakagePropagation(CHAIN, DATA.length)
+    path, ledger = tmp_path / "r.json", Ledger(bound, 9.0, base=DATA)
+    exact = DATA.groups.counts["state"]
+    for relative in (True, False):
+        query = pf.Histogram(relative=relative)
+        noise = bound.calibrate(query, 1.0, noise="best")
+        assert noise.strategy is not None
+        assert len(noise.strategy.rows) == 2  # what is left of each group's own records is the third count
+        drawn = []
+
+        def no_noise(values, scale, lipschitz, drawn=drawn):
+            drawn.append((scale, lipschitz, len(values)))
+            return lambda: list(values)
+
+        grouped = grouped_of(DATA, query, noise.linear, noise)
+        assert np.reshape(grouped.drawing(noise, noise.linear, no_noise)(), exact.shape).tolist() == exact.tolist()
+        assert [scale for scale, *_ in drawn] == pytest.approx(noise.strategy.scales(noise.unit_scale), rel=1e-12)
+        assert {rest for _, *rest in map(tuple, drawn) for rest in [tuple(rest)]} == {(1, 48)}
+        for valid in (None, "valid"):
+            found = pf.release(DATA, query, noise, postprocess=valid, ledger=ledger)
+            plain = pf.release(PLAIN, query, noise)
+            over = PLAIN.records if relative else 1
+            for own, whole in zip(found.noise.measurements, plain.noise.measurements, strict=True):
+                assert (own.states, own.sharpness) == (whole.states, whole.sharpness)
+                assert own.scale == pytest.approx(whole.scale * over, rel=1e-12)
+            assert found.record_loss == pytest.approx(plain.record_loss, rel=1e-9)
+            found.to_json(path)
+            assert pf.Release.from_json(path) == found
+            assert found.verify(ledger=ledger).holds
+            errors = found.accuracies()
+            assert errors.shape == found.value.shape
+            assert found.to_frame()["error_95"].to_list() == errors.ravel().tolist()
+            by = np.array(found.groups.records) if relative else np.ones(48)
+            assert (errors * by[:, None]).max(axis=0) == pytest.approx(plain.accuracies() * over)
+            assert len(np.unique(errors[0])) == 3  # every output has an error of its own
+            assert found.accuracy() == pytest.approx(errors.max())
+            assert np.all(found.accuracies(joint=True) > errors)
+            assert np.all(found.accuracies(joint=True) <= found.accuracy(joint=True) * 1.2)
+            if valid:
+                assert found.value.sum(axis=1) == pytest.approx(1.0 if relative else DATA.groups.records)
+            found.plot(tmp_path / "r.png")
+            assert "2 counts of each group, from which all 144 values follow" in str(found)
+    plain = json.loads(path.read_text())
+    measurements = plain["noise"]["measurements"]
+    changes = list(changed(plain))
+    for key, value in (("scale", measurements[0]["scale"] / 2), ("sharpness", 0), ("states", ["rest"]), ("scale", 0)):
+        changes.append({**plain, "noise": {**plain["noise"], "measurements": [{**measurements[0], key: value}]}})
+        shaped = [{**measurements[0], key: value}, *measurements[1:]]
+        changes.append({**plain, "noise": {**plain["noise"], "measurements": shaped}})
+    changes.append({**plain, "noise": {**plain["noise"], "measurements": None}})
+    for outputs in (None, [], [1.0, 1.0, 1.0]):
+        changes.append({**plain, "accuracy_95": {**plain["accuracy_95"], "outputs": outputs}})
+    for record in changes:
+        path.write_text(json.dumps(record))
+        with pytest.raises(RecordError):
+            pf.Release.from_json(path)
 
 
 def changed(plain):

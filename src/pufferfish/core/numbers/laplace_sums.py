@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pufferfish.core.numbers import discrete_laplace
 from pufferfish.core.numbers.discrete_laplace import as_share
 
-__all__ = ["LaplaceSum", "errors_within", "joint_error", "laplace_sum", "mean_moduli"]
+__all__ = ["LaplaceSum", "errors_within", "joint_error", "laplace_sum", "mean_moduli", "share_of_each"]
 
 _FINEST = 2000.0
 """With larger scales than this the law is that of a grid, which is never below, and above by at most 0.1% a term."""
@@ -134,6 +134,12 @@ def errors_within(sums: Sums, alpha: float, *, joint: bool = False, apart: bool 
     if joint:
         each = -math.expm1(math.log1p(-each) / len(sums)) if apart else each / len(sums)
     return [laplace_sum(scales).accuracy(each) for scales in sums]
+
+
+def share_of_each(alpha: float, groups: int) -> float:
+    """Return the probability of one group where that of any of some independent groups, all alike, is alpha."""
+    share = as_share(alpha)
+    return share if groups == 1 else -math.expm1(math.log1p(-share) / groups)
 
 
 def joint_error(sums: Sums, alpha: float, *, apart: bool = False) -> int:

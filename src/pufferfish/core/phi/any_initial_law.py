@@ -33,6 +33,9 @@ Mask = NDArray[np.bool_]
 
 _DOUBLINGS = 14
 
+_AT_ONCE = 50_000
+"""Ratios that are computed at once: so many numbers stay in a processor's fast memory."""
+
 _LARGEST = 600.0
 """Beyond this many nats, or with probabilities too small to multiply, the contraction is left out."""
 
@@ -83,27 +86,28 @@ class AnyPrior:
             self._slope[:], self._at[:] = 1.0, np.argmax(np.where(np.isfinite(b), b, -np.inf))
             np.fill_diagonal(self._slope, 0.0)
             return result
-        sigma = np.exp(bounds / 2)
-        for x in range(k):
-            if not follows[x]:
-                continue
-            # axes y, x', y': g² = P(y,x) P(y',x') and h² = P(y,x') P(y',x)
-            g = most[:, x, None, None] * most.T[None, :, :]
-            h = least[:, :, None] * least[None, None, :, x]
+        sigma = np.exp(bounds / 2)[None, :, None, :]
+        possible, at_once = np.flatnonzero(follows), max(1, _AT_ONCE // (k * states.size**2))
+        for xs in (possible[i : i + at_once] for i in range(0, possible.size, at_once)):
+            # axes x, y, x', y': g² = P(y,x) P(y',x') and h² = P(y,x') P(y',x)
+            g = most.T[xs][:, :, None, None] * most.T[None, None, :, :]
+            h = least[None, :, :, None] * least.T[xs][:, None, None, :]
             with np.errstate(invalid="ignore", divide="ignore"):
-                ratio = (h + g * sigma[:, None, :]) / (g + h * sigma[:, None, :])
+                ratio = (h + g * sigma) / (g + h * sigma)
             ratio[np.isnan(ratio)] = 0.0
-            flat = ratio.transpose(1, 0, 2).reshape(k, -1)
-            best = np.argmax(flat, axis=1)
-            value = flat[np.arange(k), best]
+            flat = ratio.transpose(0, 2, 1, 3).reshape(xs.size, k, -1)
+            best = np.argmax(flat, axis=2)
+            value = np.take_along_axis(flat, best[:, :, None], axis=2)[:, :, 0]
             with np.errstate(divide="ignore"):
-                result[x] = np.where(follows, np.maximum(2 * np.log(value) * (1 + 4 * UNIT) + 32 * UNIT, 0.0), np.inf)
+                told = np.maximum(2 * np.log(value) * (1 + 4 * UNIT) + 32 * UNIT, 0.0)
+            result[xs] = np.where(follows, told, np.inf)
             y, y_ = best // states.size, best % states.size
-            g_, h_, s_ = g[y, np.arange(k), y_], h[y, np.arange(k), y_], sigma[y, y_]
+            i, j = np.indices(best.shape)
+            g_, h_, s_ = g[i, y, j, y_], h[i, y, j, y_], sigma[0, y, 0, y_]
             with np.errstate(invalid="ignore", divide="ignore"):
                 slope = s_ * (g_ / (h_ + g_ * s_) - h_ / (g_ + h_ * s_))
-            self._slope[x] = np.where(np.isfinite(slope) & (value > 1), slope, 0.0)
-            self._at[x] = states[y] * k + states[y_]
+            self._slope[xs] = np.where(np.isfinite(slope) & (value > 1), slope, 0.0)
+            self._at[xs] = states[y] * k + states[y_]
         np.fill_diagonal(result, 0.0)
         np.fill_diagonal(self._slope, 0.0)
         return result

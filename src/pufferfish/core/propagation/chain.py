@@ -127,6 +127,14 @@ class ChainPropagation:
                 return replace(worst, node=fold.place(worst.node, [run.steps for run in kept]))
         return self._worst(sweep(self._future, closed[::-1]), sweep(self._past, closed), closed)
 
+    def guess(self, runs: Sequence[Run]) -> float:
+        """Return about what a profile leaks, for searches: no bound."""
+        if len(runs) > 1 or self._states.size == 1:
+            return self.leakage(runs).total
+        closed = [Run(run.steps, close(run.loss)[np.ix_(self._states, self._states)]) for run in runs]
+        future, past = (sweep(side, closed, proven=False) for side in (self._future, self._past))
+        return self._worst(future, past, closed).total
+
     def least_divisor(self, runs: Sequence[Run], epsilon: float, start: float, tolerance: float = 1e-6) -> float:
         """Least number by which the losses must be divided to leak at most epsilon, or ``inf``.
 

@@ -143,6 +143,7 @@ class AnyPast(Side):
         self._prior: Any = steps.any_prior() if lower is None else AnyPrior(steps.matrices, lower)
         self._steps = steps
         self._reached: list[Mask] = [np.ones(steps.matrices.shape[:-1], dtype=np.bool_)]
+        self._closed = False  # whether the last of them is that of all later places
         self._fixed: dict[bytes, FixedPoint] = {}
         self.phases = steps.phases
         self.most_steps = _most_steps(self.phases)
@@ -172,11 +173,11 @@ class AnyPast(Side):
 
     def _states(self, place: int) -> Mask:
         """States that the record at a place can have: ever fewer."""
-        while len(self._reached) < place:
+        while len(self._reached) < place and not self._closed:
             onwards = self._steps.followers(self._reached[-1])
-            if np.array_equal(onwards, self._reached[-1]):
-                break
-            self._reached.append(onwards)
+            self._closed = np.array_equal(onwards, self._reached[-1])
+            if not self._closed:
+                self._reached.append(onwards)
         return self._reached[min(place, len(self._reached)) - 1]
 
     def _fixed_on(self, states: Mask, loss: Matrix, room: float) -> Settled | None:

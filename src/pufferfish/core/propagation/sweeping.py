@@ -29,6 +29,9 @@ _ROOMIER = 1e-5
 _CONVERGED = 1e-7
 """A sweep moves no more once a step changes it by at most this share of the largest loss."""
 
+_HARDLY_MOVES = 1e-3
+"""The same for a sweep that proves nothing."""
+
 _NEAR = 1e-4
 """A sweep also ends where the certified fixed point, which covers all that follows, is above it by this share."""
 
@@ -86,9 +89,12 @@ def from_the_end(segments: Sequence[Segment], length: int) -> list[Segment]:
     return [Segment(length + 1 - s.last, length + 1 - s.first, s.message) for s in reversed(segments)]
 
 
-def sweep(side: Side, runs: Sequence[Run]) -> list[Segment]:
-    """Run from a side's end of the chain inwards; the segments cover all places, in order."""
-    found = _Sweep(side, runs)
+def sweep(side: Side, runs: Sequence[Run], *, proven: bool = True) -> list[Segment]:
+    """Run from a side's end of the chain inwards; the segments cover all places, in order.
+
+    Without ``proven`` a run ends as soon as the sweep hardly moves, and what is said of its rest is no bound.
+    """
+    found = _Sweep(side, runs, proven=proven)
     for run in runs:
         found.follow(run)
     return found.segments
@@ -111,8 +117,8 @@ def sweep_folded(side: Side, runs: Sequence[Run], repeated: Sequence[Repeated]) 
 class _Sweep:
     """A sweep on its way: how far it has come, and with what bound ``a``."""
 
-    def __init__(self, side: Side, runs: Sequence[Run]) -> None:
-        self.side = side
+    def __init__(self, side: Side, runs: Sequence[Run], *, proven: bool = True) -> None:
+        self.side, self.proven = side, proven
         self.room = max(float(run.loss.max()) for run in runs)
         self.heaviest = close(np.max([run.loss for run in runs], axis=0))
         self.visits = exact_steps(side, runs)
@@ -146,10 +152,12 @@ class _Sweep:
             self.place, self.visits, left = self.place + 1, self.visits - 1, left - 1
             self.segments.append(Segment(self.place, self.place, message))
             arrived = np.where(message == 0, run.loss, np.nextafter(run.loss + message, np.inf))
-            still = (
-                left < run.steps - 1 and self.a is not None and _moves_little(self.a, arrived, _CONVERGED * self.room)
-            )
+            enough = (_CONVERGED if self.proven else _HARDLY_MOVES) * self.room
+            still = left < run.steps - 1 and self.a is not None and _moves_little(self.a, arrived, enough)
             self.a = arrived
+            if still and left and not self.proven:
+                self.segments.append(Segment(self.place + 1, self.place + left, message))
+                self.place, left = self.place + left, 0
 
     def repeat(self, cycle: Sequence[Run]) -> bool:
         """Go through a cycle of runs that comes several times, and return whether the bounds hold each time.

@@ -71,7 +71,7 @@ def best_noise_at_accuracy(
     steps = steps_within(accuracy, equal.linear.unit)
     widest = _widest(shape, steps, alpha, joint=joint)
     losses = _losses(bound, query, shape)
-    leakage = bound.guess_leakage(losses.divided(widest)) if widest > 0 else math.inf
+    leakage = bound.guesser()(losses.divided(widest)) if widest > 0 else math.inf
     if not 0 < leakage < equal.epsilon:
         return equal
     try:
@@ -112,13 +112,14 @@ def _best_shape(bound: "InfluenceBound", query: Query, epsilon: float, power: fl
         strategy = of(rows)
         return None if strategy is None else strategy.decode != 0
 
+    guess = bound.guesser()
     longest = (max(bound.length, key=lambda chain: (chain.steps, chain.records)),)
 
     def leakage(rows: NDArray[np.int64], scales: NDArray[np.float64]) -> float:
         sharpness, unit_scale = _whole(scales)
         measured = Strategy(linear.weights, rows, sharpness).measured(linear)
         losses = loss_of_query(measured, bound.theta, longest)
-        return bound.guess_leakage(losses.divided(unit_scale))
+        return guess(losses.divided(unit_scale))
 
     report_progress("looking for the best noise", 0.0)
     pairs = bound.tells_pairs_apart

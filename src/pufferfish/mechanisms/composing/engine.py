@@ -5,7 +5,7 @@ An influence bound is what users see; an engine is what proves. Every bound has 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 
 from pufferfish.core.numbers.kept import Kept
@@ -44,9 +44,9 @@ class Engine(ABC):
     def prove(self, losses: RecordLoss, enough: float | None) -> Found:
         """Compute :meth:`leakage`."""
 
-    def guess(self, losses: RecordLoss) -> float:
-        """Return about what losses leak, quickly, for a search whose outcome is proved afterwards."""
-        return self.leakage(losses)[0]
+    def guesser(self) -> Callable[[RecordLoss], float]:
+        """Return what says about how much losses leak, quickly: for one search, whose outcome is proved afterwards."""
+        return lambda losses: self.leakage(losses)[0]
 
     @abstractmethod
     def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Found]:

@@ -13,6 +13,7 @@ alone. Both directions round towards privacy.
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from itertools import chain
 from typing import Any, ClassVar
@@ -154,10 +155,15 @@ class InfluenceBound(Mechanism):
         """Return :meth:`leakage` and where it is attained (None: there is no secret to protect)."""
         return self._prove(as_record_loss(record_loss, self.theta, self.length), enough)
 
-    def guess_leakage(self, losses: RecordLoss) -> float:
-        """Return about what losses leak, quickly, for a search whose outcome is proved afterwards."""
-        with self._lock:
-            return self._engine.guess(losses)
+    def guesser(self) -> Callable[[RecordLoss], float]:
+        """Return what says about how much losses leak, quickly: for one search, whose outcome is proved afterwards."""
+        ask = self._engine.guesser()
+
+        def guess(losses: RecordLoss) -> float:
+            with self._lock:
+                return ask(losses)
+
+        return guess
 
     def _prove(self, losses: RecordLoss, enough: float | None = None) -> Found:
         with self._lock:

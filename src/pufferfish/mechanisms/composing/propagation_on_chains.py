@@ -1,7 +1,7 @@
 """Leakage propagation on chains: the least of what propagation and Markov quilts prove, as an engine."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,12 +107,21 @@ class ChainLeakage(Engine):
             most = worst((most, self._one(*each, idle=most[0])))
         return most
 
-    def guess(self, losses: RecordLoss) -> float:
-        """Return what propagation alone proves of losses; of all bounds where some members have no propagation."""
-        each = list(self._each(losses))
-        if any(propagation is None for _, propagation, _ in each):
-            return super().guess(losses)
-        return max(p.leakage(as_runs(chain, self._theta.k)).total for _, p, chain in each if p is not None)
+    def guesser(self) -> Callable[[RecordLoss], float]:
+        """Return what says about what propagation proves; all bounds, where some members have no propagation.
+
+        All its answers share one search for each member: what they have in common is computed once.
+        """
+        found = [member.propagation() for member in self._members]
+        followed = [propagation for propagation in found if propagation is not None]
+        if len(followed) < len(found):
+            return super().guesser()
+
+        def guess(losses: RecordLoss) -> float:
+            runs = [as_runs(chain, self._theta.k) for chain in decisive(losses)]
+            return max(propagation.guess(run) for propagation in followed for run in runs)
+
+        return guess
 
     def divisors(self, losses: RecordLoss, epsilon: float) -> Iterator[Found]:
         """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
