@@ -102,7 +102,7 @@ class AnyPrior:
                 told = np.maximum(2 * np.log(value) * (1 + 4 * UNIT) + 32 * UNIT, 0.0)
             result[xs] = np.where(follows, told, np.inf)
             y, y_ = best // states.size, best % states.size
-            i, j = np.indices(best.shape)
+            i, j = np.arange(xs.size)[:, None], np.arange(k)[None, :]
             g_, h_, s_ = g[i, y, j, y_], h[i, y, j, y_], sigma[0, y, 0, y_]
             with np.errstate(invalid="ignore", divide="ignore"):
                 slope = s_ * (g_ / (h_ + g_ * s_) - h_ / (g_ + h_ * s_))
