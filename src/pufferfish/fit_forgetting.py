@@ -19,6 +19,7 @@ from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.given import is_list
+from pufferfish.shown import counted
 from pufferfish.theta.chain_class import as_chain_class
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.markov_chain import MarkovChain
@@ -199,8 +200,8 @@ def fit_forgetting(
         raise ParameterError("forgets is empty, expected a number of steps, or a time such as '8min'")
     from pufferfish.data.lagged import read_pairs_apart  # here: it loads what reads tables
 
-    sequences, counted = read_pairs_apart(source, state, asked, **reading)
-    each = {pairs.steps: _estimate(pairs, sequences.states, added) for pairs in counted}
+    sequences, apart = read_pairs_apart(source, state, asked, **reading)
+    each = {pairs.steps: _estimate(pairs, sequences.states, added) for pairs in apart}
     estimates = tuple(each[n] for n in sorted(each))
     many = len(estimates) > 1
     parts = [f"{e.overlap:.4g} after {e.steps} steps, of {_whose(e)}" for e in estimates]

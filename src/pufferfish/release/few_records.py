@@ -77,4 +77,4 @@ def _span_of_one(bound: BoundQuery, theta: Theta) -> int | None:
         return None
     places = range(len(theta.networks[0].nodes)) if theta.networks else range(1)
     moves = [bound.contributions_of(place) for place in places if bound.reads(place)]
-    return int(sum(np.ptp(columns, axis=1) for columns in moves).max()) if moves else None
+    return int(np.sum([np.ptp(columns, axis=1) for columns in moves], axis=0).max()) if moves else None
