@@ -99,7 +99,8 @@ def warnings_of_reading(data: Sequences | Rows, model: Model) -> tuple[str, ...]
     """Return what may be wrong with how a table was read under a model; said once, before noise is calibrated."""
     if isinstance(data, Rows):
         return ()
-    if data.base.step is None and data.usual_step is not None and data.base.max_gap is None and model.step is not None:
+    loose = data.usual_step is not None and data.base.step is None and data.base.max_gap is None
+    if loose and model.step is not None and not _has_clock(model):  # with a clock the release is refused
         return (
             *data.warnings,
             "The table is read without --max-gap: records that follow each other are taken as one step of the model "

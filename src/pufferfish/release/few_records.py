@@ -76,5 +76,7 @@ def _span_of_one(bound: BoundQuery, theta: Theta) -> int | None:
     if not isinstance(bound, LinearQuery) or not (theta.networks or (theta.of_chains and bound.factors is None)):
         return None
     places = range(len(theta.networks[0].nodes)) if theta.networks else range(1)
-    moves = [bound.contributions_of(place) for place in places if bound.reads(place)]
-    return int(np.sum([np.ptp(columns, axis=1) for columns in moves], axis=0).max()) if moves else None
+    spans = np.zeros(len(bound.labels), dtype=np.int64)
+    for columns in (bound.contributions_of(place) for place in places if bound.reads(place)):
+        spans += columns.max(axis=1) - columns.min(axis=1)
+    return int(spans.max())
