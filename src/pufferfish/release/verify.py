@@ -291,7 +291,8 @@ def _proof(found: ReleaseFields, again: Calibration) -> Iterator[Finding]:
         yield fails(PROOF, f"{title} proves a leakage of {leakage:.6g}, and the record says {said.leakage:.6g}")
         return
     yield holds(PROOF, f"{title} proves again that at most {leakage:.6g} leaks, and ε = {found.epsilon:g}")
-    settings = found.calibration.settings if isinstance(found.calibration, CalibrationRecord) else {}
+    record = found.calibration
+    settings = (record.settings or {}) if isinstance(record, CalibrationRecord) else {}
     if settings.get("max_quilts") is not None:
         says = "among how many quilts its proof was searched: another number can find the same one"
         yield unchecked("search", says, ["calibration.settings.max_quilts"])
