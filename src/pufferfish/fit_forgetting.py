@@ -199,8 +199,8 @@ def fit_forgetting(
         raise ParameterError("forgets is empty, expected a number of steps, or a time such as '8min'")
     from pufferfish.data.lagged import read_pairs_apart  # here: it loads what reads tables
 
-    sequences, counted = read_pairs_apart(source, state, asked, **reading)
-    each = {pairs.steps: _estimate(pairs, sequences.states, added) for pairs in counted}
+    sequences, apart = read_pairs_apart(source, state, asked, **reading)
+    each = {pairs.steps: _estimate(pairs, sequences.states, added) for pairs in apart}
     estimates = tuple(each[n] for n in sorted(each))
     many = len(estimates) > 1
     parts = [f"{e.overlap:.4g} after {e.steps} steps, of {_whose(e)}" for e in estimates]
