@@ -19,6 +19,7 @@ from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.given import is_list
+from pufferfish.shown import counted
 from pufferfish.theta.chain_class import as_chain_class
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.markov_chain import MarkovChain

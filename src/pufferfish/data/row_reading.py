@@ -34,6 +34,7 @@ from pufferfish.data.options import listed
 from pufferfish.data.places import Places
 from pufferfish.data.row_options import RowOptions, check_row_options
 from pufferfish.errors import DataError
+from pufferfish.shown import counted
 from pufferfish.theta.states import state_label
 
 __all__ = ["count_cells"]
