@@ -143,11 +143,11 @@ def _check_subjects(frame: Frame, name: str, places: Places) -> None:
     none = nw.col(SUBJECT).is_null()
     rows = frame.group_by(SUBJECT).agg(nw.len().alias(_COUNT))
     several = rows.filter((nw.col(_COUNT) > 1) | none)
-    faults = several.select(
+    numbers = several.select(
         nw.when(none).then(nw.col(_COUNT).cast(nw.Int64)).otherwise(nw.lit(0)).sum().alias("no_subject"),
         count_where(~none).alias("several"),
     )
-    missing, n = (int(count or 0) for count in faults.collect().row(0))
+    missing, n = (int(count or 0) for count in numbers.collect().row(0))
     if missing:
         raise places.no_subject(frame, name, missing)
     if n:

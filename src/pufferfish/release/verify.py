@@ -291,8 +291,9 @@ def _proof(found: ReleaseFields, again: Calibration) -> Iterator[Finding]:
         yield fails(PROOF, f"{title} proves a leakage of {leakage:.6g}, and the record says {said.leakage:.6g}")
         return
     yield holds(PROOF, f"{title} proves again that at most {leakage:.6g} leaks, and ε = {found.epsilon:g}")
-    given = found.calibration if isinstance(found.calibration, CalibrationRecord) else None
-    if given is not None and (given.settings or {}).get("max_quilts") is not None:
+    record = found.calibration
+    settings = (record.settings or {}) if isinstance(record, CalibrationRecord) else {}
+    if settings.get("max_quilts") is not None:
         says = "among how many quilts its proof was searched: another number can find the same one"
         yield unchecked("search", says, ["calibration.settings.max_quilts"])
     yield _witness(said.witness, witness, own=own)

@@ -130,7 +130,8 @@ def _box(theta: BinaryChainInterval | MarkovChain) -> NDArray[np.float64]:
     if isinstance(theta, BinaryChainInterval):
         return root_box((theta.low, theta.high), (theta.low, theta.high), theta.initial_distribution)
     p = theta.transition_matrix
-    return root_box(_stays(float(p[0, 0]), float(p[0, 1])), _stays(float(p[1, 1]), float(p[1, 0])), "any")
+    zero, one = (_stays(float(p[x, x]), float(p[x, 1 - x])) for x in range(2))
+    return root_box(zero, one, "any")
 
 
 def _stays(stay: float, leave: float) -> tuple[float, float]:
