@@ -186,9 +186,9 @@ MUTANTS = [
     Mutant(
         "ledger: a stretch at the end of a window is not charged",
         "ledger/chain_charges.py",
-        "w[0] <= start and stop <= w[1]",
-        "w[0] <= start and stop < w[1]",
-        "unit/ledger/test_ledger_sums.py unit/ledger/test_ledger_base.py",
+        "for edge in (edge for stretch in own or () for edge in stretch):",
+        "for edge in (edge for stretch in own or () for edge in (stretch[0], stretch[1] - 1)):",
+        "unit/ledger/test_ledger_sums.py unit/ledger/test_ledger_base.py unit/ledger/test_ledger_places.py",
     ),
     Mutant(
         "ledger: the sum of charges is rounded to nearest",

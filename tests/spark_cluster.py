@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Generator, Sequence
@@ -176,7 +177,9 @@ def session(cluster: Cluster, *, small: bool) -> Generator[Any]:
     builder = SparkSession.builder.master(cluster.master).appName("pufferfish tests")
     for name, value in settings.items():
         builder = builder.config(name, value)
+    interrupted = signal.getsignal(signal.SIGINT)
     spark = builder.getOrCreate()
+    signal.signal(signal.SIGINT, interrupted)  # Spark takes it, and other tests look at it
     try:
         yield spark
     finally:

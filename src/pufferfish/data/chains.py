@@ -304,7 +304,7 @@ class Layout:
         """
         apart = nw.col(_APART)
         linked = apart <= (1 if self.max_gap is None else self.max_gap)
-        off = (apart % step != 0) | (linked != (apart == step))
+        off = (apart // step * step != apart) | (linked != (apart == step))  # not every engine has a remainder
         return nw.when(~apart.is_null() & off).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64)
 
     def steps_of(self, linked: Frame) -> Frame:

@@ -11,6 +11,7 @@ is compiled into two: where it is certainly true, and where it is certainly fals
 
 import ast
 import operator
+import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -124,7 +125,11 @@ def parse_where(text: Any, private: Collection[str], called: str) -> Where:
             warnings.simplefilter("ignore")
             tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        hint = ": compare with ==, not =" if "=" in text.replace("==", "").replace("!=", "") else ""
+        hint = ""
+        if re.search(r"(?<!['\"0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+            hint = ": write a time in quotes, such as time >= '2024-05-01'"
+        elif "=" in re.sub("[=!<>]=", "", text):
+            hint = ": compare with ==, not ="
         raise DataError(
             f"where {text!r} is not an expression such as 'awake and steps > 0'{hint or f' ({error.args[0]})'}"
         ) from None

@@ -229,7 +229,7 @@ def one_by_one(together: Sequences, data: Sequences) -> Iterator[Sequences]:
     ends = np.searchsorted(np.cumsum(data.lengths), np.cumsum(together.lengths)) + 1
     for first, last in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
         part = {"counts": data.counts[first:last], "length": data.length[first:last]}
-        yield replace(data, **part, subjects=1, names=None)
+        yield replace(data, **part, subjects=1, names=None, grid=None)
 
 
 _STEPS = {0: "sedentary", 1: "light", 2: "fairly active", 3: "very active"}

@@ -242,7 +242,7 @@ def _check_steps(data: Sequences | None, base: Base | None) -> None:
     if data is not None and base is not None and data.base.where != base.where:
         raise ReleaseRefused(
             "the query counts steps, and the data were filtered where the ledger's base is not: records that follow "
-            "each other here need not do so in the base; read the whole table, or make a ledger for these rows"
+            "each other here need not do so in the base; read the whole table"
         )
 
 

@@ -101,6 +101,11 @@ def windows_by_time(
     -------
     tuple or None
         All steps of a chain whose times do not say it; None where all steps of all chains in the data are read.
+
+    Raises
+    ------
+    ReleaseRefused
+        If times say that records lie outside of the base: no proof is about these.
     """
     if grid is None or data.grid is None or (places is None and len(length) > 1):
         return None
@@ -135,9 +140,14 @@ def check_within(known: Windows, given: Windows, whose: str) -> None:
 
 
 def _read(chain: ChainLength, offset: int | None, steps: int) -> Steps | None:
-    """Return the steps of the base's chain that a chain reads; None if that is not known, or it reaches beyond."""
-    if offset is None or offset < 0 or offset + chain.steps > steps:
+    """Return the steps of the base's chain that a chain reads; None if that is not known."""
+    if offset is None:
         return None
+    if offset < 0 or offset + chain.steps > steps:
+        raise ReleaseRefused(
+            f"by their times the data reach from step {offset} to step {offset + chain.steps - 1} of a chain that has "
+            f"steps 0 to {steps - 1} in the ledger's base: records that came later or earlier need a ledger of all"
+        )
     edges = list(accumulate(chain.places or (chain.steps,), initial=offset))
     return tuple(pairwise(edges))[::2]
 

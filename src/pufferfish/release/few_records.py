@@ -57,7 +57,7 @@ def few_of_subjects(calibration: Calibration, bound: BoundQuery, records: Sequen
     ]
 
 
-_REMEDY = "Ask for less (one state, coarser bins), or take a larger epsilon."
+_REMEDY = "Take more records, ask for less (one state, coarser bins), or take a larger epsilon."
 
 
 def _too_few(calibration: Calibration, bound: BoundQuery, records: Sequence[int]) -> list[int]:

@@ -139,6 +139,8 @@ def test_three_values():
     ("where", "words"),
     [
         ("n = 2", "compare with ==, not ="),
+        ("n >= 2020-01-01", "write a time in quotes"),
+        ("n >= (2", "was never closed"),
         ("n ==", "is not an expression"),
         ("", "is not an expression"),
         ("(" * 500 + "n" + ")" * 500, "is not an expression"),

@@ -432,7 +432,7 @@ class OwnBound(pf.LeakagePropagation):
 def test_what_would_not_be_read_again_is_refused_before_it_is_spent(
     sequences_of: Make, two_states: pf.MarkovChain
 ) -> None:
-    data = sequences_of([[7, 3]])
+    data = sequences_of([[700, 300]])
     bound = pf.LeakagePropagation(two_states, length=data.length)
     ledger, calibration = pf.Ledger(bound, budget=2.0), bound.calibrate(pf.Histogram(), 1.0)
     given: list[Any] = ["one sentence", (1,), 5, None, [b"bytes"], [("a",)], {"a": 1}]
