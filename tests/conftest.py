@@ -26,6 +26,8 @@ for name, examples in {"slow": 100, "usual": 8, "quick": 5}.items():
     settings.register_profile(name, derandomize=True, deadline=None, print_blob=True, max_examples=examples)
 
 REPOSITORY = Path(__file__).parent.parent
+collect_ignore = ["faults"]
+"""Programs of their own, which change what they try: not to be loaded beside tests."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

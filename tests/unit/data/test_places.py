@@ -116,7 +116,7 @@ def test_times_say_where_chains_begin(monkeypatch: pytest.MonkeyPatch, tmp_path:
         assert read(source, None, subject="who").grid == TimeGrid(step, tuple(midnight))
         for where in ("hour(time) == 8", "hour(time) == 8 and worn"):  # also where gaps are not looked at
             assert read(source, where, subject="who").grid == eight
-    monkeypatch.setattr(batches, "BATCH", 7)
+    monkeypatch.setattr(batches, "BATCH", 151)
     assert read(frame, None, subject="who").grid == TimeGrid(step, tuple(midnight))
     assert read(frame, subject="who").grid == eight
     early = pl.int_range(pl.len()).is_between(5, 9) & (pl.col("who") == "s0")

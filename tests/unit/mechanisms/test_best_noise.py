@@ -47,7 +47,7 @@ def bounds() -> list[InfluenceBound]:
 def test_it_never_errs_more_and_is_proved_under_every_theta(slow: bool) -> None:
     better = 0
     queries = (pf.Histogram(), pf.CDF(relative=False))
-    for i, bound in enumerate(bounds()):
+    for i, bound in enumerate(bounds()[:: 1 if slow else 2]):
         for query in queries if slow else queries[i % 2 :][:1]:
             equal, best = (bound.calibrate(query, 0.7, noise=shape) for shape in ("equal", "best"))
             where = f"{bound.title}, {bound.theta.kind}, {query.kind}"
@@ -56,7 +56,7 @@ def test_it_never_errs_more_and_is_proved_under_every_theta(slow: bool) -> None:
             assert bound.leakage(best.record_loss) <= 0.7, where
             assert best.lower_bound <= best.scale, where
             better += best.expected_l1_error < 0.9 * equal.expected_l1_error
-    assert better >= 5
+    assert better >= (5 if slow else 2)
 
 
 def test_two_states_need_one_count() -> None:
