@@ -186,8 +186,8 @@ MUTANTS = [
     Mutant(
         "ledger: a stretch at the end of a window is not charged",
         "ledger/chain_charges.py",
-        "for edge in (edge for stretch in own or () for edge in stretch):",
-        "for edge in (edge for stretch in own or () for edge in (stretch[0], stretch[1] - 1)):",
+        "end[stop].add(i)",
+        "end[stop - 1].add(i)",
         "unit/ledger/test_ledger_sums.py unit/ledger/test_ledger_base.py unit/ledger/test_ledger_places.py",
     ),
     Mutant(

@@ -1,5 +1,6 @@
 """Charges on Markov chains: one matrix for every record that a release reads, in windows and coarser states."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -273,13 +274,15 @@ def _steps_of(charge: Charge, chain: int, steps: int) -> Steps | None:
 
 def _stretches(read: Sequence[Steps | None], steps: int) -> list[tuple[int, frozenset[int]]]:
     """Return stretches of a chain and which charges read them, given the steps that each charge reads."""
-    changes: dict[int, set[int]] = {0: set(), steps: set()}
+    begin: defaultdict[int, set[int]] = defaultdict(set)
+    end: defaultdict[int, set[int]] = defaultdict(set)
     for i, own in enumerate(read):
-        for edge in (edge for stretch in own or () for edge in stretch):
-            changes.setdefault(edge, set()).add(i)
+        for start, stop in own or ():
+            begin[start].add(i)
+            end[stop].add(i)
     found: list[tuple[int, frozenset[int]]] = []
     active: frozenset[int] = frozenset()
-    for start, stop in pairwise(sorted(changes)):
-        active ^= changes[start]
+    for start, stop in pairwise(sorted({0, steps, *begin, *end})):
+        active = (active - end[start]) | begin[start]  # what ends where it begins again goes on
         found.append((stop - start, active))
     return found

@@ -14,6 +14,7 @@ import pytest
 import pufferfish as pf
 from ledgers import put, spends_nothing
 from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
+from pufferfish.ledger.chain_charges import _stretches
 
 START = dt.datetime(2024, 1, 1)
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=["rest", "active"])
@@ -211,3 +212,15 @@ def test_what_is_written_is_read_again_and_checked(tmp_path: Path) -> None:
     told = [part for part in found[0].verify(ledger=tmp_path / "fewer.json").findings if part.what == "ledger"]
     assert not told[0].holds
     assert "18 steps, and the release reads 48" in told[0].says
+
+
+def test_stretches_that_touch_are_charged_as_one() -> None:
+    """None are written so; if some were, no step between them would go free."""
+    whole = _stretches([((2, 9),), ((4, 5),)], 12)
+    assert whole == [
+        (2, frozenset()), (2, frozenset({0})), (1, frozenset({0, 1})), (4, frozenset({0})), (3, frozenset())
+    ]  # fmt: skip
+    for i in range(3, 9):
+        parts = _stretches([((2, i), (i, 9)), ((4, 5),)], 12)
+        each = [active for steps, active in parts for _ in range(steps)]
+        assert each == [active for steps, active in whole for _ in range(steps)], i
