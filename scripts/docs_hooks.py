@@ -88,18 +88,11 @@ def _link(found: re.Match[str]) -> str:
 
 
 def public_names() -> dict[str, list[str]]:
-    """Return every public name, by part: read from the imports of the package, which is not imported itself."""
-    tree = ast.parse((ROOT / "src/pufferfish/__init__.py").read_text())
-    imports = [line for line in tree.body if isinstance(line, ast.ImportFrom) and line.module]
-    origin = {name.name: str(line.module) for line in imports for name in line.names}
-    public = next(line.value for line in tree.body if isinstance(line, ast.Assign) and _assigns_all(line))
+    """Return every public name, by part: read from the package's list of them, which is not imported itself."""
+    tree = ast.parse((ROOT / "src/pufferfish/__init__.pyi").read_text())
+    imports = [line for line in tree.body if isinstance(line, ast.ImportFrom) and line.module]  # not the errors' module
+    origin = {name.name: str(line.module).split(".")[0] for line in imports for name in line.names}
     found: dict[str, list[str]] = {part: [] for part in PARTS}
-    for name in ast.literal_eval(public):
-        if origin[name] != "pufferfish":  # the module of errors, whose classes have a part of their own
-            module = origin[name].split(".")[1]
-            found[BELONGS.get(module, module)].append(name)
+    for name in sorted(origin):
+        found[BELONGS.get(origin[name], origin[name])].append(name)
     return found
-
-
-def _assigns_all(line: ast.Assign) -> bool:
-    return isinstance(line.targets[0], ast.Name) and line.targets[0].id == "__all__"

@@ -8,8 +8,7 @@ from enumeration import exact_stationary
 from propagation_oracle import chain_law, density_loss, losses_per_pair, random_densities, tilts, two_state_leakage
 from pufferfish.core.chains.markov import stationary_law
 from pufferfish.core.phi.phi import LogRatios
-from pufferfish.core.propagation import chain as propagation
-from pufferfish.core.propagation import sweeping
+from pufferfish.core.propagation import chain as propagation, sweeping
 from pufferfish.core.propagation.chain import ChainPropagation
 from pufferfish.core.propagation.folding import Fold, folded
 from pufferfish.core.propagation.sweeping import Run

@@ -5,7 +5,7 @@ from pufferfish import errors
 
 
 def test_exports_are_sorted_and_exist() -> None:
-    assert pf.__all__ == sorted(pf.__all__, key=lambda name: (not name.isupper(), name))
+    assert pf.__all__ == sorted(pf.__all__)
     for name in pf.__all__:
         assert getattr(pf, name) is not None
 

@@ -52,7 +52,9 @@ class _Group(click.Group):
         """Load a command."""
         if cmd_name not in _COMMANDS:
             return None
-        return getattr(importlib.import_module(f"pufferfish.cli.{cmd_name}"), f"{cmd_name}_command")
+        command = getattr(importlib.import_module(f"pufferfish.cli.{cmd_name}"), f"{cmd_name}_command")
+        starting.started()  # an interrupt is the command's own from now on
+        return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command that is called; a misspelt one is told what it was probably meant to be."""
@@ -66,8 +68,7 @@ class _Group(click.Group):
             formatter.write_dl(list(_COMMANDS.items()))
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run a command; an interrupt is its own from now on."""
-        starting.started()
+        """Run a command."""
         if "_PUFFERFISH_COMPLETE" in os.environ:  # a shell asks, at the press of Tab
             importlib.import_module("pufferfish.cli.completion")
         return super().main(*args, **kwargs)

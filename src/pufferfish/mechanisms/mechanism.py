@@ -26,8 +26,7 @@ from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta, as_theta, lengths_of, rows_of
 from pufferfish.theta.secrets import SecretPair
-from pufferfish.witness import AnyWitness, Nearest
-from pufferfish.witness import Witness as Witness
+from pufferfish.witness import AnyWitness, Nearest, Witness as Witness
 
 __all__ = ["LEAST_EPSILON", "ROUNDING", "Mechanism", "as_epsilon"]
 

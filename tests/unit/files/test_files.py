@@ -11,9 +11,7 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.errors import RecordError
-from pufferfish.files import Kind
-from pufferfish.files import check_writable as check_kind
-from pufferfish.files import write_whole as write_kind
+from pufferfish.files import Kind, check_writable as check_kind, write_whole as write_kind
 
 ANY = Kind("file", lambda _: True, "name another file")
 

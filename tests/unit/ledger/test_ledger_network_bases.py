@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from ledgers import CHAIN, read, spends_nothing
-from ledgers import ledger_of as chain_ledger
+from ledgers import CHAIN, ledger_of as chain_ledger, read, spends_nothing
 from network_ledgers import APART, COLLIDER, LINE, YES_NO, in_file, ledger_of, quilts, rows_of
 from pufferfish.data import RowsBase
 from pufferfish.errors import BudgetExceeded, DataError, ParameterError, PufferfishError, QueryError, ReleaseRefused

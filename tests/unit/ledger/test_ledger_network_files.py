@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import pufferfish as pf
-from ledgers import CHAIN, put, spends_nothing
-from ledgers import in_file as chain_in_file
+from ledgers import CHAIN, in_file as chain_in_file, put, spends_nothing
 from network_ledgers import APART, COLLIDER, LINE, STEP, YES_NO, in_file, ledger_of, quilts, rows_of
 from pufferfish.errors import BudgetExceeded, RecordError
 from pufferfish.ledger import Ledger

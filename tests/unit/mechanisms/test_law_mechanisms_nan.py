@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.laws import any_initial_law as mixtures
-from pufferfish.core.laws import laplace_loss as losses
+from pufferfish.core.laws import any_initial_law as mixtures, laplace_loss as losses
 from pufferfish.core.laws.law import Law
 from pufferfish.core.laws.transport import Shift
 from pufferfish.errors import NotApplicableError

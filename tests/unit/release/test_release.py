@@ -12,8 +12,7 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import pufferfish as pf
 from pufferfish.data import Base

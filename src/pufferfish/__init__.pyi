@@ -1,0 +1,140 @@
+"""The public names: what :mod:`pufferfish` loads at the first use of each, and what type checkers see."""
+
+from . import errors as errors
+from .calibration import Calibration as Calibration
+from .check import (
+    ModelCheck as ModelCheck,
+    OverlapAfter as OverlapAfter,
+    RicherModel as RicherModel,
+    StateStays as StateStays,
+    SubjectCheck as SubjectCheck,
+    check_model as check_model,
+)
+from .comparison import compare as compare
+from .core.divergence.max_divergence import max_divergence as max_divergence
+from .data import (
+    Rows as Rows,
+    Sequences as Sequences,
+    read_rows as read_rows,
+    read_sequences as read_sequences,
+)
+from .errors import (
+    BudgetExceeded as BudgetExceeded,
+    DataError as DataError,
+    ModelError as ModelError,
+    NotApplicableError as NotApplicableError,
+    ParameterError as ParameterError,
+    PufferfishError as PufferfishError,
+    QueryError as QueryError,
+    RecordError as RecordError,
+    ReleaseRefused as ReleaseRefused,
+)
+from .fit import (
+    fit_chain as fit_chain,
+    fit_interval as fit_interval,
+    fit_order as fit_order,
+    fit_periodic as fit_periodic,
+)
+from .fit_forgetting import (
+    ForgettingFit as ForgettingFit,
+    OverlapEstimate as OverlapEstimate,
+    fit_forgetting as fit_forgetting,
+    overlap as overlap,
+)
+from .fit_subjects import (
+    SubjectsFit as SubjectsFit,
+    fit_each_subject as fit_each_subject,
+)
+from .ledger import Ledger as Ledger
+from .mechanisms import (
+    GK16 as GK16,
+    ApproximateWasserstein as ApproximateWasserstein,
+    EntryDP as EntryDP,
+    ExactLaplace as ExactLaplace,
+    GroupDP as GroupDP,
+    LeakagePropagation as LeakagePropagation,
+    MarkovQuilt as MarkovQuilt,
+    MQMApprox as MQMApprox,
+    MQMExact as MQMExact,
+    ParticipantDP as ParticipantDP,
+    Wasserstein as Wasserstein,
+)
+from .model_file import (
+    Model as Model,
+    read_model as read_model,
+    write_model as write_model,
+)
+from .queries import (
+    CDF as CDF,
+    Bouts as Bouts,
+    Count as Count,
+    Frequency as Frequency,
+    Function as Function,
+    Histogram as Histogram,
+    Joint as Joint,
+    Marginals as Marginals,
+    Mean as Mean,
+    Profile as Profile,
+    Quantiles as Quantiles,
+    StepLoss as StepLoss,
+    Subset as Subset,
+    Sum as Sum,
+    Switches as Switches,
+    Transitions as Transitions,
+    Weighted as Weighted,
+    Window as Window,
+)
+from .release import (
+    EachRelease as EachRelease,
+    Finding as Finding,
+    MeasurementRelease as MeasurementRelease,
+    Release as Release,
+    Verification as Verification,
+    release as release,
+    release_each as release_each,
+    release_measurement as release_measurement,
+    verify as verify,
+)
+from .report.model_plot import draw_model as draw_model
+from .report.network_plot import draw_network as draw_network
+from .robustness import (
+    Robustness as Robustness,
+    robustness as robustness,
+)
+from .theta import (
+    CPT as CPT,
+    BayesianNetwork as BayesianNetwork,
+    BinaryChainInterval as BinaryChainInterval,
+    ChainClass as ChainClass,
+    ChainLength as ChainLength,
+    ChainModels as ChainModels,
+    Cliques as Cliques,
+    CountIs as CountIs,
+    Fact as Fact,
+    ForgettingClass as ForgettingClass,
+    GivenLaws as GivenLaws,
+    HigherOrderChain as HigherOrderChain,
+    IntervalChain as IntervalChain,
+    JointDistribution as JointDistribution,
+    MarkovChain as MarkovChain,
+    ModelClass as ModelClass,
+    PeriodicChain as PeriodicChain,
+    Quilt as Quilt,
+    RecordIs as RecordIs,
+)
+from .wasserstein_inf import wasserstein_inf as wasserstein_inf
+from .witness import (
+    AloneWitness as AloneWitness,
+    ClusterWitness as ClusterWitness,
+    CouplingWitness as CouplingWitness,
+    ForgettingWitness as ForgettingWitness,
+    LawWitness as LawWitness,
+    MatrixWitness as MatrixWitness,
+    Nearest as Nearest,
+    PhaseWitness as PhaseWitness,
+    PropagationWitness as PropagationWitness,
+    QuiltWitness as QuiltWitness,
+    Witness as Witness,
+)
+
+__version__: str
