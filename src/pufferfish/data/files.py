@@ -4,7 +4,6 @@ Files are scanned by polars, lazily. CSV columns are read as text whatever they 
 the first rows breaks when row 5,000 holds a word; text is given its meaning later, from all rows.
 """
 
-import csv
 import gzip
 import os
 import re
@@ -22,8 +21,8 @@ import polars as pl
 
 from pufferfish.data.columns import Column, collected, native_column, profile_text, with_text_column
 from pufferfish.data.kinds import KINDS, is_parquet, separator_of
-from pufferfish.data.long_lines import LONGEST_LINE, refuse_long_lines
 from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
+from pufferfish.data.text_faults import refuse_text, wrong_line, wrong_text
 from pufferfish.errors import DataError, PufferfishError, public
 from pufferfish.files.reading import leads_nowhere, shown
 from pufferfish.hints import did_you_mean, names_of
@@ -32,7 +31,6 @@ from pufferfish.theta.states import state_label
 __all__ = ["ROW", "Needed", "Source", "engine_errors", "is_path", "open_source"]
 
 ROW = "__pf_row"
-_HEAD = 2**16  # bytes by which the kind of text is told
 
 Needed = Sequence[str] | Callable[[Sequence[str]], Sequence[str]]
 """Names of the columns that are needed, or a function that chooses them from those that are there."""
@@ -127,116 +125,10 @@ def engine_errors(name: str, path: Path | None = None) -> Generator[None]:
             raise
         line = " ".join(str(error).split()) or type(error).__name__
         if path is not None and separator_of(path.name) is not None:  # the engine's words are for its own users
-            line = _wrong_text(path) or _wrong_line(path) or line.partition(" The current offset")[0]
+            line = wrong_text(path) or wrong_line(path) or line.partition(" The current offset")[0]
             if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
                 line = "the compressed file is cut off or damaged: copy or pack it again"
         raise DataError(f"{name} cannot be read: {line[:300]}") from error
-
-
-def _wrong_text(path: Path) -> str | None:
-    """Return which line of a CSV file is no UTF-8 text, in words; None if none is found."""
-    try:
-        with _opened(path) as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    line.decode()
-                except UnicodeDecodeError as error:
-                    return _not_utf8(path, number, line[error.start])
-    except (OSError, EOFError, ValueError, zlib.error):
-        pass  # the error at hand says enough
-    return None
-
-
-def _not_utf8(path: Path, number: int, byte: int) -> str:
-    new = f"{path.name.split('.')[0]}-utf8.csv"
-    return (
-        f"line {number:,} is no UTF-8 text (it has the byte {byte:#04x}; the file may be in Latin-1 or Windows-1252): "
-        f"save it as CSV in UTF-8, such as by: iconv -f WINDOWS-1252 -t UTF-8 {shown(path.name)} > {shown(new)}"
-    )
-
-
-def _wrong_line(path: Path) -> str | None:
-    """Return which line of a CSV file has stray quotes or too many cells, in words; None if none is found."""
-    before, inside, separator = 0, None, separator_of(path.name) or ","
-    quoted = re.compile(rf'(?:^|(?<={separator}))"(?:[^"]|"")*"(?={separator}|[\r\n]*$)')
-    record: list[str] = []  # the lines of the row at hand
-    try:
-        with _opened(path) as file:
-            lines = (record.append(line.decode("latin-1")) or record[-1] for line in file)
-            rows = csv.reader(lines, delimiter=separator, strict=True)
-            try:
-                columns = len(next(rows))
-                before = rows.line_num
-                record.clear()
-                for row in rows:
-                    if inside is None and '"' in quoted.sub("", "".join(record)):
-                        inside = before + 1
-                    record.clear()
-                    if len(row) > columns:
-                        which = f"line {before + 1:,}"
-                        return f"{which} has more cells than the first line has columns; quote cells that hold commas"
-                    before = rows.line_num
-            except csv.Error as error:
-                if "field larger" in str(error):
-                    return None
-                return (
-                    f"line {before + 1:,} has a stray quote: a cell that begins with a quote ends at the next one; "
-                    'write a quote inside such a cell twice ("")'
-                )
-    except (OSError, EOFError, StopIteration, ValueError, zlib.error):
-        pass  # the error at hand says enough
-    if inside is None:
-        return None
-    return (
-        f"line {inside:,} has a stray quote inside a cell: put such a cell in quotes, and write a quote inside it "
-        'twice ("")'
-    )
-
-
-def _refuse_text(path: Path) -> None:
-    """Refuse a CSV file whose text the engine would take for one long line of strange names.
-
-    Raises
-    ------
-    DataError
-        If it is UTF-16 or UTF-32, its lines end in CR alone, or its first line is very long, empty or no UTF-8.
-    """
-    _refuse_other_packing(path)
-    with _opened(path) as file:
-        head = file.read(_HEAD)
-        ends = b"\n" in head or len(head) < _HEAD or b"\n" in file.read(LONGEST_LINE - _HEAD)
-    name = shown(path.name)
-    if not head.strip(b"\r\n") and len(head) < _HEAD:
-        raise DataError(f"{name} has no header line, all its lines are empty: the first line names the columns")
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head.partition(b"\n")[0]:
-        raise DataError(f"{name} is no UTF-8 text (it looks like UTF-16): save it as CSV in UTF-8")
-    if not ends:
-        raise DataError(f"the first line of {name} has more than {LONGEST_LINE:,} characters: is it a CSV file?")
-    unquoted = re.sub(rb'"[^"]*("|$)', b"", head)
-    if b"\r" in unquoted.partition(b"\n")[0].removesuffix(b"\r"):
-        raise DataError(f"the lines of {name} end in CR alone, as on old Macs: save it with line ends LF or CRLF")
-    first = head.partition(b"\n")[0]
-    try:  # names of columns, which the engine would take with signs for what it cannot read
-        first.decode()
-    except UnicodeDecodeError as error:
-        if error.end < len(head) or len(head) < _HEAD:
-            raise DataError(f"{name} cannot be read: {_not_utf8(path, 1, first[error.start])}") from None
-    refuse_long_lines(path, packed=name.lower().endswith(".gz"))
-
-
-def _refuse_other_packing(path: Path) -> None:
-    """Refuse a file that is compressed and not named so, or named so and not compressed."""
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    name = path.name
-    if packed and not name.lower().endswith(".gz"):
-        raise DataError(f"{shown(name)} is compressed by gzip: rename it to {shown(name + '.gz')}, or unpack it")
-    if not packed and name.lower().endswith(".gz"):
-        raise DataError(f"{shown(name)} is not compressed by gzip, as its name says: rename it to {shown(name[:-3])}")
-
-
-def _opened(path: Path) -> Any:
-    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
 
 
 def is_path(source: Any) -> bool:
@@ -303,7 +195,7 @@ def _from_file(path: Path, needed: Needed) -> Source:
     if parquet:
         scan = pl.scan_parquet(path, glob=False)
     else:
-        _refuse_text(path)
+        refuse_text(path)
         scan = pl.scan_csv(path, separator=separator or ",", infer_schema=False, glob=False)
     schema = scan.collect_schema()
     columns = _require(needed, schema.names(), untyped=not parquet)
@@ -451,8 +343,6 @@ def _require(needed: Needed, present: Sequence[str], *, untyped: bool = False) -
             hint = ""
             if untyped and len(present) == 1 and (mark := re.search(r"[;\t|]", present[0])):
                 hint = f" The file seems to separate columns by {mark[0]!r}, expected ',' (.csv) or a tab (.tsv)."
-            if untyped and any("\n" in column for column in present):
-                hint = " A quote in the first line seems not to be closed."
             raise DataError(
                 f"column {name!r} not found.{did_you_mean(name, present)} Columns: {names_of(present)}.{hint}"
             )

@@ -417,6 +417,15 @@ def test_more_stray_quotes_and_files_without_a_header_are_said_in_own_words(tmp_
     for content in (b"\n\n\n", b"\r\n"):
         path.write_bytes(content)
         assert "t.csv has no header line" in refused(path, "c")[1]
+    for wrong in (
+        b'c,d"1\n"x,y",1\nactive,2\n"a",3\n',
+        b'c,d\nrest,1\n","a"\nrest, "q"\nrest,"\n"",2\n',
+        b'c\nrest\n"active\n',
+    ):
+        path.write_bytes(wrong)  # from which the engine would make fewer rows, without an error
+        assert "has a stray quote" in refused(path, "c")[1]
+    path.write_bytes(b'\xef\xbb\xbf"c","d ""1"""\r\n"re\n""st""",""\r\n"""",2')
+    assert read_sequences(path, "c").states == ('"', 're\n"st"')
     path.write_bytes(b"c\nrest\nactive\n")
     assert "ends in /, as only the name of a folder does" in refused(f"{path}/", "c")[1]
     for address in ("http://example.org/t.csv", "s3://bucket/t.parquet", Path("https://example.org/t.csv")):
@@ -442,4 +451,4 @@ def test_files_that_are_packed_otherwise_than_their_names_say(tmp_path):
 
 def test_a_quote_that_is_not_closed_in_the_header(tmp_path):
     (tmp_path / "t.csv").write_text('"x,y\na,b\nc,d\n')
-    assert refused(tmp_path / "t.csv", "y")[1].endswith("A quote in the first line seems not to be closed.")
+    assert refused(tmp_path / "t.csv", "y")[1].startswith("t.csv cannot be read: line 1 has a stray quote")

@@ -1,0 +1,158 @@
+"""What is wrong with the text of a CSV file: the line and the remedy, where an engine would say neither or take it."""
+
+import csv
+import gzip
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pufferfish.data.kinds import separator_of
+from pufferfish.data.long_lines import LONGEST_LINE, refuse_long_lines
+from pufferfish.errors import DataError
+from pufferfish.files.reading import shown
+
+__all__ = ["refuse_text", "wrong_line", "wrong_text"]
+
+_HEAD = 2**16  # bytes by which the kind of text is told
+_CHUNK = 2**21
+_QUOTE = ord('"')
+_BOM = b"\xef\xbb\xbf"  # what some programs write before UTF-8
+
+
+def wrong_text(path: Path) -> str | None:
+    """Return which line of a CSV file is no UTF-8 text, in words; None if none is found."""
+    try:
+        with _opened(path) as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError as error:
+                    return _not_utf8(path, number, line[error.start])
+    except (OSError, EOFError, ValueError, zlib.error):
+        pass  # the error at hand says enough
+    return None
+
+
+def _not_utf8(path: Path, number: int, byte: int) -> str:
+    new = f"{path.name.split('.')[0]}-utf8.csv"
+    return (
+        f"line {number:,} is no UTF-8 text (it has the byte {byte:#04x}; the file may be in Latin-1 or Windows-1252): "
+        f"save it as CSV in UTF-8, such as by: iconv -f WINDOWS-1252 -t UTF-8 {shown(path.name)} > {shown(new)}"
+    )
+
+
+def wrong_line(path: Path) -> str | None:
+    """Return which line of a CSV file has stray quotes or too many cells, in words; None if none is found."""
+    before, inside, columns, separator = 0, None, None, separator_of(path.name) or ","
+    quoted = re.compile(rf'(?:^|(?<={separator}))"(?:[^"]|"")*"(?={separator}|[\r\n]*$)')
+    record: list[str] = []  # the lines of the row at hand
+    try:
+        with _opened(path) as file:
+            if file.read(len(_BOM)) != _BOM:
+                file.seek(0)
+            lines = (record.append(line.decode("latin-1")) or record[-1] for line in file)
+            rows = csv.reader(lines, delimiter=separator, strict=True)
+            try:
+                for row in rows:
+                    if inside is None and '"' in quoted.sub("", "".join(record)):
+                        inside = before + 1
+                    record.clear()
+                    columns = len(row) if columns is None else columns
+                    if len(row) > columns:
+                        which = f"line {before + 1:,}"
+                        return f"{which} has more cells than the first line has columns; quote cells that hold commas"
+                    before = rows.line_num
+            except csv.Error as error:
+                if "field larger" in str(error):
+                    return (
+                        f"line {before + 1:,} has a cell of more than {csv.field_size_limit():,} characters: is a "
+                        "quote not closed?"
+                    )
+                return (
+                    f"line {before + 1:,} has a stray quote: a cell that begins with a quote ends at the next one; "
+                    'write a quote inside such a cell twice ("")'
+                )
+    except (OSError, EOFError, ValueError, zlib.error):
+        pass  # the error at hand says enough
+    if inside is None:
+        return None
+    return (
+        f"line {inside:,} has a stray quote inside a cell: put such a cell in quotes, and write a quote inside it "
+        'twice ("")'
+    )
+
+
+def refuse_text(path: Path) -> None:
+    """Refuse a CSV file whose text the engine would take for one long line of strange names.
+
+    Raises
+    ------
+    DataError
+        If it is UTF-16 or UTF-32, its lines end in CR alone, or its first line is very long, empty or no UTF-8.
+    """
+    _refuse_other_packing(path)
+    with _opened(path) as file:
+        head = file.read(_HEAD)
+        ends = b"\n" in head or len(head) < _HEAD or b"\n" in file.read(LONGEST_LINE - _HEAD)
+    name = shown(path.name)
+    if not head.strip(b"\r\n") and len(head) < _HEAD:
+        raise DataError(f"{name} has no header line, all its lines are empty: the first line names the columns")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head.partition(b"\n")[0]:
+        raise DataError(f"{name} is no UTF-8 text (it looks like UTF-16): save it as CSV in UTF-8")
+    if not ends:
+        raise DataError(f"the first line of {name} has more than {LONGEST_LINE:,} characters: is it a CSV file?")
+    unquoted = re.sub(rb'"[^"]*("|$)', b"", head)
+    if b"\r" in unquoted.partition(b"\n")[0].removesuffix(b"\r"):
+        raise DataError(f"the lines of {name} end in CR alone, as on old Macs: save it with line ends LF or CRLF")
+    first = head.partition(b"\n")[0]
+    try:  # names of columns, which the engine would take with signs for what it cannot read
+        first.decode()
+    except UnicodeDecodeError as error:
+        if error.end < len(head) or len(head) < _HEAD:
+            raise DataError(f"{name} cannot be read: {_not_utf8(path, 1, first[error.start])}") from None
+    refuse_long_lines(path, packed=name.lower().endswith(".gz"))
+    if _holds_stray_quotes(path) and (fault := wrong_line(path)):
+        raise DataError(f"{name} cannot be read: {fault}")
+
+
+def _holds_stray_quotes(path: Path) -> bool:
+    """Whether a quote neither begins nor ends a cell, nor is one of two inside a cell in quotes.
+
+    From a stray quote on the engine may take rows for a part of a cell, and so lose them without an error. Quotes open
+    and close by turns; one that opens follows the end of a cell or, being the second of two, one that closes.
+    """
+    mark = (separator_of(path.name) or ",").encode()
+    around = np.frombuffer(b'\r\n"' + mark, np.uint8)
+    inside, before = 0, b"\n"
+    with _opened(path) as file:
+        if file.read(len(_BOM)) != _BOM:
+            file.seek(0)
+        chunk = file.read(_CHUNK)
+        while chunk:
+            more = file.read(_CHUNK)
+            text = np.frombuffer(before + chunk + (more[:1] or b"\n"), np.uint8)
+            quotes = np.flatnonzero(text[1:-1] == _QUOTE) + 1
+            opens, closes = quotes[inside::2], quotes[1 - inside :: 2]
+            if not (np.isin(text[opens - 1], around[1:]).all() and np.isin(text[closes + 1], around).all()):
+                return True
+            inside = (inside + len(quotes)) % 2
+            before, chunk = chunk[-1:], more
+    return inside == 1
+
+
+def _refuse_other_packing(path: Path) -> None:
+    """Refuse a file that is compressed and not named so, or named so and not compressed."""
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    name = path.name
+    if packed and not name.lower().endswith(".gz"):
+        raise DataError(f"{shown(name)} is compressed by gzip: rename it to {shown(name + '.gz')}, or unpack it")
+    if not packed and name.lower().endswith(".gz"):
+        raise DataError(f"{shown(name)} is not compressed by gzip, as its name says: rename it to {shown(name[:-3])}")
+
+
+def _opened(path: Path) -> Any:
+    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
