@@ -13,12 +13,12 @@ from pufferfish.cli.telling import tell
 from pufferfish.errors import ParameterError, RecordError, printable
 from pufferfish.files import Kind, Output, check_writable, same_file
 from pufferfish.files.reading import shown
-from pufferfish.model_file import ThetaRecord
 from pufferfish.release import RELEASE, Release
 from pufferfish.release.groups import is_table
 from pufferfish.report.html import PREVIEW
 from pufferfish.report.plot import PICTURE, PICTURE_KINDS, picture_of, require_matplotlib
 from pufferfish.theta.model_class import Theta
+from pufferfish.theta.record import ThetaRecord
 
 __all__ = ["TABLE", "ReleaseFiles", "check_picture", "check_targets", "release_files"]
 

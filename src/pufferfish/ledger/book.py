@@ -22,9 +22,9 @@ from pufferfish.files.writing import sweep
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.ledger.subjects import Subjects
 from pufferfish.mechanisms import InfluenceBound, bound_of
-from pufferfish.model_file import ThetaRecord
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
+from pufferfish.theta.record import ThetaRecord
 
 __all__ = ["LEDGER", "AnyBase", "Book", "BookFile", "Entry", "book_of", "lock_of", "sealed"]
 

@@ -37,10 +37,11 @@ from pufferfish.ledger.views import entries_frame, in_words, view_of
 from pufferfish.ledger.windows import check_within
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
-from pufferfish.model_file import ThetaRecord, check_names
+from pufferfish.model_file import check_names
 from pufferfish.moments import now
 from pufferfish.queries import Query
 from pufferfish.shown import Shown, View
+from pufferfish.theta.record import ThetaRecord
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

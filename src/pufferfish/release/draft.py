@@ -13,7 +13,6 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, shortened
 from pufferfish.given import listed
 from pufferfish.ledger import Ledger
-from pufferfish.model_file import ThetaRecord
 from pufferfish.moments import now
 from pufferfish.promises import not_promised_of, promise_of, secrets_of
 from pufferfish.queries import BoundQuery, StepQuery
@@ -32,6 +31,7 @@ from pufferfish.release.postprocessing import PostProcessing
 from pufferfish.release.record import Release
 from pufferfish.release.values import Database, PrivateData, steps_of
 from pufferfish.release.words import versions, warnings_of
+from pufferfish.theta.record import ThetaRecord
 from pufferfish.theta.states import state_label
 from pufferfish.witness import AnyWitness
 

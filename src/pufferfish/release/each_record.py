@@ -12,7 +12,6 @@ from pufferfish.errors import PufferfishError, RecordError
 from pufferfish.files import Kind, read_record, record_kind
 from pufferfish.files.reading import failing, shown
 from pufferfish.frozen_record import FrozenRecord
-from pufferfish.model_file import ThetaRecord
 from pufferfish.release.calibration_record import CalibrationRecord
 from pufferfish.release.consistency import contradictions
 from pufferfish.release.fields import (
@@ -25,6 +24,7 @@ from pufferfish.release.fields import (
 )
 from pufferfish.release.record import Release
 from pufferfish.shown import Shown, View, counted
+from pufferfish.theta.record import ThetaRecord
 
 if TYPE_CHECKING:
     import polars as pl

@@ -14,13 +14,13 @@ from pufferfish.data.sequences import Base
 from pufferfish.errors import QueryError
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.given import truth
-from pufferfish.model_file import ThetaRecord
 from pufferfish.queries import CDF, KINDS, Quantiles, weights_of
 from pufferfish.queries.strategy import Strategy
 from pufferfish.release.calibration_record import CalibrationRecord
 from pufferfish.release.groups import GroupsRecord
 from pufferfish.release.postprocessing import PostProcessing
 from pufferfish.release.quantiles import QuantileRecord, quantiles_of
+from pufferfish.theta.record import ThetaRecord
 from pufferfish.witness import AnyWitness
 
 __all__ = [

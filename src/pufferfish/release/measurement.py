@@ -24,7 +24,6 @@ from pufferfish.ledger.charging_of import anywhere
 from pufferfish.mechanisms import bound_of
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.model_file import ThetaRecord
 from pufferfish.moments import is_moment, now
 from pufferfish.promises import not_promised_of, promise_of
 from pufferfish.release.fields import LedgerRecord
@@ -33,6 +32,7 @@ from pufferfish.release.unseen import unseen
 from pufferfish.release.words import versions
 from pufferfish.shown import Shown, View
 from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.record import ThetaRecord
 
 __all__ = ["MEASUREMENT", "MeasurementRelease", "release_measurement"]
 

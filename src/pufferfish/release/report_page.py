@@ -22,7 +22,6 @@ from pufferfish.files.reading import decode_record, shown
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
-from pufferfish.model_file import ThetaRecord
 from pufferfish.moments import in_words
 from pufferfish.queries import measure_of
 from pufferfish.release import measurement
@@ -43,6 +42,7 @@ from pufferfish.report.theta_pictures import theta_part
 from pufferfish.report.witness_words import witness_part
 from pufferfish.shown import counted
 from pufferfish.theta.model_class import Theta
+from pufferfish.theta.record import ThetaRecord
 
 __all__ = ["AnyRelease", "Source", "read_source", "report_page", "write_report"]
 

@@ -14,13 +14,14 @@ from pufferfish.data.independent_rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.ledger import Ledger
-from pufferfish.model_file import Model, ThetaRecord, read_model
+from pufferfish.model_file import Model, read_model
 from pufferfish.release.calibration_record import CalibrationRecord, calibration_again
 from pufferfish.release.each_record import EachRelease
 from pufferfish.release.each_values import possible_values
 from pufferfish.release.record import Release
 from pufferfish.release.verification import Finding, fails, holds, not_in, unchecked
 from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.record import ThetaRecord
 from pufferfish.theta.states import state_label
 
 __all__ = ["of_ledger", "of_model", "of_table", "of_values"]
