@@ -12,8 +12,8 @@ The files appear one after the other, and a program may be killed between any tw
 4. ``out.json.pending`` again, now with the digest of the table: from here on nothing is drawn again;
 5. ``out.parquet.pending`` becomes ``out.parquet``, then ``out.json.pending`` becomes ``out.json``.
 
-The same command goes on from the step that it finds. Noise is drawn again only where no table was written. The steps, and
-what goes on from them, stand in one file, to be read side by side.
+The same command goes on from the step that it finds. Noise is drawn again only where no table was written. The steps,
+and what goes on from them, stand in one file, to be read side by side.
 """
 
 import hashlib
