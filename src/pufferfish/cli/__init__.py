@@ -122,12 +122,17 @@ class _Group(click.Group):
             said.end()
 
 
+_MODEL_FIRST = (" compare", " robustness")
+
+
 def _tell(error: click.UsageError, command: str) -> None:
     """Print in one line what is wrong with a command line, and where it is explained."""
     path = command if error.ctx is None else error.ctx.command_path
     said = " ".join(error.format_message().split()).rstrip(".")
     if isinstance(error, click.NoSuchOption) and error.option_name == "--quiet-errors":
         said, path = "--quiet-errors stands before the command", "pufferfish"
+    elif isinstance(error, click.NoSuchOption) and error.option_name == "--model" and path.endswith(_MODEL_FIRST):
+        said = f"the model file is given first, without --model: {path} model.json …"
     click.echo(f"error: {one_line(said)}{_nearest_choice(error)}; see {path} --help", err=True)
 
 

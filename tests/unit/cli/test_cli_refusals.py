@@ -207,6 +207,15 @@ def test_options_before_a_command_are_refused_in_one_line() -> None:
     assert line.startswith("error: No such option '--versionn'. Did you mean '--version'?; see ")
 
 
+def test_a_model_that_is_given_as_an_option_is_said_to_come_first() -> None:
+    for command in ("compare", "robustness"):
+        result = CliRunner().invoke(main, [command, "--model", "m.json"], prog_name="pufferfish")
+        assert result.exit_code == 2
+        said = f"the model file is given first, without --model: pufferfish {command} model.json"
+        assert result.output.startswith(f"error: {said}")
+    assert "given first" not in CliRunner().invoke(main, ["fit", "t.csv", "--model", "m.json"]).output
+
+
 def test_a_message_that_quotes_a_huge_cell_is_cut(tmp_path: Path, model: Path) -> None:
     table = tmp_path / "long.csv"
     table.write_text("activity\nrest\n" + "x" * 200_000 + "\n")
