@@ -577,7 +577,7 @@ def test_an_interrupt_while_modules_are_loaded_is_no_traceback(tmp_path: Path) -
     path = os.pathsep.join([str(tmp_path / "early"), source])
     for command in (["-m", "pufferfish"], [str(script)]):
         found = subprocess.run(
-            [sys.executable, *command, "--help"],
+            [sys.executable, *command, "release", "--help"],
             env={**os.environ, "PYTHONPATH": path},
             cwd=tmp_path / "early",
             capture_output=True,
