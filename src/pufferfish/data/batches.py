@@ -17,7 +17,7 @@ from pufferfish.data.chains import CARRIED, CELL, STATE, SUBJECT, Frame, Layout,
 
 __all__ = ["Sums", "batches_of"]
 
-BATCH = 500_000
+BATCH = 250_000
 """Rows of a batch. More take more memory, fewer more time."""
 
 
