@@ -31,6 +31,7 @@ from pufferfish.cli.targets import TABLE, check_targets, release_files
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.ledger import Ledger, lock_of
+from pufferfish.ledger.views import part_of
 from pufferfish.mechanisms import BOUNDS, MECHANISMS
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import read_model
@@ -195,7 +196,7 @@ def release_command(
 
             found = ready.finish(begin)
             files.write(found)
-            _print_release(found, output, csv_path)
+            _print_release(found, output, csv_path, ledger)
             written = [path for _, path, _ in targets if path is not None]
             click.echo(printable(f"written: {', '.join(written)}"))
 
@@ -248,14 +249,17 @@ def _of_outputs(found: Release) -> Table:
     return table
 
 
-def _print_release(found: Release, output: str, csv_path: str | None) -> None:
+def _print_release(found: Release, output: str, csv_path: str | None, ledger: Ledger | None) -> None:
     if found.groups is None:
         _print_values(found)
     else:
         print_groups(found, found.groups, csv_path)
-    if found.ledger is not None:
+    if found.ledger is not None and ledger is not None:
         booked = found.ledger
-        click.echo(f"ledger: number {booked.entry}, spent {number(booked.spent)} of {number(booked.budget)} in all")
+        part = part_of(ledger.entries[booked.entry - 1], ledger)
+        charged = f"charged on {part}, " if part else ""
+        spent = f"spent {number(booked.spent)} of {number(booked.budget)} in all"
+        click.echo(printable(f"ledger: number {booked.entry}, {charged}{spent}"))
     if found.mechanism.name not in {bound.name for bound in BOUNDS}:
         click.echo(found.not_promised[-1])
     if found.postprocessing:

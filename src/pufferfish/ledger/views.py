@@ -1,5 +1,6 @@
 """What a ledger shows: its entries as a table, in a notebook and as a frame, and which part of the table each read."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pufferfish.calibration import Calibration
@@ -14,15 +15,20 @@ __all__ = ["entries_frame", "in_words", "part_of", "view_of"]
 
 
 def part_of(entry: Entry, ledger: "Ledger") -> str:
-    """Say which part of the ledger's table an entry read; nothing where it read all of it."""
+    """Say which part of the ledger's table an entry read, and is charged on; nothing where it read all of it."""
     parts = [f"where {entry.where}"] if entry.where else []
-    if entry.windows and not entry.where:
-        parts.append("a part")
+    if entry.windows:
+        parts.append(f"{_steps_of(entry.windows):,} of {sum(chain.steps for chain in ledger.bound.length):,} steps")
     if entry.subjects is not None:
         chains = len(ledger.bound.length)
         read = sum(unpacked(entry.subjects, chains, "the entry"))
         parts.append(f"{read:,} of {counted(chains, 'chain')}")
     return ", ".join(parts)
+
+
+def _steps_of(windows: Sequence[Sequence[tuple[int, int]] | None]) -> int:
+    """Return how many steps of the ledger's chains an entry is charged on."""
+    return sum(end - begin for stretches in windows for begin, end in stretches or ())
 
 
 def entries_frame(ledger: "Ledger", into: str) -> Any:

@@ -127,6 +127,8 @@ def test_months_by_where_cost_the_larger_and_not_the_sum(tmp_path: Path, model: 
         base = ["release", table, *reading, "--model", model, "--ledger", book, "--where", where]
         result = run(*base, "--epsilon", 0.5, "--output", files[-1])
         assert result.exit_code == 0, result.output
+        steps = 2 * 87 if "'2020-02-01' and" in where else 2 * 93
+        assert f"charged on where {where}, {steps} of 360 steps, spent" in result.stdout
         spent.append(Ledger.open(book).spent)
     assert spent[0] == pytest.approx(0.5, rel=1e-3)
     assert spent[1] < 0.505
