@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import narwhals as nw
 
-__all__ = ["MICROS_OF_DAY", "PARTS"]
+__all__ = ["MICROS_OF_DAY", "PARTS", "RANGES"]
 
 _HOUR = 3_600_000_000
 MICROS_OF_DAY = 24 * _HOUR
@@ -66,3 +66,6 @@ PARTS: Mapping[str, Callable[[nw.Expr], nw.Expr]] = {
     "month": _month,
 }
 """Parts of local time as whole numbers: weekdays from Monday, 0; dates as days since 1970."""
+
+RANGES = {"hour": "0 to 23", "weekday": "0 (Monday) to 6", "month": "1 to 12"}
+"""What these parts are."""

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import narwhals as nw
 
-from pufferfish.data.calendar import MICROS_OF_DAY, PARTS
+from pufferfish.data.calendar import MICROS_OF_DAY, PARTS, RANGES
 from pufferfish.data.columns import Column, parse_instant
 from pufferfish.errors import DataError, ParameterError
 
@@ -303,6 +303,8 @@ class _Compiler:
             absent: nw.Expr = present.missing
             return _Truth(absent, ~absent) if isinstance(op, ast.Eq) else _Truth(~absent, absent)
         column, other = (a, b) if isinstance(a, Column) else (b, a)
+        if equality:
+            self._refuse_beyond(left if column is a else right, [other])
         if column.kind == "nothing" or (isinstance(other, Column) and other.kind == "nothing"):
             return _never(column)
         other_value, other_missing = self._match(column, other)
@@ -347,6 +349,7 @@ class _Compiler:
         if not isinstance(column, Column) or not isinstance(right, ast.List | ast.Tuple | ast.Set):
             self._refuse("in needs a column on the left and a list such as [1, 2] on the right")
         literals = [_literal(value) for value in right.elts]
+        self._refuse_beyond(left, literals)
         values = [self._match(column, value)[0] for value in literals if value is not None and column.kind != "nothing"]
         found = _never(column).true
         for value in values:  # is_in would want a list of exactly the column's type
@@ -354,6 +357,16 @@ class _Compiler:
         if None in literals:
             return _Truth(found | column.missing, ~column.missing & ~found)
         return _Truth(found, ~column.missing & ~found)
+
+    def _refuse_beyond(self, node: ast.expr, values: Sequence[Any]) -> None:
+        """Refuse hours, weekdays and months that there are not: no record has them, so another one was meant."""
+        part = _part_of_time(node)
+        if part is None or part[0] not in RANGES:
+            return
+        low, high = (int(end) for end in re.findall("[0-9]+", RANGES[part[0]]))
+        for value in values:
+            if isinstance(value, int | float) and not low <= value <= high:
+                self._refuse(f"{ast.unparse(node)} is {RANGES[part[0]]}, and never {_show(value)}")
 
     def _refuse(self, why: str) -> NoReturn:
         raise DataError(f"where {self._text!r}: {why}")

@@ -1,5 +1,6 @@
 """Public groups of records: how they are named, parts of local time, and what is refused."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -131,6 +132,14 @@ def test_what_is_no_group_is_refused(monkeypatch):
         pf.read_sequences(frame, "s", where="hour(s) == 8")
     for wrong in ("hour(t, n) == 8", "hour() == 8", "year(t) == 2021", "hour(8) == 8"):
         with pytest.raises(DataError, match="is not understood"):
+            pf.read_sequences(frame, "s", where=wrong)
+    never = {
+        "hour(t) == 25": "0 to 23, and never 25",
+        "24 != hour(t)": "never 24",
+        "month(t) in [1, 0]": "1 to 12, and never 0",
+    }
+    for wrong, why in {**never, "weekday(t) in [6, 7]": "0 (Monday) to 6, and never 7"}.items():
+        with pytest.raises(DataError, match=re.escape(f"{why}")):
             pf.read_sequences(frame, "s", where=wrong)
     for wrong in ("hour(t) == '8'", "date(t) == 8", "hour(t)", "date(t) == 'May'"):
         with pytest.raises(DataError, match=r"\(t\)"):
