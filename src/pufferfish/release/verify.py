@@ -212,7 +212,8 @@ def _calibrated(found: ReleaseFields, worded: Callable[[str], str]) -> Iterator[
     yield noise
     if noise.holds:  # else it is not known which noise to prove something about
         yield from _proof(found, again)
-    yield _parts("lengths", lambda: _lengths(found, again), "the noise is for chains as long as those of the data")
+    size = "a table of as many rows as that" if again.theta.networks else "chains as long as those"
+    yield _parts("lengths", lambda: _lengths(found, again), f"the noise is for {size} of the data")
     yield _parts("words", lambda: _words(found, again), "the promise, and what it rests on, as this version writes it")
     if found.postprocessing is not None:
         yield _parts(

@@ -123,7 +123,8 @@ def of_table(found: Release | EachRelease, table: Any) -> Iterator[Finding]:
     if wrong:
         yield fails("table", f"the table differs from the record, which says: {'; '.join(wrong)}", _READ)
     else:
-        yield holds("table", f"it was read again, and has the record's {facts.records:,} records and lengths", _READ)
+        has = f"{facts.subjects:,} rows" if isinstance(data, Rows) else f"{facts.records:,} records and lengths"
+        yield holds("table", f"it was read again, and has the record's {has}", _READ)
 
 
 def _of_a_part(found: Release | EachRelease) -> bool:
