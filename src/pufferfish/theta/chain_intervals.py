@@ -261,8 +261,11 @@ def _tightened(
     upper = np.where(most < 1 - room, np.minimum(upper / np.minimum(most, 1.0), 1.0), upper)
     others_most = upper.sum(axis=1, keepdims=True) - upper
     others_least = lower.sum(axis=1, keepdims=True) - lower
-    lo = np.maximum(lower, 1 - others_most - room)
-    hi = np.minimum(upper, 1 - others_least + room)
+    lo, hi = 1 - others_most - room, 1 - others_least + room
+    lo, hi = (
+        np.where(lo > lower + room, lo, lower),
+        np.where(hi < upper - room, hi, upper),
+    )  # tight ones stay as they are
     return np.minimum(lo, upper), np.maximum(hi, lower)
 
 

@@ -288,3 +288,23 @@ def test_a_ledger_of_intervals_is_kept_in_a_file(tmp_path: Path) -> None:
     window = quilts.calibrate(pf.Count("active"), up_to=1.5, length=50, window=(100, 150))
     quilts.spend(window, window=(100, 150))
     assert quilts.spent <= 1.5
+
+
+def test_bounds_that_are_tight_stay_what_they_are() -> None:
+    """So that a class which is written and read again is the same, to the last digit."""
+    rng = np.random.default_rng(5)
+    made = 0
+    for _ in range(400):
+        k = int(rng.integers(2, 6))
+        inside = np.round(rng.dirichlet(np.ones(k), k), 2)
+        lower = np.clip(np.round(inside - rng.choice([0, 0.1, 0.5], (k, k)), 2), 0, 1)
+        upper = np.clip(np.round(inside + rng.choice([0, 0.1, 0.5], (k, k)), 2), 0, 1)
+        try:
+            theta = pf.IntervalChain(lower, upper)
+        except ModelError:  # rounding left a row no law
+            continue
+        again = pf.IntervalChain(theta.lower, theta.upper)
+        assert np.array_equal(again.lower, theta.lower)
+        assert np.array_equal(again.upper, theta.upper)
+        made += 1
+    assert made > 100
