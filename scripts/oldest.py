@@ -14,7 +14,8 @@ def oldest(project: dict[str, object]) -> list[str]:
     """Return ``name==version`` for every dependency, and those of the extras."""
     extras: dict[str, list[str]] = project.get("optional-dependencies", {})  # type: ignore[assignment]
     given: list[str] = [*project["dependencies"], *(one for extra in extras.values() for one in extra)]  # type: ignore[misc]
-    return [re.sub(r"\[.*?\]", "", requirement).replace(">=", "==") for requirement in given]  # pip takes no extras there
+    named = [re.sub(r"\[.*?\]", "", requirement) for requirement in given]  # pip takes no extras in constraints
+    return [requirement.replace(">=", "==") for requirement in named]
 
 
 if __name__ == "__main__":
