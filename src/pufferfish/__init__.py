@@ -7,11 +7,14 @@ writes down what was promised.
 The way through: describe what an adversary may believe (:class:`MarkovChain`, or a list of them), choose a
 mechanism and calibrate it to a query (public things only), read the table, release.
 
-The public names stand in ``__init__.pyi``. Each is loaded when it is first used, so that a program that needs a few of
-them starts soon.
+The public names stand in ``__init__.pyi``. They are loaded when one of them is first used, so that what needs none of
+them, such as ``pufferfish --help``, starts soon.
 """
 
+import importlib
+import importlib.util
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -21,16 +24,27 @@ from pufferfish import starting
 
 starting.end_quietly()
 
-_load, __dir__, __all__ = cast(
+_load, _, __all__ = cast(
     "tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]", lazy_loader.attach_stub(__name__, __file__)
 )
+_ONE_AT_A_TIME = threading.RLock()
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        import importlib.metadata
+        from importlib import metadata
 
-        return importlib.metadata.version("pufferfish-privacy")
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
-    return _load(name)
+        return metadata.version("pufferfish-privacy")
+    # all at once, and in one order: threads that load parts of a package would wait for each other's
+    with _ONE_AT_A_TIME:
+        if name in __all__:
+            for each in __all__:
+                _load(each)
+            return globals()[name]
+        if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}") is not None:
+            return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -137,4 +137,5 @@ from .witness import (
     Witness as Witness,
 )
 
+__all__: list[str]
 __version__: str

@@ -1,4 +1,7 @@
 import importlib.metadata
+import subprocess
+import sys
+from pathlib import Path
 
 import pufferfish as pf
 from pufferfish import errors
@@ -35,3 +38,33 @@ def test_every_error_and_the_version_are_public() -> None:
         assert getattr(pf, name) is getattr(errors, name)
         assert name in pf.__all__
     assert pf.__version__ == importlib.metadata.version("pufferfish-privacy")
+
+
+FRESH = """
+import sys, threading
+import pufferfish as pf
+assert "numpy" not in sys.modules and "__version__" in dir(pf) and set(pf.__all__) < set(dir(pf))
+import pufferfish.robustness, pufferfish.theta.states  # a module that is named like a function
+barrier, wrong = threading.Barrier(12), []
+def use(name):
+    barrier.wait()
+    try:
+        getattr(pf, name)
+    except BaseException as error:
+        wrong.append((name, error))
+threads = [threading.Thread(target=use, args=(name,)) for name in pf.__all__[::9][:12]]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert not wrong, wrong
+assert callable(pf.release) and callable(pf.robustness) and pf.ledger.Ledger is pf.Ledger
+assert not hasattr(pf, "nothing_of_this_name")
+"""
+
+
+def test_names_are_loaded_at_their_first_use_by_whichever_threads() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FRESH], capture_output=True, text=True, cwd=Path(pf.__file__).parents[1]
+    )
+    assert done.returncode == 0, done.stderr
