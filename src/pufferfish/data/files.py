@@ -126,7 +126,7 @@ def engine_errors(name: str, path: Path | None = None) -> Generator[None]:
         line = " ".join(str(error).split()) or type(error).__name__
         if path is not None and separator_of(path.name) is not None:  # the engine's words are for its own users
             line = wrong_text(path) or wrong_line(path) or line.partition(" The current offset")[0]
-            if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
+            if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile) or "gzip" in str(error):
                 line = "the compressed file is cut off or damaged: copy or pack it again"
         raise DataError(f"{name} cannot be read: {line[:300]}") from error
 
@@ -199,10 +199,10 @@ def _from_file(path: Path, needed: Needed) -> Source:
         scan = pl.scan_csv(path, separator=separator or ",", infer_schema=False, glob=False)
     schema = scan.collect_schema()
     columns = _require(needed, schema.names(), untyped=not parquet)
+    if not parquet and len(schema) > 1:  # a blank line is no row, and no step between its neighbours
+        scan = scan.filter(~pl.all_horizontal(pl.col(schema.names()).is_null()))
     frame = scan.with_row_index(ROW)
     if not parquet:
-        if len(schema) > 1:  # a blank line
-            frame = frame.filter(~pl.all_horizontal(pl.col(schema.names()).is_null()))
         frame = frame.with_columns(pl.when(pl.col(c) != "").then(pl.col(c)).alias(c) for c in columns)
     return Source(nw.from_native(_polars(frame, columns)), path.name, ordered=True, untyped=not parquet, path=path)
 
@@ -343,6 +343,10 @@ def _require(needed: Needed, present: Sequence[str], *, untyped: bool = False) -
             hint = ""
             if untyped and len(present) == 1 and (mark := re.search(r"[;\t|]", present[0])):
                 hint = f" The file seems to separate columns by {mark[0]!r}, expected ',' (.csv) or a tab (.tsv)."
+            elif untyped and len(present) == 1 and "," in present[0].removeprefix("sep="):
+                hint = " The file seems to have each line in quotes, as one cell: save it as CSV again."
+            elif untyped and re.match("sep=|#", present[0]):
+                hint = " The first line of the file is not the one that names the columns: delete it."
             raise DataError(
                 f"column {name!r} not found.{did_you_mean(name, present)} Columns: {names_of(present)}.{hint}"
             )

@@ -37,10 +37,14 @@ def wrong_text(path: Path) -> str | None:
 
 
 def _not_utf8(path: Path, number: int, byte: int) -> str:
-    new = f"{path.name.split('.')[0]}-utf8.csv"
+    name, ending = path.name, "csv" if separator_of(path.name) == "," else "tsv"
+    new = f"{name.split('.')[0]}-utf8.{ending}"
+    convert = f"iconv -f WINDOWS-1252 -t UTF-8 {shown(name)} > {shown(new)}"
+    if name.lower().endswith(".gz"):
+        convert = f"gzip -dc {shown(name)} | iconv -f WINDOWS-1252 -t UTF-8 > {shown(new)}"
     return (
         f"line {number:,} is no UTF-8 text (it has the byte {byte:#04x}; the file may be in Latin-1 or Windows-1252): "
-        f"save it as CSV in UTF-8, such as by: iconv -f WINDOWS-1252 -t UTF-8 {shown(path.name)} > {shown(new)}"
+        f"save it as CSV in UTF-8, such as by: {convert}"
     )
 
 
@@ -71,6 +75,9 @@ def wrong_line(path: Path) -> str | None:
                         f"line {before + 1:,} has a cell of more than {csv.field_size_limit():,} characters: is a "
                         "quote not closed?"
                     )
+                if "end of data" in str(error):
+                    where = f"line {before + 1:,}"
+                    return f"the quote of a cell in {where} is not closed: write another one where the cell ends"
                 return (
                     f"line {before + 1:,} has a stray quote: a cell that begins with a quote ends at the next one; "
                     'write a quote inside such a cell twice ("")'
@@ -106,7 +113,8 @@ def refuse_text(path: Path) -> None:
         raise DataError(f"the first line of {name} has more than {LONGEST_LINE:,} characters: is it a CSV file?")
     unquoted = re.sub(rb'"[^"]*("|$)', b"", head)
     if b"\r" in unquoted.partition(b"\n")[0].removesuffix(b"\r"):
-        raise DataError(f"the lines of {name} end in CR alone, as on old Macs: save it with line ends LF or CRLF")
+        ends_in = "CR CR LF" if b"\r\r\n" in head else "CR alone, as on old Macs"
+        raise DataError(f"the lines of {name} end in {ends_in}: save it with line ends LF or CRLF")
     first = head.partition(b"\n")[0]
     try:  # names of columns, which the engine would take with signs for what it cannot read
         first.decode()

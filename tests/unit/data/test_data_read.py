@@ -308,6 +308,9 @@ def test_lines_that_are_blank_are_no_records_however_they_are_written(tmp_path):
             for path in (tmp_path / name, tmp_path / f"{name}.gz"):
                 data = read_sequences(path, "x", subject="who")
                 assert (data.records, data.spans) == (2, (2,)), (path, text)
+    (tmp_path / "t.csv").write_text("x,y\n\na,1\n\n\na,2\n\nb,3\n\n")  # nor are they steps without a record
+    data = read_sequences(tmp_path / "t.csv", "x")
+    assert (data.records, data.spans, data.transitions.tolist()) == (3, (3,), [[1, 1], [0, 0]])
     (tmp_path / "t.csv").write_text('who,x\n1,a\n"",""\n1,b\n')  # quoted cells are cells
     with pytest.raises(DataError, match="column 'who' has no subject in 1 row"):
         read_sequences(tmp_path / "t.csv", "x", subject="who")
