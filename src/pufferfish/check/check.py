@@ -136,9 +136,10 @@ def check_model(
 
 def _chains(theta: Theta) -> ChainClass:
     if not isinstance(theta, ChainClass):
-        raise NotApplicableError(
-            f"Θ is a class of {theta.kind}, and a check covers Markov chains: check a chain fitted to the same data"
+        instead = (
+            "compare its tables with counted shares" if theta.networks else "check a chain fitted to the same data"
         )
+        raise NotApplicableError(f"Θ is a class of {theta.kind}, and a check covers Markov chains: {instead}")
     return theta
 
 

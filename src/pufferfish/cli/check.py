@@ -60,10 +60,10 @@ def check_command(
     )
     model = read_model(model_path)
     if not isinstance(model.theta, ChainClass):
-        raise NotApplicableError(
-            f"{model_path} holds {model.theta.kind}, and check covers Markov chains: check a chain fitted to the same "
-            "data, with fit without --clock, --confidence and --forgets"
-        )
+        instead = "check a chain fitted to the same data, with fit without --clock, --confidence and --forgets"
+        if model.theta.networks:
+            instead = "compare the tables of its nodes with shares that you count in public data"
+        raise NotApplicableError(f"{model_path} holds {model.theta.kind}, and check covers Markov chains: {instead}")
     with opened((table,), reading) as source:
         if not public and model.fitted_on != fingerprint(source, reading):
             raise ParameterError(

@@ -23,10 +23,17 @@ def test_a_model_is_checked_on_the_table_it_was_fitted_to(tmp_path: Path) -> Non
     assert "at ε = 0.5" in told.stdout
 
 
+NETWORK = (
+    "network n {\n}\nvariable a {\n  type discrete [ 2 ] { x, y };\n}\nprobability ( a ) {\n  table 0.5, 0.5;\n}\n"
+)
+
+
 def test_refusals_name_the_remedy(tmp_path: Path) -> None:
     public, model = write_table(tmp_path / "a.csv", seed=1), tmp_path / "m.json"
     assert run("fit", public, *READING, "--forgets", 8, "--output", model).exit_code == 0
     refused("check", model, public, *READING, says=["Markov processes that forget", "check covers Markov chains"])
+    (tmp_path / "net.bif").write_text(NETWORK)
+    refused("check", tmp_path / "net.bif", public, *READING, says=["Bayesian networks", "shares that you count"])
     assert run("fit", public, *READING, "--output", model, "--overwrite").exit_code == 0
     refused("check", model, public, says=["--state"])
     refused("check", model, public, *READING, "--epsilon", 0, says=["epsilon"])
