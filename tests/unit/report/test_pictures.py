@@ -115,7 +115,7 @@ def test_a_ledger_draws_its_budget_and_names_the_filter_of_an_entry(tmp_path):
     assert ended.exit_code == 0, ended.output
     assert "where t < 50" in " ".join(ended.output.split())
     assert (tmp_path / "book.png").read_bytes().startswith(b"\x89PNG")
-    assert ledger.to_frame()["part"].to_list() == [None, "where t < 50", None]
+    assert ledger.to_frame()["part"].to_list() == [None, "where t < 50, 100 of 800 steps", None]
     assert "budget 2" in texts(ledger.plot())
     assert "spent" in title(ledger.plot())
     assert len(pf.Ledger(ledger.bound, 2.0).plot().axes) == 1  # nothing is spent yet
