@@ -17,7 +17,7 @@ from pufferfish.files.reading import shown
 __all__ = ["refuse_text", "wrong_line", "wrong_text"]
 
 _HEAD = 2**16  # bytes by which the kind of text is told
-_CHUNK = 2**21
+_CHUNK = 2**20
 _QUOTE = ord('"')
 _BOM = b"\xef\xbb\xbf"  # what some programs write before UTF-8
 
@@ -141,12 +141,13 @@ def _holds_stray_quotes(path: Path) -> bool:
         chunk = file.read(_CHUNK)
         while chunk:
             more = file.read(_CHUNK)
-            text = np.frombuffer(before + chunk + (more[:1] or b"\n"), np.uint8)
-            quotes = np.flatnonzero(text[1:-1] == _QUOTE) + 1
-            opens, closes = quotes[inside::2], quotes[1 - inside :: 2]
-            if not (np.isin(text[opens - 1], around[1:]).all() and np.isin(text[closes + 1], around).all()):
-                return True
-            inside = (inside + len(quotes)) % 2
+            if b'"' in chunk:
+                text = np.frombuffer(before + chunk + (more[:1] or b"\n"), np.uint8)
+                quotes = np.flatnonzero(text[1:-1] == _QUOTE) + 1
+                opens, closes = quotes[inside::2], quotes[1 - inside :: 2]
+                if not (np.isin(text[opens - 1], around[1:]).all() and np.isin(text[closes + 1], around).all()):
+                    return True
+                inside = (inside + len(quotes)) % 2
             before, chunk = chunk[-1:], more
     return inside == 1
 
