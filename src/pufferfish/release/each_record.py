@@ -1,6 +1,7 @@
 """The record of a release with one value for each subject: what was promised, and which table holds the values."""
 
 import hashlib
+import math
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -204,6 +205,9 @@ class EachRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, 
         RecordError
             If the record contradicts itself.
         """
+        noise = self.noise
+        if not (0 < noise.scale < math.inf and 0 < noise.unit < math.inf and self.data.records > 0):
+            raise RecordError("expected that scale, unit and the number of records are positive")
         try:
             self.theta.check()
             wrong = next(contradictions(self.as_release()), None)
@@ -216,7 +220,7 @@ class EachRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, 
                 own = self.table.rows == rows and self.table.columns == columns_of(self.postprocessing is not None)
                 plain = self.table.name == os.path.basename(self.table.name) and len(self.table.sha256) == 64
                 wrong = None if own and plain else "the table has a row for each subject and output"
-        except (PufferfishError, ValueError, TypeError, OverflowError) as error:
+        except (PufferfishError, ValueError, TypeError, ArithmeticError) as error:
             raise RecordError(str(error)) from error
         if wrong is not None:
             raise RecordError(f"expected that {wrong}")
