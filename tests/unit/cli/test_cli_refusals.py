@@ -1,6 +1,7 @@
 """The command line: one clear line for every bad input, and nothing written, replaced or spent."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -204,7 +205,9 @@ def test_options_before_a_command_are_refused_in_one_line() -> None:
     result = CliRunner().invoke(main, ["--versionn"])
     assert result.exit_code == 2
     (line,) = result.output.splitlines()
-    assert line.startswith("error: No such option '--versionn'. Did you mean '--version'?; see ")
+    assert re.match(
+        r"error: No such option:? '?--versionn'?\.? Did you mean '?--version'?\?; see ", line
+    )  # of any click
 
 
 def test_a_model_that_is_given_as_an_option_is_said_to_come_first() -> None:
