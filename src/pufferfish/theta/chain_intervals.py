@@ -262,10 +262,8 @@ def _tightened(
     others_most = upper.sum(axis=1, keepdims=True) - upper
     others_least = lower.sum(axis=1, keepdims=True) - lower
     lo, hi = 1 - others_most - room, 1 - others_least + room
-    lo, hi = (
-        np.where(lo > lower + room, lo, lower),
-        np.where(hi < upper - room, hi, upper),
-    )  # tight ones stay as they are
+    lo = np.where(lo > lower + room, lo, lower)  # what is tight already stays as it is
+    hi = np.where(hi < upper - room, hi, upper)
     return np.minimum(lo, upper), np.maximum(hi, lower)
 
 
