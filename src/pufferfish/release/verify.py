@@ -166,7 +166,8 @@ def _of_release(found: ReleaseFields, wrong: Sequence[str]) -> Iterator[Finding]
     yield unchecked(
         "noise drawn", "that noise was drawn from this law, once, and added to the exact value", ["noisy_values"]
     )
-    yield unchecked("origin", "when, by whom and with which software it was made", ["created", "software"])
+    made = "when, by whom and with which software it was made, and what it warned of"
+    yield unchecked("origin", made, ["created", "software", "warnings"])
     if not _own(found):
         yield unchecked(
             "sentences",
