@@ -205,9 +205,6 @@ class EachRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, 
         RecordError
             If the record contradicts itself.
         """
-        noise = self.noise
-        if not (0 < noise.scale < math.inf and 0 < noise.unit < math.inf and self.data.records > 0):
-            raise RecordError("expected that scale, unit and the number of records are positive")
         try:
             self.theta.check()
             wrong = next(contradictions(self.as_release()), None)
@@ -227,7 +224,9 @@ class EachRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, 
 
     def as_release(self) -> Release:
         """Return a release of all records together with the same noise, and 0 for values."""
-        query, records = self.query, self.data.records
+        query, records, noise = self.query, self.data.records, self.noise
+        if not (0 < noise.scale < math.inf and 0 < noise.unit < math.inf and records > 0 and query.labels):
+            raise RecordError("expected that scale, unit and the numbers of records and outputs are above 0")
         by = records if query.divided_by_records else 1
         zeros = [0.0] * len(query.labels)
         multiplier = self.noise.noise_multiplier

@@ -26,7 +26,7 @@ from pufferfish.theta.states import state_label
 
 __all__ = ["of_ledger", "of_model", "of_table", "of_values"]
 
-_READ = ("data.base", "data.rows", "data.observed", "data.subjects", "data.chains", "data.records")
+_READ = ("data.base", "data.rows", "data.observed", "data.subjects", "data.chains", "data.records", "data.steps")
 _LENGTHS = ("data.longest_chain", "assumptions", "calibration.lengths", "calibration.records", "query.divided_by")
 
 
@@ -111,6 +111,7 @@ def of_table(found: Release | EachRelease, table: Any) -> Iterator[Finding]:
             (facts.chains == chains, f"{facts.chains} chains"),
             (facts.records == data.records, f"{facts.records} records"),
             (facts.longest_chain == longest, f"a longest chain of {facts.longest_chain} steps"),
+            (facts.steps in (None, int(data.transitions.sum())), f"{facts.steps} steps from a record to the next"),
         ]
         again = found.calibration
         if isinstance(again, CalibrationRecord) and again.lengths and not _of_a_part(found):
