@@ -41,9 +41,15 @@ def __getattr__(name: str) -> Any:
             for each in __all__:
                 _load(each)
             return globals()[name]
-        if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}") is not None:
+        if _is_module(name):
             return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+
+
+def _is_module(name: str) -> bool:
+    """Whether a part of this package has this name."""
+    plain = name.isidentifier() and not name.startswith("_")
+    return plain and importlib.util.find_spec(f"{__name__}.{name}") is not None
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""The public names: what :mod:`pufferfish` loads at the first use of each, and what type checkers see."""
+"""The public names: what :mod:`pufferfish` loads when one of them is first used, and what type checkers see."""
 
 from . import errors as errors
 from .calibration import Calibration as Calibration

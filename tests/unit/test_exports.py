@@ -58,8 +58,9 @@ for thread in threads:
 for thread in threads:
     thread.join()
 assert not wrong, wrong
+assert set(pf.__all__) <= set(vars(pf))  # all of them at once: later threads find nothing half loaded
 assert callable(pf.release) and callable(pf.robustness) and pf.ledger.Ledger is pf.Ledger
-assert not hasattr(pf, "nothing_of_this_name")
+assert not any(hasattr(pf, name) for name in ("nothing_of_this_name", "ledger.book", "a.b", ""))
 """
 
 

@@ -18,9 +18,8 @@ __all__ = ["completion_command"]
 class _OrFiles(ShellComplete):
     """Where nothing else is known the shell completes names of files: tables, models, outputs."""
 
-    def get_completions(
-        self, args: list[str], incomplete: str
-    ) -> "list[CompletionItem[Any]]":  # quoted: click 8.2 cannot subscript it
+    # the type is quoted: click 8.2 cannot subscript it
+    def get_completions(self, args: list[str], incomplete: str) -> "list[CompletionItem[Any]]":
         found = super().get_completions(args, incomplete)
         if found or not args or incomplete.startswith("-"):
             return found

@@ -67,5 +67,5 @@ PARTS: Mapping[str, Callable[[nw.Expr], nw.Expr]] = {
 }
 """Parts of local time as whole numbers: weekdays from Monday, 0; dates as days since 1970."""
 
-RANGES = {"hour": "0 to 23", "weekday": "0 (Monday) to 6", "month": "1 to 12"}
-"""What these parts are."""
+RANGES = {"hour": (0, 23), "weekday": (0, 6), "month": (1, 12)}
+"""The least and the greatest that these parts are."""

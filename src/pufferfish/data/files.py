@@ -201,7 +201,7 @@ def _from_file(path: Path, needed: Needed) -> Source:
     columns = _require(needed, schema.names(), untyped=not parquet)
     if not parquet and len(schema) > 1:  # a blank line is no row, and no step between its neighbours
         blank = pl.all_horizontal(pl.col(schema.names()).is_null())
-        scan = scan.with_row_index(ROW).filter(~blank).drop(ROW)  # numbered, or else it is done while parsing, slowly
+        scan = scan.with_row_index(ROW).filter(~blank).drop(ROW)  # unnumbered, polars filters in its parser, slowly
     frame = scan.with_row_index(ROW)
     if not parquet:
         frame = frame.with_columns(pl.when(pl.col(c) != "").then(pl.col(c)).alias(c) for c in columns)

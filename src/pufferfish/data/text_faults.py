@@ -93,12 +93,13 @@ def wrong_line(path: Path) -> str | None:
 
 
 def refuse_text(path: Path) -> None:
-    """Refuse a CSV file whose text the engine would take for one long line of strange names.
+    """Refuse a CSV file whose text the engine would take for other lines, or for other names, than it has.
 
     Raises
     ------
     DataError
-        If it is UTF-16 or UTF-32, its lines end in CR alone, or its first line is very long, empty or no UTF-8.
+        If it is UTF-16 or UTF-32, its lines end in CR alone, its first line is very long, empty or no UTF-8, or a quote
+        is stray.
     """
     _refuse_other_packing(path)
     with _opened(path) as file:
@@ -122,8 +123,8 @@ def refuse_text(path: Path) -> None:
         if error.end < len(head) or len(head) < _HEAD:
             raise DataError(f"{name} cannot be read: {_not_utf8(path, 1, first[error.start])}") from None
     refuse_long_lines(path, packed=name.lower().endswith(".gz"))
-    if _holds_stray_quotes(path) and (fault := wrong_line(path)):
-        raise DataError(f"{name} cannot be read: {fault}")
+    if _holds_stray_quotes(path):
+        raise DataError(f"{name} cannot be read: {wrong_line(path) or 'it has a stray quote'}")
 
 
 def _holds_stray_quotes(path: Path) -> bool:

@@ -363,10 +363,11 @@ class _Compiler:
         part = _part_of_time(node)
         if part is None or part[0] not in RANGES:
             return
-        low, high = (int(end) for end in re.findall("[0-9]+", RANGES[part[0]]))
+        low, high = RANGES[part[0]]
         for value in values:
             if isinstance(value, int | float) and not low <= value <= high:
-                self._refuse(f"{ast.unparse(node)} is {RANGES[part[0]]}, and never {_show(value)}")
+                first = " (Monday)" if part[0] == "weekday" else ""
+                self._refuse(f"{ast.unparse(node)} is {low}{first} to {high}, and never {_show(value)}")
 
     def _refuse(self, why: str) -> NoReturn:
         raise DataError(f"where {self._text!r}: {why}")

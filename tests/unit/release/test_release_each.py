@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,9 @@ def test_a_changed_record_or_table_is_refused(tmp_path: Path) -> None:
         {"accuracy_95": good["accuracy_95"] | {"each": 1.0}},
         {"not_promised": []},
         {"data": good["data"] | {"subjects": 2}},
+        {"data": good["data"] | {"records": 0}},
+        {"noise": good["noise"] | {"unit": 0.0}},
+        {"query": good["query"] | {"labels": []}},
         {"version": 2},
         {"postprocessing": "rounded"},
     ):
@@ -187,6 +191,8 @@ def test_a_changed_record_or_table_is_refused(tmp_path: Path) -> None:
         with pytest.raises(RecordError) as caught:
             pf.EachRelease.from_json(record)
         assert "\n" not in str(caught.value)
+        with suppress(RecordError):  # where what is left cannot even be computed with
+            assert not pf.verify(record).holds
     path.write_text(path.read_text().replace("zoe", "joe"))
     with pytest.raises(RecordError, match="is not the table of this release"):
         found.read_table(path)

@@ -280,6 +280,20 @@ def test_records_of_other_versions(tmp_path: Path) -> None:
     assert pf.Release.from_json(path).verify() == found
 
 
+def test_how_often_records_follow_each_other_is_compared_with_the_table(tmp_path: Path) -> None:
+    table = pl.DataFrame({"t": [*range(12), *range(20, 38)], "s": ["rest", "active", None, "active", "rest"] * 6})
+    data = pf.read_sequences(table, "s", time="t", max_gap=1)
+    release = pf.release(data, pf.Switches(), pf.LeakagePropagation(CHAIN, data.length).calibrate(pf.Switches(), 1.0))
+    record = json.loads(release.to_json(tmp_path / "r.json"))
+    assert record["data"]["steps"] == int(data.transitions.sum()) < data.records - 1
+    assert release.verify(table=table).holds
+    record["data"]["steps"] -= 1
+    (tmp_path / "r.json").write_text(json.dumps(record))
+    (wrong,) = pf.verify(tmp_path / "r.json", table=table).wrong
+    assert wrong.what == "table"
+    assert is_listed(pf.verify(tmp_path / "r.json"), ("data", "steps"))
+
+
 def test_releases_for_each_subject(tmp_path: Path) -> None:
     table = pl.DataFrame({"id": ["a"] * 40 + ["b"] * 25, "s": ["rest", "active", "active", "rest", "rest"] * 13})
     data = pf.read_sequences(table, "s", subject="id")
