@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from pufferfish.core.numbers import discrete_laplace
 from pufferfish.core.numbers.discrete_laplace import as_share
+from pufferfish.errors import ParameterError
 
 __all__ = ["LaplaceSum", "errors_within", "joint_error", "laplace_sum", "mean_moduli", "share_of_each"]
 
@@ -39,6 +40,8 @@ _THETAS = 64
 
 _NODES, _FIRST = 160, 1e-5
 
+_LARGEST_SCALE = 1e14
+
 
 class LaplaceSum:
     """The sum of independent discrete Laplace variables.
@@ -47,6 +50,11 @@ class LaplaceSum:
     ----------
     scales : sequence of float
         Their scales, positive.
+
+    Raises
+    ------
+    ParameterError
+        If there are several scales, and one is so large that doubles no longer tell exp(-1/scale) from 1 well enough.
 
     Examples
     --------
@@ -57,6 +65,10 @@ class LaplaceSum:
     def __init__(self, scales: Sequence[float]) -> None:
         self._scales = np.sort(np.array([b for b in scales], dtype=np.float64))
         self._largest = float(self._scales.max())
+        if self._scales.size > 1 and not self._largest <= _LARGEST_SCALE:
+            raise ParameterError(
+                f"sums of noise are computed up to a scale of {_LARGEST_SCALE:g} units, and this is {self._largest:g}"
+            )
 
     def accuracy(self, alpha: float) -> int:
         """Return the least whole t found with P(|S| > t) ≤ alpha; never below the least there is."""
@@ -88,7 +100,7 @@ class LaplaceSum:
         n = 1 << math.ceil(math.log2(max(64.0, 2 * far / grid)))
         turn = np.exp(2j * np.pi * np.arange(n // 2 + 1) / n)
         phi = np.ones(n // 2 + 1, dtype=np.complex128)
-        for b in self._scales:
+        for b in self._scales.tolist():
             p, less = math.exp(-1 / b), -math.expm1(-grid / b)  # 1 − q
             q = 1 - less
             phi *= less / (1 + p) * (p * turn / (1 - q * turn) + 1 / (1 - q / turn))
