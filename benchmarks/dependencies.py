@@ -68,6 +68,7 @@ def main() -> None:
     for label, command in {
         "python -c pass": ("-c", "pass"),
         "import pufferfish": ("-c", "import pufferfish"),
+        "and the first public name": ("-c", "import pufferfish; pufferfish.MarkovChain"),
         "pufferfish --help": ("-m", "pufferfish", "--help"),
         "pufferfish release --help": ("-m", "pufferfish", "release", "--help"),
     }.items():

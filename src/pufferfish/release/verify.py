@@ -299,6 +299,9 @@ def _proof(found: ReleaseFields, again: Calibration) -> Iterator[Finding]:
         says = "among how many quilts its proof was searched: another number can find the same one"
         yield unchecked("search", says, ["calibration.settings.max_quilts"])
     yield _witness(said.witness, witness, own=own)
+    if said.witness.nearest is not None:
+        says = "how near the noise is to what some member of Θ needs: only the proof of this noise is computed again"
+        yield unchecked("gap", says, ["mechanism.witness.nearest.gap"])
 
 
 def _witness(said: AnyWitness, again: AnyWitness | None, *, own: bool) -> Finding:

@@ -7,6 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -256,10 +258,25 @@ def test_any_one_field_changed_is_found_or_listed(slow: bool, tmp_path: Path) ->
                     found = pf.verify(path)
                 except pf.RecordError:
                     continue
-                nothing = place[0] == "postprocessing" and name in ("null", "tiny")
-                if found.holds and not is_listed(found, place) and not nothing:
+                if found.holds and not is_listed(found, place) and not says_the_same(record, path, place, name):
                     missed.append((case, place, name))
-    assert not missed
+    assert not missed, "\n".join(map(str, missed))
+
+
+def says_the_same(record: dict[str, Any], path: Path, place: tuple[Any, ...], name: str) -> bool:
+    """Whether an edit left what is said: numbers beyond doubles' reach, an order that means nothing, or less said."""
+    try:
+        old, new = (reduce(getitem, place, held) for held in (record, json.loads(path.read_text())))
+    except (KeyError, IndexError):
+        old = new = None  # an interval, or a field, was left out
+    if isinstance(old, float) and isinstance(new, int | float):
+        size = max(map(abs, record["noisy_values"])) if place[0] == "values" else abs(old)  # as they are compared
+        return abs(old - new) <= max(1e-9 * size, 1e-12)
+    if place[:2] == ("noise", "measurements"):
+        return name == "reversed"
+    if place[0] == "postprocessing":
+        return name in ("null", "tiny")
+    return place[0] == "quantiles" and name in ("list", "shorter", "missing")  # the intervals that are left hold
 
 
 def test_records_of_other_versions(tmp_path: Path) -> None:

@@ -40,7 +40,8 @@ _THETAS = 64
 
 _NODES, _FIRST = 160, 1e-5
 
-_LARGEST_SCALE = 1e14
+_LEAST_SCALE, _LARGEST_SCALE = 1e-300, 1e14
+"""Smaller ones are taken for the least, whose inverse a double holds: more noise than there is."""
 
 
 class LaplaceSum:
@@ -63,7 +64,7 @@ class LaplaceSum:
     """
 
     def __init__(self, scales: Sequence[float]) -> None:
-        self._scales = np.sort(np.array([b for b in scales], dtype=np.float64))
+        self._scales = np.sort(np.maximum(np.array([b for b in scales], dtype=np.float64), _LEAST_SCALE))
         self._largest = float(self._scales.max())
         if self._scales.size > 1 and not self._largest <= _LARGEST_SCALE:
             raise ParameterError(
