@@ -357,7 +357,10 @@ def _pooled(sequences: Sequences) -> NDArray[np.float64]:
 
 def _with_remedy(error: ModelError, k: int) -> ModelError:
     if k == 1:
-        return ModelError("the table has one state, so nothing is to hide: name the others that may occur (states)")
+        return ModelError(
+            "the table has one state, so nothing is to hide: name the others that may occur, by states "
+            "(--states A,B on the command line)"
+        )
     return ModelError(f"{error}; or use smoothing (such as 1), which lets every transition happen")
 
 

@@ -232,7 +232,7 @@ def test_single_values_and_huge_lengths_are_what_they_are() -> None:
         lambda: pf.release(zero, pf.Histogram(), noise),  # type: ignore[arg-type]
         lambda: pf.compare(chain, pf.Histogram(), 1.0, 10**400),
         lambda: pf.Count(zero).bind(["a", "b"], 3),
-        lambda: pf.MQMExact(chain, 2**63),
+        lambda: pf.MQMExact(chain, 2**60),
     ]
     for call in bad:
         with pytest.raises(pf.errors.PufferfishError):

@@ -154,12 +154,19 @@ def of_json(data: bytes, rng: random.Random, others: Sequence[bytes]) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+def _times(value: float, factor: float) -> float:
+    try:
+        return value * factor
+    except OverflowError:  # a whole number beyond floats
+        return -value
+
+
 def _change(record: Any, path: tuple[Any, ...], rng: random.Random, others: Sequence[bytes]) -> None:
     inside, key = same_path(record, path[:-1]), path[-1]
     value = inside[key]
     way = rng.randrange(8)
     if way <= 2 and isinstance(value, int | float) and not isinstance(value, bool):
-        inside[key] = value + rng.choice([1, -1]) if rng.random() < 0.3 else value * rng.choice(_FACTORS)
+        inside[key] = value + rng.choice([1, -1]) if rng.random() < 0.3 else _times(value, rng.choice(_FACTORS))
     elif way <= 2 and isinstance(value, str):
         inside[key] = rng.choice([value + "x", value[:-1], value[::-1], value.upper(), rng.choice(_WORDS)])
     elif way <= 2 and isinstance(value, list) and value:

@@ -68,18 +68,24 @@ def _run(name: str, options: Any) -> str:
         command = [sys.executable, str(HERE / "run.py"), name, "--one", "--found", str(options.found)]
         command += ["--seconds", str(options.seconds - int(seconds)), "--seed", str(options.seed)]
         command += ["--corpus", str(options.corpus)] if options.corpus else []
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-        (options.found / f"{name}.log").write_text(done.stdout)
+        log = options.found / f"{name}.log"
+        with log.open("w") as file, subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT) as process:
+            try:
+                code = process.wait(options.seconds - int(seconds) + 2 * _STUCK)
+            except subprocess.TimeoutExpired:  # it hangs where nothing of it can end it
+                process.kill()
+                code = process.wait()
+        shown = log.read_text(errors="replace")
         said = json.loads(report.read_text()) if report.exists() else {"seconds": 0, "inputs": 0, "findings": {}}
         seconds, inputs = seconds + said["seconds"], inputs + said["inputs"]
-        edges = max([edges, *map(int, re.findall(r"cov: (\d+)", done.stdout))])
+        edges = max([edges, *map(int, re.findall(r"cov: (\d+)", shown))])
         findings |= set(said["findings"])
-        if done.returncode == 0:
+        if code == 0:
             break
         deaths += 1
         kept = options.found / f"{name}-death-{deaths}"
         kept.write_bytes((options.found / f"{name}.last").read_bytes())
-        kept.with_name(kept.name + ".txt").write_text(done.stdout[-5000:])
+        kept.with_name(kept.name + ".txt").write_text(shown[-5000:])
     if deaths:
         findings.add(f"the process died {deaths} times, see {name}-death-*")
     print(f"{name}: {inputs} inputs, {len(findings)} findings", *sorted(findings), sep="\n  ", file=sys.stderr)

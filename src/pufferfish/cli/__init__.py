@@ -122,7 +122,7 @@ class _Group(click.Group):
             said.end()
 
 
-_MODEL_FIRST = (" compare", " robustness")
+_MODEL_FIRST = (" check", " compare", " robustness")
 
 
 def _tell(error: click.UsageError, command: str) -> None:

@@ -19,13 +19,14 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
+from pufferfish.data.calendar import PARTS
 from pufferfish.data.columns import Column, collected, native_column, profile_text, with_text_column
 from pufferfish.data.kinds import KINDS, is_parquet, separator_of
 from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.data.text_faults import refuse_text, wrong_line, wrong_text
 from pufferfish.errors import DataError, PufferfishError, public
-from pufferfish.files.reading import leads_nowhere, shown
-from pufferfish.hints import did_you_mean, names_of
+from pufferfish.files.reading import leads_nowhere, near_files, shown
+from pufferfish.hints import did_you_mean, names_of, nearest
 from pufferfish.theta.states import state_label
 
 __all__ = ["ROW", "Needed", "Source", "engine_errors", "is_path", "open_source"]
@@ -181,7 +182,7 @@ def _from_file(path: Path, needed: Needed) -> Source:
     if nowhere := leads_nowhere(path):
         raise public(DataError(f"{shown(path)} cannot be read: {nowhere}"))
     if not path.exists():
-        raise public(DataError(f"file {shown(path)} not found"))
+        raise public(DataError(f"file {shown(path)} not found.{near_files(path)}".rstrip(".")))
     if not path.is_file():
         raise public(DataError(f"{shown(path)} is a device or a pipe, and only regular files are read"))
     if not path.name.isprintable():  # it is written into releases and ledgers, as text
@@ -348,9 +349,10 @@ def _require(needed: Needed, present: Sequence[str], *, untyped: bool = False) -
                 hint = " The file seems to have each line in quotes, as one cell: save it as CSV again."
             elif untyped and re.match("sep=|#", present[0]):
                 hint = " The first line of the file is not the one that names the columns: delete it."
-            raise DataError(
-                f"column {name!r} not found.{did_you_mean(name, present)} Columns: {names_of(present)}.{hint}"
-            )
+            meant = did_you_mean(name, present)
+            if not meant and (part := nearest(name, PARTS)):
+                meant = f" Groups by a part of the time are called {part!r}."
+            raise DataError(f"column {name!r} not found.{meant} Columns: {names_of(present)}.{hint}")
         twice = untyped and any(re.fullmatch(rf"{re.escape(name)}_duplicated_[0-9]+", p) for p in present)
         if twice or present.count(name) > 1:
             raise DataError(f"column {name!r} is there more than once: rename or drop the others")

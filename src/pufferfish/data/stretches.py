@@ -11,7 +11,7 @@ from typing import Any
 from pufferfish.data.chains import Frame, Layout
 from pufferfish.data.grid import TimeGrid
 from pufferfish.data.options import Options
-from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.lengths import MOST_PLACED, ChainLength
 from pufferfish.theta.states import state_label
 
 __all__ = ["Stretches", "stretches_of", "with_places"]
@@ -124,6 +124,6 @@ def stretches_of(layout: Layout, options: Options) -> Stretches | None:
 
 
 def with_places(chain: ChainLength, stretches: tuple[int, ...]) -> ChainLength:
-    """Return the length of a chain with where its records are, if the two agree."""
-    fits = sum(stretches) == chain.steps and sum(stretches[::2]) >= chain.records
+    """Return the length of a chain with where its records are, if the two agree and bounds can follow them."""
+    fits = sum(stretches) == chain.steps <= MOST_PLACED and sum(stretches[::2]) >= chain.records
     return ChainLength(chain.steps, chain.records, stretches) if stretches and fits else chain

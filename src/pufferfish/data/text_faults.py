@@ -19,6 +19,13 @@ __all__ = ["refuse_text", "wrong_line", "wrong_text"]
 _HEAD = 2**16  # bytes by which the kind of text is told
 _CHUNK = 2**20
 _QUOTE = ord('"')
+_NO_TEXT = {
+    b"\0": "as have files that are no text or were not written to their end",
+    b"\x1a": "by which old programs end a file",
+}
+"""Bytes that would be names of states, and what they mostly are."""
+
+_STRAY = "it has a stray quote"
 _BOM = b"\xef\xbb\xbf"  # what some programs write before UTF-8
 
 
@@ -123,34 +130,40 @@ def refuse_text(path: Path) -> None:
         if error.end < len(head) or len(head) < _HEAD:
             raise DataError(f"{name} cannot be read: {_not_utf8(path, 1, first[error.start])}") from None
     refuse_long_lines(path, packed=name.lower().endswith(".gz"))
-    if _holds_stray_quotes(path):
-        raise DataError(f"{name} cannot be read: {wrong_line(path) or 'it has a stray quote'}")
+    if fault := _fault(path):
+        raise DataError(f"{name} cannot be read: {fault}")
 
 
-def _holds_stray_quotes(path: Path) -> bool:
-    """Whether a quote neither begins nor ends a cell, nor is one of two inside a cell in quotes.
+def _fault(path: Path) -> str | None:
+    """Return which line holds a byte of no text or a stray quote, in words; None if none does.
 
-    From a stray quote on the engine may take rows for a part of a cell, and so lose them without an error. Quotes open
-    and close by turns; one that opens follows the end of a cell or, being the second of two, one that closes.
+    A stray quote neither begins nor ends a cell, nor is one of two inside a cell in quotes. From there on the engine
+    may take rows for a part of a cell, and so lose them without an error. Quotes open and close by turns; one that
+    opens follows the end of a cell or, being the second of two, one that closes.
     """
     mark = (separator_of(path.name) or ",").encode()
     around = np.frombuffer(b'\r\n"' + mark, np.uint8)
-    inside, before = 0, b"\n"
+    inside, before, line = 0, b"\n", 1
     with _opened(path) as file:
         if file.read(len(_BOM)) != _BOM:
             file.seek(0)
         chunk = file.read(_CHUNK)
         while chunk:
             more = file.read(_CHUNK)
+            for byte, why in _NO_TEXT.items():
+                if (at := chunk.find(byte)) >= 0:
+                    line += chunk.count(b"\n", 0, at)
+                    return f"line {line:,} has the byte {byte[0]:#04x}, {why}: save it as text, without"
+            line += chunk.count(b"\n")
             if b'"' in chunk:
                 text = np.frombuffer(before + chunk + (more[:1] or b"\n"), np.uint8)
                 quotes = np.flatnonzero(text[1:-1] == _QUOTE) + 1
                 opens, closes = quotes[inside::2], quotes[1 - inside :: 2]
                 if not (np.isin(text[opens - 1], around[1:]).all() and np.isin(text[closes + 1], around).all()):
-                    return True
+                    return wrong_line(path) or _STRAY
                 inside = (inside + len(quotes)) % 2
             before, chunk = chunk[-1:], more
-    return inside == 1
+    return wrong_line(path) or _STRAY if inside == 1 else None
 
 
 def _refuse_other_packing(path: Path) -> None:

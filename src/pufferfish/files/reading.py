@@ -9,19 +9,34 @@ import os
 import stat
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import msgspec
 
 from pufferfish.errors import PufferfishError, RecordError, shortened
+from pufferfish.hints import did_you_mean
 
-__all__ = ["LARGEST", "check_path", "decode_record", "failing", "leads_nowhere", "read_file", "read_record", "shown"]
+__all__ = [
+    "LARGEST",
+    "check_path",
+    "decode_record",
+    "failing",
+    "leads_nowhere",
+    "near_files",
+    "read_file",
+    "read_record",
+    "shown",
+]
 
 T = TypeVar("T")
 
 LARGEST = 256 * 2**20
 """Most bytes of a model, release or ledger: a chain of 2,000 states, the most there may be, has half as many."""
+
+_MOST_NEAR = 1_000
+"""So many files of a folder are looked at for one that was meant."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -38,8 +53,32 @@ def failing(what: str, path: Any) -> Generator[None]:
         yield
     except PufferfishError:
         raise
+    except FileNotFoundError as error:
+        raise RecordError(f"{what} {shown(path)}: there is no such {_lacking(path)}") from error
     except (OSError, ValueError, TypeError, RuntimeError) as error:  # RuntimeError: a loop of links
         raise RecordError(f"{what} {shown(path)}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def near_files(path: str | os.PathLike[str]) -> str:
+    """Return the question whether a file of the same folder was meant, with the space before it; empty if none is near.
+
+    Examples
+    --------
+    >>> near_files("no/such/folder/model.json")
+    ''
+    """
+    missing = Path(path)
+    try:
+        with os.scandir(missing.parent) as entries:
+            here = [entry.name for entry in islice(entries, _MOST_NEAR) if entry.is_file()]
+    except (OSError, ValueError):
+        return ""
+    return did_you_mean(missing.name, [name for name in here if name.isprintable()])
+
+
+def _lacking(path: Any) -> str:
+    folder = Path(path).parent
+    return f"file.{near_files(path)}".rstrip(".") if folder.is_dir() else f"folder as {shown(folder)}"
 
 
 def leads_nowhere(path: str | os.PathLike[str]) -> str | None:

@@ -273,9 +273,7 @@ def check_tied(found: Any, base: Any, remedies: Mapping[str, str]) -> None:
         here, there = getattr(found, name), getattr(base, name)
         if here == there or (name == "where" and there is None):
             continue
-        raise ReleaseRefused(
-            f"the ledger is tied to another base: its {name} is {there!r}, and that of the data is {here!r}; {remedy}"
-        )
+        raise ReleaseRefused(f"{name} of the ledger's table is {there!r}, and of these data {here!r}; {remedy}")
 
 
 def _checked(distance: Sequence[Sequence[int]], k: int, entry: int, *, some: bool) -> Distance:

@@ -147,8 +147,8 @@ class NodeCharging(Charging):
             if here is not None and here != there:
                 its = f"reads it from {there!r}" if there else "does not know a column of it"
                 raise ReleaseRefused(
-                    f"the ledger is tied to another base: the data read node {node!r} from column {here!r}, and the "
-                    f"base {its}; make the ledger with the base of all columns that shall be read"
+                    f"the data read node {node!r} from column {here!r}, and the ledger {its}; make the ledger with the "
+                    "base of all columns that shall be read"
                 )
         if data.base.where is not None:
             from pufferfish.data.where import parse_where  # here: it loads what reads tables

@@ -92,12 +92,14 @@ def groups_of(
             coarse = None
         if coarse is None:
             raise ReleaseRefused(
-                f"the ledger is tied to another base: its bins have the inner edges {_numbers(edges[1:-1])}, and those "
-                f"of the release ({_shown(found)}) are not among them"
+                f"the inner edges of the ledger's bins are {_numbers(edges[1:-1])}, and those of the release "
+                f"({_shown(found)}) are not among them: join bins of the ledger, or make another ledger"
             )
         groups = [sum(edge <= low for edge in coarse) for low in (-math.inf, *edges[1:-1])]
     elif data is not None and data.base.bins is not None and base is not None:
-        raise ReleaseRefused("the ledger is tied to another base: its bins are None, and the data have some")
+        raise ReleaseRefused(
+            "the ledger was made for a column without bins, and these data have some: read them without"
+        )
     elif found == states:
         groups = list(range(len(states)))
     elif given is not None:

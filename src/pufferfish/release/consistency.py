@@ -23,7 +23,7 @@ noise.measurements                  query.kind and theta.states; scale, sharpnes
 quantiles                           noisy_values, noise, query.kind and theta.states
 mechanism.name, title               each other
 mechanism.leakage                   epsilon, and what the witness tells
-mechanism.longest_chain             theta; at least data.longest_chain and the witness's length; below 2^63
+mechanism.longest_chain             theta; at least data.longest_chain and the witness's length; below 2^60
 mechanism.witness                   mechanism.name, theta, noise; its fields each other (witness_rules.py)
 data                                theta where it names its records; base or rows; each other
 theta                               a class of models; theta.states and theta.kind as above
@@ -54,6 +54,7 @@ from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.continua import CONTINUUM_KINDS
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.lengths import MOST_STEPS
 
 __all__ = ["PROGRAM", "contradictions"]
 
@@ -61,8 +62,6 @@ _SAME = 1e-9
 """What is computed again may differ by this share: other versions of numpy round otherwise."""
 
 PROGRAM = "pufferfish-privacy"
-_MOST_STEPS = 2**63
-"""Steps and counts of records are numbers of 64 bits."""
 
 _FOR_ONE_QUERY = [kind.name for kind in (*MECHANISMS, ApproximateWasserstein) if not kind.composes]
 
@@ -160,7 +159,7 @@ def _places(found: ReleaseFields) -> Rules:
             base is None or (data.subjects <= data.chains if cut else data.subjects == data.chains),
             "every subject is a chain, or several where gaps cut it",
         ),
-        (mechanism.longest_chain < _MOST_STEPS, "the noise is for chains as long as there can be"),
+        (mechanism.longest_chain < MOST_STEPS, "the noise is for chains as long as there can be"),
         (
             all(text is None or text.strip() for text in _optional_texts(found)),
             "how the table was read says nothing where there was no filter, gap or step, and no empty text",

@@ -17,7 +17,13 @@ from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ParameterError
 from pufferfish.given import is_list, listed
 
-__all__ = ["ChainLength", "as_lengths"]
+__all__ = ["MOST_PLACED", "MOST_STEPS", "ChainLength", "as_lengths"]
+
+MOST_STEPS = 2**60
+"""A chain has fewer steps, so that a few times as many still are numbers of 64 bits."""
+
+MOST_PLACED = 10_000_000
+"""Steps of a chain of which bounds may know where its records are: they look at each of them."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -52,8 +58,8 @@ class ChainLength(ReadOnly):
     def __post_init__(self) -> None:
         for name in ("steps", "records"):
             object.__setattr__(self, name, _whole(getattr(self, name), f"{name} of a chain"))
-        if self.steps >= 2**63:
-            raise ParameterError("a chain has 2^63 steps or more, expected fewer: give the number of its records")
+        if self.steps >= MOST_STEPS:
+            raise ParameterError("a chain has 2^60 steps or more, expected fewer: give the number of its records")
         if not 1 <= self.records <= self.steps:
             raise ParameterError(
                 f"a chain of {self.steps} steps with {self.records} observed records does not exist: "
@@ -67,6 +73,11 @@ class ChainLength(ReadOnly):
         except TypeError:
             raise ParameterError(f"places of a chain are {self.places!r}, expected numbers of steps") from None
         object.__setattr__(self, "places", places)
+        if places and self.steps > MOST_PLACED:
+            raise ParameterError(
+                f"a chain of {self.steps:,} steps is given places of its records, which are followed on at most "
+                f"{MOST_PLACED:,} steps: leave them out (they may then be anywhere), or use longer steps"
+            )
         if places and not (
             len(places) % 2 == 1 and min(places) >= 1 and sum(places) == self.steps and sum(places[::2]) >= self.records
         ):

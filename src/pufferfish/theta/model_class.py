@@ -15,7 +15,7 @@ from pufferfish.theta.chain_models import CHAIN_MODELS, ChainModels
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.joint_distribution import JointDistribution
-from pufferfish.theta.lengths import ChainLength, as_lengths
+from pufferfish.theta.lengths import MOST_STEPS, ChainLength, as_lengths
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.same_records import same_records
 from pufferfish.theta.views import ShownModel
@@ -224,8 +224,8 @@ def rows_of(theta: Theta, length: Any) -> int:
         raise ParameterError(
             f"length is {length!r}, expected the number of rows of the networks' table, such as rows.length"
         )
-    if int(length) >= 2**63:
-        raise ParameterError("a table has 2^63 rows or more, expected fewer: give the number of its rows")
+    if int(length) >= MOST_STEPS:
+        raise ParameterError("a table has 2^60 rows or more, expected fewer: give the number of its rows")
     return int(length)
 
 

@@ -164,9 +164,9 @@ BAD_RELEASES = {
     "output on the ledger, overwrite": (["--epsilon", 0.1, "--output", "book.json", "--overwrite"], ["to be read"]),
     "output in no folder": (["--epsilon", 0.1, "--output", "absent/release.json"], ["there is no folder"]),
     "plot on the ledger": (["--epsilon", 0.1, "--plot", "book.json"], ["to be read"]),
-    "other gap": (["--epsilon", 0.1, "--max-gap", "5min"], ["its max_gap is '10min'"]),
-    "other gaps": (["--epsilon", 0.1, "--gaps", "independent"], ["another base"]),
-    "other missing": (["--epsilon", 0.1, "--missing", "split"], ["its missing is 'unobserved'"]),
+    "other gap": (["--epsilon", 0.1, "--max-gap", "5min"], ["max_gap of the ledger's table is '10min'"]),
+    "other gaps": (["--epsilon", 0.1, "--gaps", "independent"], ["gaps of the ledger's table is"]),
+    "other missing": (["--epsilon", 0.1, "--missing", "split"], ["missing of the ledger's table is 'unobserved'"]),
     "other subject": (["--epsilon", 0.1, "--where", "id == 'none'"], []),
     "unknown state": (["--epsilon", 0.1, "--query", "count:asleep"], ["asleep"]),
     "epsilon too small": (["--epsilon", 1e-18], ["at least 1e-09"]),
@@ -197,7 +197,13 @@ def test_up_to_needs_a_ledger(tmp_path: Path, table: Path, model: Path) -> None:
 def test_another_table_is_refused(tmp_path: Path, model: Path, book: Path) -> None:
     other = write_table(tmp_path / "other.csv", 5, subjects=2, minutes=100, awake=60)
     base = ["release", other, *READING, "--model", model, "--ledger", book, "--output", tmp_path / "release.json"]
-    refused(tmp_path, *base, "--epsilon", 0.1, says=["its source is 'table.csv'", "'other.csv'", "ledger of its own"])
+    refused(
+        tmp_path,
+        *base,
+        "--epsilon",
+        0.1,
+        says=["source of the ledger's table", "'other.csv'", "ledger of its own"],
+    )
 
 
 def test_a_table_that_grew_is_refused(tmp_path: Path, model: Path, book: Path) -> None:

@@ -73,7 +73,7 @@ def test_too_much_is_refused_and_nothing_is_spent(folder: Path) -> None:
     ("options", "says"),
     [
         (["--model", "collider.json", "--epsilon", 0.1], ["'no'"]),  # its node c has other states
-        (["--epsilon", 0.1, "--missing", "unobserved"], ["its missing is 'refuse'"]),
+        (["--epsilon", 0.1, "--missing", "unobserved"], ["missing of the ledger's table is 'refuse'"]),
         (["--epsilon", 0.1, "--where", "a == 'yes'"], ["node column 'a'"]),
         (["--epsilon", 0.1, "--state", "a"], ["--state is for Markov chains"]),
         (["--up-to", 0.5, "--secrets", "a"], ["leave out --secrets, or give --epsilon"]),

@@ -22,7 +22,10 @@ BAD_OPTIONS = {
     "unknown query": (["--query", "median"], ["query 'median' is not understood"]),
     "unknown query state": (["--query", "count:walking"], ["'walking'", "active, rest"]),
     "count of all": (["--query", "count:active,rest"], ["public number of records"]),
-    "absent model": (["--model", "absent.json"], ["cannot read absent.json"]),
+    "absent model": (["--model", "absent.json"], ["cannot read absent.json: there is no such file"]),
+    "misspelt model": (["--model", "modle.json"], ["no such file. Did you mean 'model.json'?"]),
+    "model in no folder": (["--model", "absent/model.json"], ["there is no such folder as absent"]),
+    "misspelt part of time": (["--by", "hours"], ["Groups by a part of the time are called 'hour'"]),
     "absent output folder": (["--output", "absent/release.json"], ["cannot write", "there is no folder absent"]),
     "picture kind": (["--plot", "release.xyz"], [".png"]),
     "picture folder": (["--plot", "absent/release.png"], ["there is no folder absent"]),
@@ -211,7 +214,7 @@ def test_options_before_a_command_are_refused_in_one_line() -> None:
 
 
 def test_a_model_that_is_given_as_an_option_is_said_to_come_first() -> None:
-    for command in ("compare", "robustness"):
+    for command in ("check", "compare", "robustness"):
         result = CliRunner().invoke(main, [command, "--model", "m.json"], prog_name="pufferfish")
         assert result.exit_code == 2
         said = f"the model file is given first, without --model: pufferfish {command} model.json"

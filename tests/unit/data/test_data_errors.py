@@ -456,6 +456,19 @@ def test_more_stray_quotes_and_files_without_a_header_are_said_in_own_words(tmp_
         assert "has more than 1,000,000 characters: is it a CSV file?" in refused(tmp_path / name, "c")[1]
 
 
+def test_bytes_that_would_be_names_of_states_are_refused(tmp_path):
+    for end, byte in ((b"\x1a", "0x1a, by which old programs end a file"), (b"\0\0", "0x00, as have files")):
+        for before in (b"", b"rest\n" * 300_000):  # the second is read in parts
+            (tmp_path / "t.csv").write_bytes(b"c\nrest\nactive\n" + before + end)
+            line = f"line {before.count(b'rest') + 4:,} has the byte {byte}"
+            assert line in refused(tmp_path / "t.csv", "c")[1]
+
+
+def test_a_table_that_is_not_there_may_be_another_one(tmp_path):
+    (tmp_path / "survey.csv").write_text("x\na\n")
+    assert refused(tmp_path / "servey.csv", "x")[1].endswith("servey.csv not found. Did you mean 'survey.csv'?")
+
+
 def test_files_that_are_packed_otherwise_than_their_names_say(tmp_path):
     (tmp_path / "t.csv").write_bytes(gzip.compress(b"x\na\n"))
     (tmp_path / "u.csv.gz").write_bytes(b"x\na\n")

@@ -48,6 +48,17 @@ def test_a_filter_by_time_says_where_records_are(monkeypatch: pytest.MonkeyPatch
     assert read(missing).length == (ChainLength(438, 23, hours.places),)
 
 
+def test_places_are_not_followed_through_gaps_of_ten_million_steps() -> None:
+    """Bounds look at each step of a chain whose places they know; a decade of seconds would be gigabytes."""
+    years = [dt.datetime(2000 + i, 1, 1, 8) + dt.timedelta(seconds=s) for i in (0, 1) for s in range(5)]
+    frame = pl.DataFrame({"time": years, "state": ["a", "b"] * 5})
+    (chain,) = read(frame, max_gap="1s").length
+    assert chain == ChainLength(366 * 86_400 + 5, 10)
+    assert pf.LeakagePropagation(CHAIN, chain).calibrate(pf.Count("a"), 1.0).scale > 0
+    with pytest.raises(ParameterError, match=r"places of its records.*at most 10,000,000 steps: leave them out"):
+        ChainLength(chain.steps, 10, places=(5, chain.steps - 10, 5))
+
+
 def test_where_times_do_not_say_it_nothing_is_known() -> None:
     frame = table(3)
     unknown = ChainLength(294, 18)

@@ -214,7 +214,7 @@ def test_another_base_is_refused_with_reason_and_remedy(reading: dict[str, Any])
     ledger, calibration = based()
     data = rows_of(**reading)
     (name,) = reading
-    match = rf"another base: its {name} is .*; (losses add|read the table)"
+    match = rf"{name} of the ledger's table is .*; (losses add|read the table)"
     for act in (
         lambda: pf.release(data, COUNT, calibration, ledger=ledger),
         lambda: ledger.spend(calibration, data=data),
@@ -235,7 +235,12 @@ def test_a_filter_on_a_whole_base_is_a_part_of_it_and_costs_the_whole() -> None:
 def test_a_part_of_a_filtered_base_is_not_known(where: str | None) -> None:
     ledger, calibration = based(where="age > 60")
     data = rows_of(where=where)
-    spends_nothing(ledger, lambda: pf.release(data, COUNT, calibration, ledger=ledger), ReleaseRefused, "its where is")
+    spends_nothing(
+        ledger,
+        lambda: pf.release(data, COUNT, calibration, ledger=ledger),
+        ReleaseRefused,
+        "where of the ledger",
+    )
     pf.release(rows_of(where="age > 60"), COUNT, calibration, ledger=ledger)
 
 
@@ -264,9 +269,9 @@ def test_columns_belong_to_the_base_where_the_mapping_agrees() -> None:
         data, query, calibration = read_of(nodes, **columns)
         pf.release(data, query, calibration, ledger=ledger)
     for nodes, columns, match in (
-        ("b", {"b": "b"}, "node 'b' from column 'b', and the base reads it from 'b2'"),
-        ("ab", {"a": "b2", "b": "a"}, "node 'a' from column 'b2', and the base reads it from 'a'"),
-        ("c", {"c": "c"}, "node 'c' from column 'c', and the base does not know a column of it"),
+        ("b", {"b": "b"}, "node 'b' from column 'b', and the ledger reads it from 'b2'"),
+        ("ab", {"a": "b2", "b": "a"}, "node 'a' from column 'b2', and the ledger reads it from 'a'"),
+        ("c", {"c": "c"}, "node 'c' from column 'c', and the ledger does not know a column of it"),
     ):
         data, query, calibration = read_of(nodes, **columns)
         spends_nothing(

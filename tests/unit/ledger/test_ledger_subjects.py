@@ -116,7 +116,12 @@ def test_people_are_those_of_the_base() -> None:
         ReleaseRefused,
         "subject 'Ann', .* nobody of this name",
     )
-    spends_nothing(ledger, lambda: ledger.spend(noise, data=read(subject="sex")), ReleaseRefused, "its subject is 'id'")
+    spends_nothing(
+        ledger,
+        lambda: ledger.spend(noise, data=read(subject="sex")),
+        ReleaseRefused,
+        "subject of the ledger",
+    )
     longer = pl.concat([rows.filter(pl.col("id") == "ann"), table(30, ["ann"]).select(rows.columns)])
     base = read(rows=pl.concat([rows.filter(pl.col("id") != "bob"), table(100, ["bob"])]))
     long_base = ledger_of(base)

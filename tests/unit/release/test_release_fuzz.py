@@ -457,7 +457,7 @@ def test_what_no_release_can_say_is_refused(tmp_path: Path) -> None:
     record, path = json.loads(released("histogram, made valid").to_json()), tmp_path / "release.json"
     rewritten = ["Nothing is left out.", *record["not_promised"][1:]]
     for place, value in (
-        (("mechanism", "longest_chain"), 10**30), (("mechanism", "longest_chain"), 2**63),
+        (("mechanism", "longest_chain"), 10**30), (("mechanism", "longest_chain"), 2**60),
         (("data", "base", "where"), ""), (("data", "base", "where"), " "), (("data", "base", "max_gap"), ""),
         (("not_promised",), rewritten), (("not_promised",), record["not_promised"][:-1]),
     ):  # fmt: skip

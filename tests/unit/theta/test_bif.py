@@ -218,7 +218,7 @@ def test_files_are_read_however_they_were_saved(tmp_path: Path, content: bytes) 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "cannot read .*: No such file"),
+        (None, "cannot read .*: there is no such"),
         (b"", "line 1: found the end of the file, expected 'network'"),
         (b"\xff\xfen", "not text in UTF-8"),
         (gzip.compress(CANCER.encode())[:-30], "cannot read"),
