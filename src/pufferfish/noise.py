@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -73,17 +74,28 @@ def noise_in_bulk(exact: NDArray[np.int64], scale: float, *, lipschitz: int) -> 
 
     def draw() -> NDArray[np.int64]:
         drawn: list[NDArray[np.int64]] = []
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            try:
-                for found in pool.map(draw_part, parts):
-                    drawn.append(found)
-                    report_progress("drawing noise", len(drawn) / len(parts))
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        # what is left of them is given up if one fails, or somebody interrupts
+        for found in _threads().map(draw_part, parts):
+            drawn.append(found)
+            report_progress("drawing noise", len(drawn) / len(parts))
         return np.concatenate(drawn).reshape(exact.shape)
 
     return draw
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Return the threads that draw, which live as long as the process.
+
+    A thread that ends takes a lock of OpenSSL on its way, after Python thinks that it is gone. Had each draw its own
+    threads, a process that forks right after a draw could leave that lock shut in its child, which would then wait for
+    noise for ever. A child makes threads of its own.
+    """
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="pufferfish-noise")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.cache_clear)
 
 
 def _measurement(size: int, largest: int, scale: float, lipschitz: int) -> Any:

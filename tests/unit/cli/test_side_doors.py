@@ -7,6 +7,7 @@ import pickle
 import struct
 import subprocess
 import sys
+import threading
 import traceback
 from pathlib import Path
 from typing import Any
@@ -188,3 +189,29 @@ def test_no_two_processes_draw_the_same_noise() -> None:
     assert len(drawn) == 16
     whole = bulk()
     assert len(np.unique(whole)) > 0.999 * whole.size  # nor do two threads of one draw
+
+
+@pytest.mark.program
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_threads_that_draw_live_on_and_a_child_has_its_own() -> None:
+    """A thread that ended while its process forked left a lock of OpenSSL shut: the child waited for noise for ever."""
+
+    def drawing() -> set[int | None]:
+        bulk()
+        return {thread.native_id for thread in threading.enumerate() if thread.name.startswith("pufferfish-noise")}
+
+    bulk = noise_in_bulk(np.zeros(15_000, np.int64), 1.0, lipschitz=1)
+    before = drawing()
+    assert before
+    assert drawing() >= before  # none of them ended
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(write, pickle.dumps(drawing()))
+        os._exit(0)
+    os.close(write)
+    with open(read, "rb") as pipe:
+        own = pickle.loads(pipe.read())
+    os.waitpid(child, 0)
+    assert own
+    assert not own & before
