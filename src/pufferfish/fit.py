@@ -356,6 +356,8 @@ def _pooled(sequences: Sequences) -> NDArray[np.float64]:
 
 
 def _with_remedy(error: ModelError, k: int) -> ModelError:
+    if "initial_distribution is" in str(error):
+        return error
     if k == 1:
         return ModelError(
             "the table has one state, so nothing is to hide: name the others that may occur, by states "

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["did_you_mean", "names_of", "nearest"]
+__all__ = ["did_you_mean", "names_of", "nearest", "same_name"]
 
 
 def nearest(name: object, known: Iterable[object]) -> str | None:
@@ -33,6 +33,17 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     """
     near = nearest(name, known)
     return f" Did you mean {near!r}?" if near else ""
+
+
+def same_name(name: object, other: object) -> bool:
+    """Whether two names differ in capitals, spaces, hyphens and underscores at most.
+
+    Examples
+    --------
+    >>> same_name("intensive_care", "Intensive Care"), same_name("care", "card")
+    (True, False)
+    """
+    return _bare(name) == _bare(other)
 
 
 def names_of(names: Iterable[object], most: int = 20) -> str:

@@ -105,7 +105,8 @@ def _same_as_python(data: bytes, found: pf.Sequences) -> None:
     if b"\r" in data.replace(b"\r\n", b""):
         return
     try:
-        rows = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
+        text = data.decode("utf-8-sig").lstrip("\r\n")  # empty lines before the header are no header
+        rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
     except (csv.Error, UnicodeDecodeError):
         return
     cells = [row["state"] for row in rows]

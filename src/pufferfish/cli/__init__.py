@@ -133,6 +133,10 @@ def _tell(error: click.UsageError, command: str) -> None:
         said, path = "--quiet-errors stands before the command", "pufferfish"
     elif isinstance(error, click.NoSuchOption) and error.option_name == "--model" and path.endswith(_MODEL_FIRST):
         said = f"the model file is given first, without --model: {path} model.json …"
+    if (lacking := re.match(r"No such command '(.*?)'", said)) and error.ctx is not None and "Did you mean" not in said:
+        group = error.ctx.command
+        known = group.list_commands(error.ctx) if isinstance(group, click.Group) else []
+        said += f".{did_you_mean(lacking[1], known)}".rstrip(".")  # newer versions of click say it themselves
     click.echo(f"error: {one_line(said)}{_nearest_choice(error)}; see {path} --help", err=True)
 
 

@@ -115,6 +115,9 @@ def compare_command(
         else:
             found = contest.at(as_epsilon(epsilon))
     click.echo(found)
+    if lengths and not theta.networks and len(length) > 1:  # one with a comma for thousands would be two
+        shown = ", ".join(str(chain) for chain in length[:8]) + (", …" if len(length) > 8 else "")
+        click.echo(f"of {len(length):,} chains, of {shown} records")
     if theta.networks and not tables and not lengths and query.known is not None and query.known.relative:
         click.echo("without --length this is a table of one row; shares are of so many rows as --length says")
     if epsilon is None:

@@ -30,6 +30,7 @@ from pufferfish.cli.tables import fingerprint, opened, read_under, warnings_of_r
 from pufferfish.cli.targets import TABLE, check_targets, release_files
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
+from pufferfish.hints import names_of
 from pufferfish.ledger import Ledger, lock_of
 from pufferfish.ledger.views import part_of
 from pufferfish.mechanisms import BOUNDS, MECHANISMS
@@ -265,8 +266,21 @@ def _print_release(found: Release, output: str, csv_path: str | None, ledger: Le
     if found.postprocessing:
         done = found.postprocessing if found.groups is None else "the nearest possible values of each group"
         click.echo(f"post-processed: {done}")
+    click.echo(_read(found))
     click.echo(found.promise)
     click.echo(printable(f"assumed (in full in {output}): {_assumed(found)}"))
+
+
+def _read(found: Release) -> str:
+    """Say how much was read, which is public: it shows a table that was read in another way than was meant."""
+    data = found.data
+    if data.rows is not None:
+        unread = [node for node in found.theta.members[0]["nodes"] if node not in data.rows.columns]
+        without = f"; nodes without a column that was read: {printable(names_of(unread))}" if unread else ""
+        return f"read: {data.records:,} cells of {data.subjects:,} rows{without}"
+    if data.base is None or data.base.subject is None:
+        return f"read: {data.records:,} records in {data.chains:,} chain{'s' if data.chains > 1 else ''}"
+    return f"read: {data.records:,} records of {data.subjects:,} subject{'s' if data.subjects > 1 else ''}"
 
 
 def _print_values(found: Release) -> None:

@@ -15,7 +15,7 @@ from pufferfish.files import Kind, Output, check_writable, same_file
 from pufferfish.files.reading import shown
 from pufferfish.release import RELEASE, Release
 from pufferfish.release.groups import is_table
-from pufferfish.report.html import PREVIEW
+from pufferfish.report.html import PREVIEW, REPORT
 from pufferfish.report.plot import PICTURE, PICTURE_KINDS, picture_of, require_matplotlib
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import ThetaRecord
@@ -49,6 +49,10 @@ def check_targets(targets: Sequence[Target], *, inputs: Sequence[str | Path], ov
             check_picture(path, option)
         if kind is TABLE and Path(path).suffix.lower() != ".csv":
             raise ParameterError(f"{option} is {shown(path)!r}, expected a name that ends in .csv")
+        if kind in (REPORT, PREVIEW) and Path(path).suffix.lower() not in (".html", ".htm"):
+            raise ParameterError(
+                f"{option} is {shown(path)!r}, expected a name that ends in .html (browsers print PDF)"
+            )
     for (option, path, _), (other, second, _) in combinations(given, 2):
         if same_file(path, second):
             raise ParameterError(f"{other} and {option} name the same file")

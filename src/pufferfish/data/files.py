@@ -350,7 +350,9 @@ def _require(needed: Needed, present: Sequence[str], *, untyped: bool = False) -
             elif untyped and re.match("sep=|#", present[0]):
                 hint = " The first line of the file is not the one that names the columns: delete it."
             meant = did_you_mean(name, present)
-            if not meant and (part := nearest(name, PARTS)):
+            if name in PARTS:
+                meant = f" To group by a part of the time, say of which column: {name}(column)."
+            elif not meant and (part := nearest(name, PARTS)):
                 meant = f" Groups by a part of the time are called {part!r}."
             raise DataError(f"column {name!r} not found.{meant} Columns: {names_of(present)}.{hint}")
         twice = untyped and any(re.fullmatch(rf"{re.escape(name)}_duplicated_[0-9]+", p) for p in present)

@@ -9,7 +9,7 @@ from pufferfish.data.options import check_choice, listed
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
 from pufferfish.given import is_list
-from pufferfish.hints import did_you_mean, nearest
+from pufferfish.hints import did_you_mean, nearest, same_name
 from pufferfish.queries.joint_query import refuse_many_combinations
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.model_class import ModelClass
@@ -45,9 +45,23 @@ class RowOptions:
             return self.columns
         return {label: label for label in self.nodes if label in present}
 
+    def _refuse_other_spelling(self, present: Sequence[str]) -> None:
+        """Refuse a table whose columns are nodes but for capitals, spaces, hyphens and underscores: none is latent."""
+        if not any(label in present for label in self.nodes):
+            return
+        for label in self.nodes:
+            spelled = [column for column in present if column not in self.nodes and same_name(label, column)]
+            if label not in present and spelled:
+                raise DataError(
+                    f"node {label!r} has no column, and column {spelled[0]!r} is no node: rename it if it is "
+                    "the same, or name the nodes that shall be read, by columns"
+                )
+
     def needed(self, present: Sequence[str]) -> Sequence[str]:
         """Columns to read, of those that a table has."""
         cells = self.cells(present)
+        if self.columns is None:
+            self._refuse_other_spelling(present)
         if not cells:
             near = {nearest(label, present): label for label in self.nodes}
             pairs = ", ".join(f"{label!r}: {column!r}" for column, label in near.items() if column is not None)
@@ -105,7 +119,8 @@ def _one_network(network: Any) -> BayesianNetwork:
     elif is_list(network):
         members = list(network)  # pyright: ignore[reportUnknownArgumentType]
     else:
-        raise ModelError(f"network is {type(network).__name__}, {expected}")  # pyright: ignore[reportUnknownArgumentType]
+        inner = "; give its Θ: model.theta" if hasattr(network, "theta") else ""
+        raise ModelError(f"network is {type(network).__name__}, {expected}{inner}")  # pyright: ignore[reportUnknownArgumentType]
     if not members:
         raise ModelError(f"network is empty, {expected}")
     for i, member in enumerate(members):

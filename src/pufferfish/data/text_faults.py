@@ -113,6 +113,8 @@ def refuse_text(path: Path) -> None:
         head = file.read(_HEAD)
         ends = b"\n" in head or len(head) < _HEAD or b"\n" in file.read(LONGEST_LINE - _HEAD)
     name = shown(path.name)
+    if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        raise DataError(f"{name} is no CSV file but a workbook of Excel or the like: save it there as CSV in UTF-8")
     if not head.strip(b"\r\n") and len(head) < _HEAD:
         raise DataError(f"{name} has no header line, all its lines are empty: the first line names the columns")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head.partition(b"\n")[0]:

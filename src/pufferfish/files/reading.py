@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from pufferfish.errors import PufferfishError, RecordError, shortened
-from pufferfish.hints import did_you_mean
+from pufferfish.hints import nearest
 
 __all__ = [
     "LARGEST",
@@ -73,7 +73,9 @@ def near_files(path: str | os.PathLike[str]) -> str:
             here = [entry.name for entry in islice(entries, _MOST_NEAR) if entry.is_file()]
     except (OSError, ValueError):
         return ""
-    return did_you_mean(missing.name, [name for name in here if name.isprintable()])
+    stems = {Path(name).stem: name for name in here if name.isprintable() and Path(name).suffix == missing.suffix}
+    near = nearest(missing.stem, stems)
+    return f" Did you mean {stems[near]!r}?" if near else ""
 
 
 def _lacking(path: Any) -> str:

@@ -134,4 +134,5 @@ def as_chain_class(theta: Any) -> ChainClass:
             if not isinstance(member, MarkovChain):
                 raise ModelError(f"theta[{i}] is {type(member).__name__}, expected a MarkovChain: {_ALONE}")
         return ChainClass(tuple(members))
-    raise ModelError(f"theta is {type(theta).__name__}, expected a MarkovChain or a list of them")
+    inner = "; give its Θ: model.theta" if hasattr(theta, "theta") else ""
+    raise ModelError(f"theta is {type(theta).__name__}, expected a MarkovChain or a list of them{inner}")

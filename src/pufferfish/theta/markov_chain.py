@@ -31,8 +31,9 @@ from pufferfish.core.numbers.given import real_array, with_sums_of_one
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import ModelError
+from pufferfish.hints import names_of
 from pufferfish.theta.chain_import import Parts, crosstab_parts, deeptime_parts, hmmlearn_parts, quantecon_parts
-from pufferfish.theta.states import state_names
+from pufferfish.theta.states import state_label, state_names
 from pufferfish.theta.views import ShownModel
 
 __all__ = ["MarkovChain"]
@@ -84,6 +85,7 @@ class MarkovChain(ShownModel, ReadOnly):
         states: Sequence[Any] | None = None,
     ) -> None:
         matrix = _stochastic_matrix(transition_matrix)
+        states = _states_of_frame(transition_matrix, states)
         object.__setattr__(self, "transition_matrix", matrix)
         object.__setattr__(self, "k", matrix.shape[0])
         object.__setattr__(self, "states", state_names(states, self.k))
@@ -289,6 +291,22 @@ def _gap(computed: float, k: int) -> float:
     return computed - error if computed > 100 * error else 0.0
 
 
+def _states_of_frame(given: Any, states: Sequence[Any] | None) -> Sequence[Any] | None:
+    """Return the names of the states, which a frame of pandas has too; refuse one whose names say something else."""
+    if not (hasattr(given, "index") and hasattr(given, "columns") and hasattr(given, "iloc")):
+        return states
+    rows, columns = ([state_label(name) for name in axis] for axis in (given.index, given.columns))
+    if rows == columns == [str(x) for x in range(len(rows))]:
+        return states  # numbered, as pandas does where nothing is said
+    names = columns if states is None else [state_label(name) for name in states]
+    if not rows == columns == names:
+        raise ModelError(
+            f"the rows of transition_matrix are called {names_of(rows)} and its columns {names_of(columns)}, expected "
+            f"the states in one order{'' if states is None else ', that of states'}: give P.loc[names, names]"
+        )
+    return names
+
+
 def _stochastic_matrix(given: Any) -> NDArray[np.float64]:
     matrix = _as_floats(given, "transition_matrix")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -315,8 +333,11 @@ def _distribution(given: Any, k: int, name: str, *, row: bool = False) -> NDArra
             raise ModelError(f"{name}[{y}] is {law[y]}, expected a probability between 0 and 1")
     total = float(law.sum())
     if abs(total - 1) > TOLERANCE:
+        counts = total >= 2 and bool(np.all(law == np.round(law)))
         hint = (
-            "Rows are distributions over the next state; did you pass the transpose?"
+            "These look like counts of transitions: divide each row by its sum, or use MarkovChain.from_crosstab."
+            if row and counts
+            else "Rows are distributions over the next state; did you pass the transpose?"
             if row
             else "It is the law of the first record; divide counts by their sum."
         )

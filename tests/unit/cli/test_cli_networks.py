@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from commands import Result, run
+from commands import Result, refused, run
 
 BIF = """
 network ward {{ }}
@@ -181,3 +181,15 @@ def test_odd_parts_of_a_list_of_columns_are_refused() -> None:
             assert result.exit_code == 2
             assert says in result.stderr
             assert not Path("new.json").exists()
+
+
+def test_what_was_read_is_said_and_a_column_of_another_spelling_is_no_latent_node(folder: Path) -> None:
+    given = ["--model", "tree.bif", "--epsilon", "50", "--output", "r.json", "--overwrite"]
+    assert "read: 12 cells of 4 rows\n" in run("release", "ward.csv", *given).stdout
+    TABLE.drop("smoker").write_csv("part.csv")
+    told = run("release", "part.csv", *given).stdout
+    assert "read: 8 cells of 4 rows; nodes without a column that was read: smoker\n" in told
+    TABLE.rename({"smoker": "Smoker"}).write_csv("other.csv")
+    refused("release", "other.csv", *given, says=["node 'smoker' has no column", "'Smoker'", "by columns"])
+    assert run("release", "other.csv", *given, "--columns", "cough,fever").exit_code == 0
+    refused("release", "ward.csv", *given, "--by", "hour", says=["say of which column: hour(column)"])

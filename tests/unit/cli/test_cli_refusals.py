@@ -317,3 +317,26 @@ def test_a_smoothing_that_drowns_the_counts_is_refused(tmp_path: Path, public: P
             says=["smoothing is", "0 to 1e+15"],
         )
     assert run("fit", public, *READING, "--smoothing", "1e15", "--output", tmp_path / "new.json").exit_code == 0
+
+
+def test_names_that_may_have_been_meant_are_of_the_same_kind(
+    tmp_path: Path, private: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = [private, *READING, "--model", model, "--epsilon", 1]
+    (tmp_path / "survey.csv").write_text("a\n")
+    assert "Did you mean" not in refused("release", *given, "--output", "r.json", "--ledger", "survey.json")
+    refused("ledger", "creat", says=["Did you mean 'create'"])
+    assert run("release", *given, "--output", "r.json").exit_code == 0
+    refused("report", "r.json", "--output", "r.pdf", says=["expected a name that ends in .html"])
+    preview = ["compare", model, "--length", 60, "--epsilon", 1, "--report"]
+    refused(*preview, "preview.txt", says=["expected a name that ends in .html"])
+
+
+def test_it_is_said_how_much_is_read_and_of_how_many_chains(tmp_path: Path, private: Path, model: Path) -> None:
+    result = run("release", private, *READING, "--model", model, "--epsilon", 1, "--output", tmp_path / "r.json")
+    data = pf.Release.from_json(tmp_path / "r.json").data
+    assert f"read: {data.records:,} records of {data.subjects} subjects\n" in result.stdout
+    compared = run("compare", model, "--length", "10,500", "--epsilon", 1)  # meant as 10500, perhaps
+    assert "of 2 chains, of 10, 500 records\n" in compared.stdout
+    assert " chains, of " not in run("compare", model, "--length", "10500", "--epsilon", 1).stdout

@@ -487,3 +487,9 @@ def test_a_quote_that_is_not_closed_in_the_header(tmp_path):
     assert refused(tmp_path / "t.csv", "y")[1].endswith(
         "the quote of a cell in line 1 is not closed: write another one where the cell ends"
     )
+
+
+def test_workbooks_that_are_called_csv_are_told(tmp_path):
+    for begins in (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"):
+        (tmp_path / "t.csv").write_bytes(begins + bytes(50))
+        assert refused(tmp_path / "t.csv", "x")[1].startswith("t.csv is no CSV file but a workbook of Excel")

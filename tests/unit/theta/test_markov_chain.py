@@ -236,3 +236,26 @@ def test_bad_lengths(length: Any) -> None:
 def test_chains_that_do_not_exist(steps: Any, records: Any) -> None:
     with pytest.raises(ParameterError, match=r"chain|steps|records"):
         ChainLength(steps, records)
+
+
+def test_names_of_a_frame_are_the_states_or_are_refused() -> None:
+    def frame(rows: list[Any], columns: list[Any]) -> Any:
+        return pd.DataFrame(P, index=rows, columns=columns)
+
+    pd = pytest.importorskip("pandas")
+    assert pf.MarkovChain(frame(["run", "rest"], ["run", "rest"])).states == ("run", "rest")
+    assert pf.MarkovChain(pd.DataFrame(P), states=["run", "rest"]).states == ("run", "rest")
+    for rows, columns, states in (
+        (["rest", "run"], ["run", "rest"], None),
+        (["rest", "run"], ["rest", "run"], ["run", "rest"]),
+        ([1, 0], [0, 1], None),
+    ):
+        with pytest.raises(ModelError, match=r"the states in one order.*P\.loc\[names, names\]"):
+            pf.MarkovChain(frame(rows, columns), states=states)
+
+
+def test_counts_and_models_in_a_wrong_place_are_told() -> None:
+    with pytest.raises(ModelError, match="look like counts of transitions"):
+        pf.MarkovChain([[90, 10], [40, 60]])
+    with pytest.raises(ModelError, match=r"give its Θ: model\.theta"):
+        pf.LeakagePropagation(pf.Model(theta=pf.MarkovChain(P)), 10)  # type: ignore[arg-type]
