@@ -13,7 +13,6 @@ them, such as ``pufferfish --help``, starts soon.
 
 import importlib
 import importlib.util
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any, cast
@@ -43,7 +42,10 @@ def __getattr__(name: str) -> Any:
             return globals()[name]
         if _is_module(name):
             return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+    from pufferfish.hints import did_you_mean
+
+    said = f"module {__name__!r} has no attribute {name!r}."
+    raise AttributeError(f"{said}{did_you_mean(name, __all__)}".rstrip("."))  # of no object: Python would guess too
 
 
 def _is_module(name: str) -> bool:

@@ -3,8 +3,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import pufferfish as pf
 from pufferfish import errors
+
+
+def test_a_misspelt_name_is_told_with_the_one_that_was_meant() -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'LeakageProp'\. Did you mean 'LeakagePropagation'\?$"):
+        pf.LeakageProp  # type: ignore[attr-defined]  # noqa: B018
+    assert not hasattr(pf, "nothing_of_the_kind")
 
 
 def test_exports_are_sorted_and_exist() -> None:
@@ -42,6 +50,8 @@ def test_every_error_and_the_version_are_public() -> None:
 
 FRESH = """
 import sys, threading
+import pytest
+
 import pufferfish as pf
 assert "numpy" not in sys.modules and "__version__" in dir(pf) and set(pf.__all__) < set(dir(pf))
 import pufferfish.robustness, pufferfish.theta.states  # a module that is named like a function

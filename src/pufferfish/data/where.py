@@ -128,6 +128,8 @@ def parse_where(text: Any, private: Collection[str], called: str) -> Where:
         hint = ""
         if re.search(r"(?<!['\"0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
             hint = ": write a time in quotes, such as time >= '2024-05-01'"
+        elif re.search(r"\b(AND|OR|NOT|IN)\b", text):
+            hint = ": write and, or, not, in with small letters"
         elif "=" in re.sub("[=!<>]=", "", text):
             hint = ": compare with ==, not ="
         raise DataError(

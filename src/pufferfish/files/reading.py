@@ -108,6 +108,8 @@ def check_path(path: Any) -> None:
         given = path.__name__ if isinstance(path, type) else type(path).__name__
         raise RecordError(f"the path of a file is {given}, expected its name as text, or a pathlib.Path")
     name = os.fsdecode(os.fspath(cast("str | os.PathLike[str]", path)))
+    if not name.strip():
+        raise RecordError("the name of a file is empty: name one")
     if name.lstrip().startswith("{"):
         raise RecordError(f"{shown(path)} is what such a file holds, expected the file's name")
     if name.endswith(("/", os.sep)) and not os.path.isdir(name):

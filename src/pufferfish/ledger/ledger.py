@@ -343,7 +343,8 @@ class Ledger(Shown):
                 spent = book.entries[-1].spent if book.entries else 0.0
                 raise BudgetExceeded(
                     f"this release would raise what is spent from {spent:.6g} to {after:.6g}, above the budget "
-                    f"of {book.budget:g}; the least noise that fits: --up-to (in Python ledger.calibrate(query))"
+                    f"of {book.budget:g}; for all that is left: --up-to {book.budget:g} (in Python "
+                    "ledger.calibrate(query))"
                 )
             entry = Entry(
                 number=len(book.entries) + 1,

@@ -218,6 +218,7 @@ class Mechanism(ABC):
         if accuracy is not None:
             if epsilon is not None:
                 raise ParameterError("epsilon and accuracy both say how much noise there is: give one of them")
+            _check_share(query, accuracy)
             share = 0.05 if alpha is None else alpha
             if noise == "best":
                 return self._best_at_accuracy(query, accuracy, share, joint=together)
@@ -363,6 +364,15 @@ def _found_at(decides: AnyWitness, searched: AnyWitness) -> AnyWitness:
 def _again(kind: type[Mechanism], theta: Any, length: Any, settings: dict[str, Any]) -> Mechanism:
     """Return a copy of a mechanism."""
     return kind.of(theta, length, **settings)
+
+
+def _check_share(query: Query, accuracy: Any) -> None:
+    """Refuse errors of shares that no share can have: a number of per cent, most often."""
+    value, known = real_number(accuracy), query.known
+    if value is not None and value >= 1 and known is not None and known.measure.startswith("share"):
+        raise ParameterError(
+            f"accuracy is {accuracy!r}, and shares lie between 0 and 1: write five per cent as 0.05, or ask for counts"
+        )
 
 
 def as_epsilon(epsilon: Any) -> float:

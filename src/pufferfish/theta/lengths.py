@@ -141,6 +141,7 @@ def _whole(number: Any, name: str) -> int:
     try:
         return whole_number(number)
     except TypeError:
+        inner = "; give what it has: data.length" if hasattr(number, "length") else ""
         raise ParameterError(
-            f"{name} is {number!r}, expected a positive integer: the number of records in the chain"
+            f"{name} is {number!r}, expected a positive integer: the number of records in the chain{inner}"
         ) from None

@@ -139,6 +139,7 @@ def test_three_values():
     ("where", "words"),
     [
         ("n = 2", "compare with ==, not ="),
+        ("n > 2 AND n < 5", "write and, or, not, in with small letters"),
         ("n >= 2020-01-01", "write a time in quotes"),
         ("n >= (2", "was never closed"),
         ("n ==", "is not an expression"),

@@ -18,7 +18,7 @@ CASES = {
     "approximate quilts": (pf.MQMApprox(CHAIN, 500), pf.Frequency("active"), 0.3),
     "groups": (pf.GroupDP(CHAIN, length=50), pf.Count("active"), 25.0),
     "a continuum": (pf.LeakagePropagation(pf.BinaryChainInterval(0.3, 0.7), 30), pf.Count(1), 12.0),
-    "a network": (pf.LeakagePropagation(NETWORK, length=200), pf.Marginals(["b"]), 9.0),
+    "a network": (pf.LeakagePropagation(NETWORK, length=200), pf.Marginals(["b"]), 0.045),
     "laws": (pf.ExactLaplace(CHAIN, 40), pf.Count("active"), 11.0),
     "transport": (pf.Wasserstein(CHAIN, 40), pf.Count("active"), 11.0),
 }

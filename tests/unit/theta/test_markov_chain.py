@@ -259,3 +259,17 @@ def test_counts_and_models_in_a_wrong_place_are_told() -> None:
         pf.MarkovChain([[90, 10], [40, 60]])
     with pytest.raises(ModelError, match=r"give its Θ: model\.theta"):
         pf.LeakagePropagation(pf.Model(theta=pf.MarkovChain(P)), 10)  # type: ignore[arg-type]
+
+
+def test_data_in_place_of_lengths_and_shares_above_one_are_told() -> None:
+    rows = pf.Rows(
+        nodes=("rain",), states={"rain": ("no", "yes")}, counts={"rain": [3, 2]}, records=5,
+        base=pf.data.RowsBase(source="days.csv", columns={"rain": "rain"}),
+    )  # fmt: skip
+    with pytest.raises(ParameterError, match=r"give what it has: data\.length"):
+        pf.GroupDP(pf.MarkovChain(P), rows)
+    bound = pf.GroupDP(pf.MarkovChain(P), 100)
+    for query, noise in ((pf.Histogram(), "equal"), (pf.Histogram(), "best"), (pf.Frequency("1"), "equal")):
+        with pytest.raises(ParameterError, match=r"accuracy is 5, and shares lie between 0 and 1.*0\.05"):
+            bound.calibrate(query, accuracy=5, noise=noise)  # type: ignore[arg-type]
+    assert bound.calibrate(pf.Count("1"), accuracy=5).epsilon > 0
