@@ -118,10 +118,13 @@ def release_command(
         --model model.json --epsilon 1 --output release.json --csv release.csv --plot release.png
     """
     reading["by"] = None if by is None else split_groupings(by)
-    if sum(given is not None for given in (epsilon, accuracy, up_to)) != 1:
+    levels = {"epsilon": epsilon, "accuracy": accuracy, "up-to": up_to}
+    asked = [name for name, given in levels.items() if given is not None]
+    if len(asked) != 1:
+        both = f"--{' and --'.join(asked)} are given: " if asked else ""
         raise ParameterError(
-            "give one of --epsilon, --accuracy (the error that is allowed), and with --ledger --up-to (what may be "
-            "spent in all after this)"
+            f"{both}give one of --epsilon, --accuracy (the error that is allowed), and with --ledger --up-to (what may "
+            "be spent in all after this)"
         )
     if alpha is not None and accuracy is None:
         raise ParameterError("--alpha says how often --accuracy may be missed: give --accuracy, or leave it out")

@@ -13,6 +13,7 @@ from pufferfish.data import Rows, Sequences, read_rows, read_sequences
 from pufferfish.durations import parse_duration
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.files.reading import failing
+from pufferfish.hints import names_of
 from pufferfish.model_file import Model
 from pufferfish.queries import Joint, Query
 from pufferfish.theta.chain_models import ChainModels
@@ -34,7 +35,10 @@ def opened(paths: Sequence[str], reading: dict[str, Any]) -> "Generator[str | Sp
     """
     master = reading.pop("spark")
     if master is None and len(paths) > 1:
-        raise ParameterError(f"{len(paths)} tables are given, expected one file; several are read with --spark")
+        raise ParameterError(
+            f"{len(paths)} tables are given ({names_of(paths, 4)}), expected one file: write the value of an option in "
+            "one piece (--max-gap 10min), or in quotes; several files are read with --spark"
+        )
     rows_are_read()  # before Spark is started: its programs write to where this one writes then
     if master is None:
         yield paths[0]
@@ -61,7 +65,10 @@ def _rows(table: "str | SparkFiles", model: Model, reading: dict[str, Any], quer
     given = [name for name in _OF_CHAINS if reading[name] is not None]
     if given or reading["gaps"] != "unobserved":
         option = (given[0] if given else "gaps").replace("_", "-")
-        raise ParameterError(f"--{option} is for Markov chains; a network's table has a column for every node")
+        raise ParameterError(
+            f"--{option} is for Markov chains, and the model is a network, whose table has a column for every node: "
+            "leave it out, or name a model of chains"
+        )
     with progress("reading the table"):
         return read_rows(
             table,

@@ -57,7 +57,8 @@ def test_the_error_that_is_allowed_gives_the_epsilon(
     assert sure.exit_code == 0
     assert pf.Release.from_json(tmp_path / "sure.json").epsilon > found.epsilon
     once = ["--output", tmp_path / "other.json"]
-    refused("release", private, *READING, *given, "--epsilon", 1, *once, says=["give one of --epsilon, --accuracy"])
+    both = "--epsilon and --accuracy are given: give one of --epsilon"
+    refused("release", private, *READING, *given, "--epsilon", 1, *once, says=[both])
     refused("release", private, *READING, "--model", model, *once, says=["give one of --epsilon, --accuracy"])
     refused("release", private, *READING, "--model", model, "--epsilon", 1, "--alpha", 0.1, *once, says=["--alpha"])
     refused("release", private, *READING, *given[:-1], 0, *once, says=["accuracy is 0"])

@@ -31,7 +31,7 @@ def test_without_java(home: str | None, tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_several_tables_are_for_spark(tmp_path: Path) -> None:
     tables = [write_table(tmp_path / f"{i}.csv", i) for i in range(2)]
-    says = ["2 tables are given, expected one file; several are read with --spark"]
+    says = ["2 tables are given (", "), expected one file: ", "several files are read with --spark"]
     refused("fit", *tables, *READING, "--output", tmp_path / "model.json", says=says)
 
 
