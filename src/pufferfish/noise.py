@@ -9,6 +9,7 @@ map must confirm the record-level loss that the calibration was proved for.
 import importlib
 import math
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -28,6 +29,9 @@ _MANY_SCALES = 200
 
 _AT_ONCE = 5_000
 """Values that are drawn in one call of OpenDP."""
+
+_ONE_POOL = threading.Lock()
+"""Threads that draw first at the same time make one pool."""
 
 
 def fits(scale: float) -> bool:
@@ -83,19 +87,29 @@ def noise_in_bulk(exact: NDArray[np.int64], scale: float, *, lipschitz: int) -> 
     return draw
 
 
-@cache
 def _threads() -> ThreadPoolExecutor:
+    with _ONE_POOL:
+        return _pool()
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
     """Return the threads that draw, which live as long as the process.
 
     A thread that ends takes a lock of OpenSSL on its way, after Python thinks that it is gone. Had each draw its own
     threads, a process that forks right after a draw could leave that lock shut in its child, which would then wait for
-    noise for ever. A child makes threads of its own.
+    noise for ever.
     """
     return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="pufferfish-noise")
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_threads.cache_clear)
+def _in_child() -> None:
+    _pool.cache_clear()
+    _ONE_POOL.release()
+
+
+if hasattr(os, "register_at_fork"):  # a child makes threads of its own, and waits for nobody
+    os.register_at_fork(before=_ONE_POOL.acquire, after_in_parent=_ONE_POOL.release, after_in_child=_in_child)
 
 
 def _measurement(size: int, largest: int, scale: float, lipschitz: int) -> Any:

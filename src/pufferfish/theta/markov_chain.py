@@ -296,15 +296,15 @@ def _states_of_frame(given: Any, states: Sequence[Any] | None) -> Sequence[Any] 
     if not (hasattr(given, "index") and hasattr(given, "columns") and hasattr(given, "iloc")):
         return states
     rows, columns = ([state_label(name) for name in axis] for axis in (given.index, given.columns))
-    if rows == columns == [str(x) for x in range(len(rows))]:
-        return states  # numbered, as pandas does where nothing is said
     names = columns if states is None else [state_label(name) for name in states]
+    if rows == columns == [str(x) for x in range(len(rows))] and set(names) != set(rows):
+        return states  # numbered, as pandas does where nothing is said
     if not rows == columns == names:
         raise ModelError(
             f"the rows of transition_matrix are called {names_of(rows)} and its columns {names_of(columns)}, expected "
             f"the states in one order{'' if states is None else ', that of states'}: give P.loc[names, names]"
         )
-    return names
+    return list(given.columns) if states is None else states
 
 
 def _stochastic_matrix(given: Any) -> NDArray[np.float64]:

@@ -249,9 +249,16 @@ def test_names_of_a_frame_are_the_states_or_are_refused() -> None:
         (["rest", "run"], ["run", "rest"], None),
         (["rest", "run"], ["rest", "run"], ["run", "rest"]),
         ([1, 0], [0, 1], None),
+        ([0, 1], [0, 1], [1, 0]),
     ):
         with pytest.raises(ModelError, match=r"the states in one order.*P\.loc\[names, names\]"):
             pf.MarkovChain(frame(rows, columns), states=states)
+
+
+def test_a_name_of_a_frame_that_is_missing_is_no_state() -> None:
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(ModelError, match="None and NaN stand for missing values"):
+        pf.MarkovChain(pd.DataFrame(P, index=["a", None], columns=["a", None]))
 
 
 def test_counts_and_models_in_a_wrong_place_are_told() -> None:
