@@ -50,7 +50,8 @@ class RowOptions:
         if not any(label in present for label in self.nodes):
             return
         for label in self.nodes:
-            spelled = [column for column in present if column not in self.nodes and same_name(label, column)]
+            free = set(present).difference(self.nodes, self.public, [self.subject])
+            spelled = [column for column in present if column in free and same_name(label, column)]
             if label not in present and spelled:
                 raise DataError(
                     f"node {label!r} has no column, and column {spelled[0]!r} is no node: rename it if it is "

@@ -21,6 +21,7 @@ from pufferfish.given import one_of
 from pufferfish.shown import counted
 from pufferfish.theta.chain_class import STATED
 from pufferfish.theta.continuum import Continuum
+from pufferfish.theta.labelled import states_by_labels
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.states import state_names
 from pufferfish.theta.views import ShownModel
@@ -150,6 +151,8 @@ class IntervalChain(ShownModel, ReadOnly, Continuum):
         lo, hi = _matrix("lower", lower), _matrix("upper", upper)
         if lo.shape != hi.shape:
             raise ModelError(f"lower has shape {lo.shape} and upper {hi.shape}, expected one square shape (k, k)")
+        for name, bounds in (("lower", lower), ("upper", upper)):
+            states = states_by_labels(bounds, states, name)
         object.__setattr__(self, "states", state_names(states, lo.shape[0]))
         object.__setattr__(self, "origin", origin)
         lo, hi = _tightened(lo, hi, self.states)

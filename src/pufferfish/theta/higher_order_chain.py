@@ -20,6 +20,7 @@ from pufferfish.core.chains.markov import closed_classes
 from pufferfish.core.numbers.given import real_array, with_sums_of_one
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ModelError
+from pufferfish.theta.labelled import states_by_labels
 from pufferfish.theta.markov_chain import TOLERANCE, MarkovChain
 from pufferfish.theta.states import state_names
 from pufferfish.theta.views import ShownModel
@@ -74,6 +75,7 @@ class HigherOrderChain(ShownModel, ReadOnly):
         states: Sequence[Any] | None = None,
     ) -> None:
         rows = _laws(tensor, "tensor")
+        states = states_by_labels(tensor, states, "tensor")
         k, order = int(rows.shape[-1]), rows.ndim - 1
         if rows.ndim < 2 or k < 2 or any(size != k for size in rows.shape):
             raise ModelError(f"tensor has shape {rows.shape}, expected (k,) * (order + 1) with at least 2 states")
@@ -85,6 +87,7 @@ class HigherOrderChain(ShownModel, ReadOnly):
                     f"initial_distribution has {start.size} entries, expected shape {(k,) * order}: the law of the "
                     f"first {order} records"
                 )
+            states_by_labels(initial_distribution, state_names(states, k), "initial_distribution")
             start = read_only(start.reshape((k,) * order))
         elif start not in ("stationary", "any"):
             raise ModelError(f'initial_distribution is {start!r}, expected an array, "stationary" or "any"')

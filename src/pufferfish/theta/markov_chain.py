@@ -31,9 +31,9 @@ from pufferfish.core.numbers.given import real_array, with_sums_of_one
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import ModelError
-from pufferfish.hints import names_of
 from pufferfish.theta.chain_import import Parts, crosstab_parts, deeptime_parts, hmmlearn_parts, quantecon_parts
-from pufferfish.theta.states import state_label, state_names
+from pufferfish.theta.labelled import states_by_labels
+from pufferfish.theta.states import state_names
 from pufferfish.theta.views import ShownModel
 
 __all__ = ["MarkovChain"]
@@ -85,7 +85,7 @@ class MarkovChain(ShownModel, ReadOnly):
         states: Sequence[Any] | None = None,
     ) -> None:
         matrix = _stochastic_matrix(transition_matrix)
-        states = _states_of_frame(transition_matrix, states)
+        states = states_by_labels(transition_matrix, states, "transition_matrix")
         object.__setattr__(self, "transition_matrix", matrix)
         object.__setattr__(self, "k", matrix.shape[0])
         object.__setattr__(self, "states", state_names(states, self.k))
@@ -103,6 +103,7 @@ class MarkovChain(ShownModel, ReadOnly):
                 )
         else:
             law = _distribution(initial_distribution, self.k, "initial_distribution")
+            states_by_labels(initial_distribution, self.states, "initial_distribution")
             object.__setattr__(self, "initial_distribution", law)
 
     @classmethod
@@ -289,22 +290,6 @@ def _gap(computed: float, k: int) -> float:
     """Round an eigengap down by more than the error of the singular values; 0 where doubt begins."""
     error = 4 * stationary_log_error(k) + 32 * k * UNIT
     return computed - error if computed > 100 * error else 0.0
-
-
-def _states_of_frame(given: Any, states: Sequence[Any] | None) -> Sequence[Any] | None:
-    """Return the names of the states, which a frame of pandas has too; refuse one whose names say something else."""
-    if not (hasattr(given, "index") and hasattr(given, "columns") and hasattr(given, "iloc")):
-        return states
-    rows, columns = ([state_label(name) for name in axis] for axis in (given.index, given.columns))
-    names = columns if states is None else [state_label(name) for name in states]
-    if rows == columns == [str(x) for x in range(len(rows))] and set(names) != set(rows):
-        return states  # numbered, as pandas does where nothing is said
-    if not rows == columns == names:
-        raise ModelError(
-            f"the rows of transition_matrix are called {names_of(rows)} and its columns {names_of(columns)}, expected "
-            f"the states in one order{'' if states is None else ', that of states'}: give P.loc[names, names]"
-        )
-    return list(given.columns) if states is None else states
 
 
 def _stochastic_matrix(given: Any) -> NDArray[np.float64]:

@@ -21,6 +21,7 @@ from pufferfish.core.numbers.given import real_array
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.clocks import clock_named, steps_of_phase
+from pufferfish.theta.labelled import states_by_labels
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.states import state_names
 from pufferfish.theta.views import ShownModel
@@ -103,7 +104,8 @@ class PeriodicChain(ShownModel, ReadOnly):
             step, steps_per_phase = steps_of_phase(known, step)
         elif step is not None:
             raise ModelError(f"step is {step!r}, and plain phases are one step each: leave it out, or name a clock")
-        named = state_names(states, k)
+        named = state_names(states_by_labels(matrices, states, "matrices"), k)
+        states_by_labels(start, named, "initial_distribution")
         if not isinstance(start, str) or start not in ("stationary", "any"):
             start = MarkovChain(each[0].transition_matrix, start).initial_distribution
         for name, value in (

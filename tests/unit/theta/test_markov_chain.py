@@ -238,29 +238,6 @@ def test_chains_that_do_not_exist(steps: Any, records: Any) -> None:
         ChainLength(steps, records)
 
 
-def test_names_of_a_frame_are_the_states_or_are_refused() -> None:
-    def frame(rows: list[Any], columns: list[Any]) -> Any:
-        return pd.DataFrame(P, index=rows, columns=columns)
-
-    pd = pytest.importorskip("pandas")
-    assert pf.MarkovChain(frame(["run", "rest"], ["run", "rest"])).states == ("run", "rest")
-    assert pf.MarkovChain(pd.DataFrame(P), states=["run", "rest"]).states == ("run", "rest")
-    for rows, columns, states in (
-        (["rest", "run"], ["run", "rest"], None),
-        (["rest", "run"], ["rest", "run"], ["run", "rest"]),
-        ([1, 0], [0, 1], None),
-        ([0, 1], [0, 1], [1, 0]),
-    ):
-        with pytest.raises(ModelError, match=r"the states in one order.*P\.loc\[names, names\]"):
-            pf.MarkovChain(frame(rows, columns), states=states)
-
-
-def test_a_name_of_a_frame_that_is_missing_is_no_state() -> None:
-    pd = pytest.importorskip("pandas")
-    with pytest.raises(ModelError, match="None and NaN stand for missing values"):
-        pf.MarkovChain(pd.DataFrame(P, index=["a", None], columns=["a", None]))
-
-
 def test_counts_and_models_in_a_wrong_place_are_told() -> None:
     with pytest.raises(ModelError, match="look like counts of transitions"):
         pf.MarkovChain([[90, 10], [40, 60]])
