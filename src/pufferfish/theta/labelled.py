@@ -64,8 +64,8 @@ def _axes(given: Any) -> Iterable[Any]:
         return [given.column_names]
     if hasattr(given, "get_column"):
         return [given.columns]
-    if isinstance(given, list | tuple) and given and not isinstance(given[0], int | float):
-        parts: Sequence[Any] = given  # pyright: ignore[reportUnknownVariableType]
+    parts: list[Any] = list(given) if isinstance(given, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType]
+    if parts and not isinstance(parts[0], int | float):
         return [axis for part in parts for axis in _axes(part)]
     return []
 
