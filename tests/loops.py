@@ -49,6 +49,6 @@ def run(name: str) -> str:
 
 
 if __name__ == "__main__":
-    with get_context("spawn").Pool(2, maxtasksperchild=1) as pool:
+    with get_context("spawn").Pool(2) as pool:
         for line in pool.imap_unordered(run, CASES):
             sys.stdout.write(f"{line}\n")

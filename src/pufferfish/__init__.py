@@ -42,6 +42,8 @@ def __getattr__(name: str) -> Any:
             return globals()[name]
         if _is_module(name):
             return importlib.import_module(f"{__name__}.{name}")
+    if name.startswith("_"):  # tools ask for many of these and want no advice
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from pufferfish.hints import did_you_mean
 
     said = f"module {__name__!r} has no attribute {name!r}."

@@ -133,7 +133,7 @@ class CellSums:
         arrived = [arrivals.at(a, b) for a, b in cell.corners]
         arriving, divided = arrivals.at(z, x)
         self._arrived = np.array([sums[0][:, :, rows] for sums, _ in arrived])
-        self._arriving = arriving[:, :, :, rows]
+        self._arriving = np.ascontiguousarray(arriving[:, :, :, rows])  # loops are compiled for each layout
         self._divided = np.array([(logs - divided)[rows] for _, logs in arrived])
         # a sum has the relative error of its additions and of its exponentials, and slopes are no more than T
         exponents = paths.steps * (self._perron.log_value + abs(z) + abs(x) + 1)
