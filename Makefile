@@ -38,7 +38,7 @@ fuzz: .venv/ready  ## hostile files and command lines, half an hour for each tar
 check: .venv/ready docs  ## style, types, and the site of docs/
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(PY) -m basedpyright
+	$(PY) -m pyrefly check
 
 # the variable turns off a notice about the tool's own next version, which is no warning about these pages
 docs: .venv/ready  ## the site, in site/ (any warning is an error); read it with: .venv/bin/python -m http.server -d site

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, cast
 
-import lazy_loader  # pyright: ignore[reportMissingTypeStubs]
+import lazy_loader
 
 from pufferfish import starting
 

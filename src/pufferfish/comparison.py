@@ -56,7 +56,7 @@ class Contest:
         networks = self._theta.networks
         if secrets is not None and not networks:
             raise ParameterError(f"secrets name nodes of a network, and Θ is a class of {self._theta.kind}")
-        if networks and isinstance(query, Query):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if networks and isinstance(query, Query):
             refuse_pooling(query, networks[0].node_states)
         self._secrets = None if secrets is None else NodeSecrets(secrets, networks[0])
         self._made: dict[str, Mechanism | NotApplicableError] = {} if own is None else {own.name: own}
@@ -160,15 +160,15 @@ class Contest:
             return ComparisonRow(mechanism=kind.name, title=kind.title, reason=error.reason), None
         return row_of(found, time.perf_counter() - start, self._member(found.witness.theta)), found
 
-    def _best(self, kind: type[Mechanism], **asked: float | None) -> list[ComparisonRow]:
+    def _best(self, kind: type[Mechanism], **asked: Any) -> list[ComparisonRow]:
         """Return the row of a mechanism's best noise, where that was asked for and is better than that of one scale."""
         return self._shaped(kind, **asked) if self._shapes and kind.composes else []
 
-    def _shaped(self, kind: type[Mechanism], **asked: float | None) -> list[ComparisonRow]:
+    def _shaped(self, kind: type[Mechanism], **asked: Any) -> list[ComparisonRow]:
         """Return the row of a mechanism's best noise, none where that is no better than noise of one scale."""
         start = time.perf_counter()
         try:
-            found = self._mechanism(kind).calibrate(self._query, noise="best", **asked)  # pyright: ignore[reportArgumentType]
+            found = self._mechanism(kind).calibrate(self._query, noise="best", **asked)
         except NotApplicableError:  # the row of one scale says why, or stands alone
             return []
         if found.strategy is None:

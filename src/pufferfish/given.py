@@ -73,7 +73,7 @@ def truth(given: Any, what: str, error: type[PufferfishError] = ParameterError) 
     """
     if not isinstance(given, bool | np.bool_):
         raise error(f"{what} is {shortened(repr(given))}, expected True or False")
-    return bool(given)  # pyright: ignore[reportUnknownArgumentType]
+    return bool(given)
 
 
 def one_of(given: Any, words: tuple[str | None, ...]) -> bool:

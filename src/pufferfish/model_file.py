@@ -85,7 +85,7 @@ class Model(Shown, ReadOnly):
         return f"Model({self.theta!r})"
 
     def _view(self) -> View:
-        return replace(self.theta._view(), title=f"Model file: {self.theta.kind}")  # pyright: ignore[reportPrivateUsage]
+        return replace(self.theta._view(), title=f"Model file: {self.theta.kind}")
 
     def _check_reading(self, theta: Theta) -> None:
         """Check how tables are read, as where they are read."""
@@ -151,7 +151,7 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
         If the file cannot be written, or would hold another network: names of nodes are text there. Nothing is left
         behind.
     """
-    if not isinstance(model, Model):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(model, Model):
         raise ParameterError(f"model is {type(model).__name__}, expected Model(theta=…)")
     check_path(path)
     if Path(path).name.lower().endswith(_BIF):

@@ -178,9 +178,7 @@ def frame_of_columns(columns: Mapping[str, Sequence[Any]], types: Mapping[str, t
         schema = {name: kind for name, kind in schema.items() if all(v is not None for v in columns[name])}
         return (
             nw.from_dict({n: list(c) for n, c in columns.items()}, backend=into)
-            .with_columns(  # pyright: ignore[reportArgumentType]
-                nw.col(name).cast(kind) for name, kind in schema.items() if kind != nw.String()
-            )
+            .with_columns(nw.col(name).cast(kind) for name, kind in schema.items() if kind != nw.String())
             .to_native()
         )
-    return nw.from_dict({n: list(c) for n, c in columns.items()}, schema, backend=into).to_native()  # pyright: ignore[reportArgumentType]
+    return nw.from_dict({n: list(c) for n, c in columns.items()}, schema, backend=into).to_native()

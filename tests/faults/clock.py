@@ -27,7 +27,7 @@ def clock(place: Path, quick: bool) -> Iterator[Row]:
             def now(cls, tz: Any = None) -> Any:
                 return datetime.datetime.now(tz) - datetime.timedelta(seconds=DRAW.uniform(0, 3e8))
 
-        moments.datetime = Clock  # pyright: ignore
+        moments.datetime = Clock
         real = time.time
         time.time = lambda: real() - DRAW.uniform(0, 3e8)
         for i in range(releases):

@@ -78,7 +78,7 @@ def _broken(name: str, after: int) -> None:
                 raise Broken("the disk is gone")
             return row
 
-        kept.create_function("count_row", count, ["BIGINT"], "BIGINT")  # pyright: ignore
+        kept.create_function("count_row", count, ["BIGINT"], "BIGINT")
         kept.register("rows", rows.with_row_index("row"))
         table = kept.sql("select id, activity, row from rows where count_row(row) >= 0")
     else:

@@ -16,7 +16,7 @@ from faults.flips import flips  # noqa: E402
 from faults.killed import killed  # noqa: E402
 from faults.rows import Row  # noqa: E402
 from faults.trials import shorten_audits  # noqa: E402
-from pufferfish.cli import _COMMANDS  # noqa: E402 # pyright: ignore[reportPrivateUsage]
+from pufferfish.cli import _COMMANDS  # noqa: E402
 
 PAGE = HERE.parent.parent / "docs" / "faults.md"
 

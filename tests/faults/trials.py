@@ -69,7 +69,7 @@ class Audited:
 
 def shorten_audits() -> None:
     """Let ``audit`` write what the docs say: how it is killed does not depend on what it computes."""
-    audit.report = Audited  # pyright: ignore
+    audit.report = Audited
 
 
 READERS: dict[str, Callable[[Path], object]] = {

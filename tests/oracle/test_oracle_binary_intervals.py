@@ -23,7 +23,7 @@ def chain(p0: float, p1: float, start: Any) -> pf.MarkovChain:
 
 
 def interval(low: float, high: float, start: str = "any") -> pf.BinaryChainInterval:
-    return pf.BinaryChainInterval(low, high, initial_distribution=start)  # pyright: ignore[reportArgumentType]
+    return pf.BinaryChainInterval(low, high, initial_distribution=start)
 
 
 def members(theta: pf.BinaryChainInterval, per_side: int) -> list[pf.MarkovChain]:
@@ -142,10 +142,10 @@ def test_quilts_with_gaps_profiles_and_limits_like_those_of_one_chain(start: str
         records = getattr(length, "records", length)
         for losses in (np.array([0.2]), rng.uniform(0, 0.4, steps) * (rng.random(steps) > 0.5)):
             if losses.size == 1:
-                value = quilted(start, box, steps, records, losses, 0.0, 0.0, 9)[0][0]  # pyright: ignore[reportArgumentType]
+                value = quilted(start, box, steps, records, losses, 0.0, 0.0, 9)[0][0]
                 assert value == pytest.approx(one.leakage(0.2), rel=1e-9)
             elif records == steps:
-                value = quilted(start, box, steps, steps, losses, 0.0, 0.0, 9)[0][0]  # pyright: ignore[reportArgumentType]
+                value = quilted(start, box, steps, steps, losses, 0.0, 0.0, 9)[0][0]
                 assert value == pytest.approx(one.leakage(losses), rel=1e-9)
 
 

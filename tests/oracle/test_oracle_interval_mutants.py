@@ -9,7 +9,7 @@ import pufferfish as pf
 from propagation_oracle import Array
 from pufferfish.core.laws.two_state.cells import Cell, CellSums
 from pufferfish.core.laws.two_state.coordinates import Arrivals, Paths, Square
-from pufferfish.core.laws.two_state.search import Loss, _Search  # pyright: ignore[reportPrivateUsage]
+from pufferfish.core.laws.two_state.search import Loss, _Search
 from pufferfish.core.propagation.past_and_future_interval import PastBetween
 from pufferfish.core.quilts.influence_interval import IntervalInfluence
 
@@ -111,10 +111,10 @@ def test_far_ends_hold_for_powers(stay: float, looked: int) -> None:
     """Of symmetric chains on two states Birkhoff's contraction is the eigenvalue: there is no room."""
     p: Array = np.array([[stay, 1 - stay], [1 - stay, stay]])
     influence = IntervalInfluence(p, p)
-    influence._most = looked  # pyright: ignore[reportPrivateUsage]
+    influence._most = looked
     for b in range(1, 12):
         log = np.log(np.linalg.matrix_power(p, b))
         hilbert = 2 * abs(float(log[0, 0] - log[1, 0]))
         right = influence.right(b)
         assert right[0, 1] >= hilbert / 2 - 1e-12
-        assert influence._beyond(b) >= hilbert - 1e-12 or b < looked  # pyright: ignore[reportPrivateUsage]
+        assert influence._beyond(b) >= hilbert - 1e-12 or b < looked

@@ -148,8 +148,8 @@ def test_on_alternating_states_a_count_leaks_far_less_than_the_bound(record_prop
         middle = (low + high) / 2
         enough = worst_count_loss(pi, ALTERNATING, np.ones(100, dtype=bool), 1, middle) <= 1
         low, high = (low, middle) if enough else (middle, high)
-    record_property("scale of propagation", found)  # pyright: ignore[reportCallIssue]
-    record_property("exact scale of a count", high)  # pyright: ignore[reportCallIssue]
+    record_property("scale of propagation", found)
+    record_property("exact scale of a count", high)
     assert found == pytest.approx(2.940, abs=5e-4)
     assert high == pytest.approx(0.690, abs=5e-4)
     assert two_state_leakage(pi, ALTERNATING, np.full(100, 1 / found)) == pytest.approx(1.0, rel=1e-5)

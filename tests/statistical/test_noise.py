@@ -67,7 +67,7 @@ def test_opendp_must_confirm_the_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     real = measurements.make_laplace
 
     def too_little(domain: object, metric: object, scale: float) -> object:
-        return real(domain, metric, scale=scale / 2)  # pyright: ignore
+        return real(domain, metric, scale=scale / 2)
 
     monkeypatch.setattr(measurements, "make_laplace", too_little)
     with pytest.raises(ReleaseRefused, match="OpenDP gives"):

@@ -142,7 +142,7 @@ def _tell(error: click.UsageError, command: str) -> None:
 
 def _closed() -> bool:
     """Whether there is no standard output (``>&-``); what is printed there is let go from now on."""
-    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
+    if sys.stdout is not None:
         return False
     sys.stdout = open(os.devnull, "w")  # takes the number of the closed one, so that no file does
     return True

@@ -1,7 +1,7 @@
 """``pufferfish compare``: the noise of every mechanism, before anything is spent."""
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -106,7 +106,7 @@ def compare_command(
         length: Any = data.length
         query = parse_query(query_text, theta, nodes, data.nodes if isinstance(data, Rows) else None)
     else:
-        length = _rows(lengths) if theta.networks else parse_lengths(lengths)
+        length = cast(Any, _rows(lengths) if theta.networks else parse_lengths(lengths))
     contest = Contest(theta, query, length, secrets=secret, noise=noise)
     with progress("comparing mechanisms"):
         if accuracy is not None:

@@ -52,7 +52,7 @@ def plain_whole(text: str) -> int:
     return int(text)
 
 
-class _Number(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # not generic in every click
+class _Number(click.ParamType):  # not generic in every click
     """A plain number of an option."""
 
     def __init__(self, *, whole: bool) -> None:

@@ -45,7 +45,7 @@ def batches_of(frame: Frame, layout: Layout, *, filtered: bool) -> Generator[tup
         held = pl.concat([here, new])
         if layout.subject:  # then the row before is that of the same subject; the sort keeps their order
             held = held.sort(pl.col(SUBJECT).to_physical(), maintain_order=True)
-        ordered: Any = layout.in_order(cast(Any, nw.from_native(held)))
+        ordered: Any = layout.in_order(cast(Any, nw.from_native(held)))  # pyrefly: ignore[no-matching-overload]
         linked: Any = layout.link(ordered, filtered=filtered)
         yield ordered.lazy(), linked.lazy()
         carried = pl.concat([elsewhere, _last_rows(ordered.to_native(), linked.to_native(), new.columns, layout)])

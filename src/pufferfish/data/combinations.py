@@ -53,7 +53,7 @@ def count_together(
     DataError
         If there are too many combinations of groups, or the table changed since its columns were counted.
     """
-    cells = {} if groups is None else {cell: place for place, cell in enumerate(groups.cells)}
+    cells = {cell: place for place, cell in enumerate(groups.cells if groups is not None else ())}
     if max(len(cells), 1) * prod(sizes) > MAX_PAIRS:
         raise DataError(
             f"{len(cells):,} groups with {prod(sizes):,} combinations of states each are more than {MAX_PAIRS:,}: "

@@ -206,7 +206,7 @@ def _from_file(path: Path, needed: Needed) -> Source:
     frame = scan.with_row_index(ROW)
     if not parquet:
         frame = frame.with_columns(pl.when(pl.col(c) != "").then(pl.col(c)).alias(c) for c in columns)
-    return Source(nw.from_native(_polars(frame, columns)), path.name, ordered=True, untyped=not parquet, path=path)
+    return Source(nw.from_native(_polars(frame, columns)), path.name, ordered=True, untyped=not parquet, path=path)  # pyrefly: ignore[no-matching-overload]
 
 
 def _from_spark(files: SparkFiles, needed: Needed) -> Source:
@@ -248,14 +248,14 @@ def _untimed(table: Any, needed: Needed, public: Collection[str]) -> Source:
     kind = frame.implementation
     if isinstance(native, pl.DataFrame | pl.LazyFrame):
         lazy = _polars(native.lazy().select(columns).with_row_index(ROW), columns)
-        return Source(nw.from_native(lazy), "polars frame", ordered=True)
+        return Source(nw.from_native(lazy), "polars frame", ordered=True)  # pyrefly: ignore[no-matching-overload]
     if isinstance(held, nw.DataFrame):
         rows = held.select(columns)
         if not (kind.is_pandas() or kind.is_modin() or kind.is_cudf()):  # Arrow has no window functions
             zoned = [name for name in columns if getattr(rows.schema[name], "time_zone", None) is not None]
             rows = rows.with_columns(nw.col(name).dt.convert_time_zone("UTC") for name in zoned)  # polars lacks +05:30
             lazy = _polars(rows.to_polars().lazy().with_row_index(ROW), columns)
-            return Source(nw.from_native(lazy), "Arrow table", ordered=True)
+            return Source(nw.from_native(lazy), "Arrow table", ordered=True)  # pyrefly: ignore[no-matching-overload]
         name = "pandas frame" if kind.is_pandas() else f"{kind.name.lower()} frame"
         return Source(rows.with_row_index(ROW).lazy(), name, ordered=True)
     if kind.is_duckdb():

@@ -118,10 +118,10 @@ def _one_network(network: Any) -> BayesianNetwork:
     if isinstance(network, ModelClass):
         members: list[Any] = list(network.members)
     elif is_list(network):
-        members = list(network)  # pyright: ignore[reportUnknownArgumentType]
+        members = list(network)
     else:
         inner = "; give its Θ: model.theta" if hasattr(network, "theta") else ""
-        raise ModelError(f"network is {type(network).__name__}, {expected}{inner}")  # pyright: ignore[reportUnknownArgumentType]
+        raise ModelError(f"network is {type(network).__name__}, {expected}{inner}")
     if not members:
         raise ModelError(f"network is empty, {expected}")
     for i, member in enumerate(members):
@@ -164,13 +164,13 @@ def _chosen(given: Any, nodes: Mapping[str, Any]) -> dict[str, str]:
     if not (is_list(given) or isinstance(given, set | frozenset | Mapping)):
         raise ParameterError(f"columns is {given!r}, expected {_EXAMPLE}")
     chosen: dict[str, str] = {}
-    nodes_given: list[Any] = list(given)  # pyright: ignore[reportUnknownArgumentType]
+    nodes_given: list[Any] = list(given)
     for node in nodes_given:
         label = state_label(node)
         if label not in nodes:
             ask = did_you_mean(label, nodes)
             raise ParameterError(f"columns names {node!r}, which is no node.{ask} Nodes: {listed(list(nodes))}")
-        column: Any = given[node] if isinstance(given, Mapping) else label  # pyright: ignore[reportUnknownVariableType]
+        column: Any = given[node] if isinstance(given, Mapping) else label
         if not isinstance(column, str):
             raise ParameterError(f"columns[{node!r}] is {column!r}, expected the name of a column")
         if label in chosen:

@@ -88,7 +88,7 @@ def check_filter(where: str | None) -> None:
     ParameterError
         If it is empty.
     """
-    if where is not None and not (isinstance(where, str) and where.strip()):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if where is not None and not (isinstance(where, str) and where.strip()):
         raise ParameterError(f"where is {where!r}, expected a filter such as 'awake and steps > 0', or None")
 
 

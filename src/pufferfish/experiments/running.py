@@ -140,7 +140,8 @@ def run(
 
 
 def _targets(experiment: Experiment, folder: Path) -> tuple[Path, Path, Path]:
-    return tuple(folder / f"{experiment.name}{suffix}" for suffix in (".csv", ".md", ".png"))  # pyright: ignore[reportReturnType]
+    numbers, page, picture = (folder / f"{experiment.name}{suffix}" for suffix in (".csv", ".md", ".png"))
+    return numbers, page, picture
 
 
 def _numbers_of(experiment: Experiment) -> Kind:

@@ -204,9 +204,9 @@ def decode_record(
             what = "looks like a table" if b"," in content.partition(b"\n")[0] else "is not JSON"
             raise RecordError(f"{source} {what if content else 'is empty'}, expected a {format_} file") from error
         raise RecordError(f"{source} is damaged or cut short, it is not JSON: {error}") from error
-    if not isinstance(head, dict) or head.get("format") != format_:  # pyright: ignore[reportUnknownMemberType]
+    if not isinstance(head, dict) or head.get("format") != format_:
         raise RecordError(f'{source} is no {format_} file: expected "format": "{format_}" at its top')
-    found: Any = head.get("version")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    found: Any = head.get("version")
     if isinstance(found, bool) or found != version:
         raise RecordError(
             f"{source} is version {found!r} of {format_}, this program reads version {version}: "

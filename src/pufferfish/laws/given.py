@@ -28,7 +28,7 @@ def _masses(secret: Any, law: Mapping[Any, Any], bound: BoundQuery) -> Values:
     probabilities = exact_law(list(law.values()), f"law of {secret!r}")
     found: dict[tuple[int, ...], Fraction] = {}
     for value, mass in zip(law, probabilities, strict=True):
-        outputs: list[Any] = list(value) if isinstance(value, tuple) else [value]  # pyright: ignore[reportUnknownArgumentType]
+        outputs: list[Any] = list(value) if isinstance(value, tuple) else [value]
         numbers = [exact_number(v) for v in outputs]
         if len(numbers) != len(bound.labels):
             raise ModelError(f"law of {secret!r}: {value!r} has {len(numbers)} outputs, the query {len(bound.labels)}")

@@ -97,7 +97,7 @@ def place_of(record: Any, sizes: Sequence[int], secret: Secret, words: tuple[str
     ParameterError
         If there is no such record.
     """
-    pair: tuple[Any, ...] = record if isinstance(record, tuple) else (0, record)  # pyright: ignore[reportUnknownVariableType]
+    pair: tuple[Any, ...] = record if isinstance(record, tuple) else (0, record)
     given = len(pair) == 2 and (isinstance(record, tuple) or len(sizes) == 1)
     if given and all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in pair):
         group, place = int(pair[0]), int(pair[1])

@@ -333,7 +333,7 @@ class Ledger(Shown):
         ReleaseRefused
             If the release does not compose, or belongs to another base; nothing is spent.
         """
-        if note is not None and not isinstance(note, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if note is not None and not isinstance(note, str):
             raise ParameterError(f"note is {note!r}, expected text")
         with self._alone():
             book, base, subjects, grid = self._book, self._book.tied_to, self._book.subjects, self._book.grid

@@ -9,7 +9,6 @@ in a list made before. But whoever has the book can try names: keep it as you ke
 """
 
 import base64
-import binascii
 import hmac
 import secrets
 import zlib
@@ -60,7 +59,7 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         """
         try:
             fits = len(bytes.fromhex(self.salt)) == _KEY and len(self._content) == _BYTES * places
-        except (ValueError, binascii.Error):
+        except ValueError:
             fits = False
         if not fits:
             raise ParameterError(f"subjects are no {places} digests of subjects, and a key of {_KEY} bytes")

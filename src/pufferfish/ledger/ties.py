@@ -117,7 +117,7 @@ def groups_of(
 
 
 def _given(states: tuple[str, ...], found: tuple[str, ...], coarsening: Mapping[Any, Any]) -> list[int]:
-    if not isinstance(coarsening, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(coarsening, Mapping):
         raise ReleaseRefused("coarsening is no mapping: give {state of the ledger: state of the release, …}")
     named = {str(state): str(group) for state, group in coarsening.items()}
     for state in named:

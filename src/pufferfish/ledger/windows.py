@@ -50,7 +50,7 @@ def as_windows(window: Any, length: Sequence[ChainLength]) -> Windows | None:
     if isinstance(window, set | frozenset):
         raise ParameterError(f"window is {window!r}, expected (first step, one past the last): a set has no order")
     try:
-        pairs: list[tuple[Any, ChainLength]] = list(zip(window, length, strict=True))  # pyright: ignore[reportUnknownArgumentType]
+        pairs: list[tuple[Any, ChainLength]] = list(zip(window, length, strict=True))
     except (TypeError, ValueError):
         raise ParameterError(
             f"window is {window!r}, expected a list of {len(length)}: (first step, one past the last) per chain, "
@@ -155,8 +155,8 @@ def _read(chain: ChainLength, offset: int | None, steps: int) -> Steps | None:
 def _window(entry: Any, steps: int) -> Steps | None:
     if entry is None:
         return None
-    if isinstance(entry, list | tuple) and any(isinstance(each, list | tuple) for each in entry):  # pyright: ignore[reportUnknownVariableType]
-        found = tuple(_stretch(each, steps) for each in entry)  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(entry, list | tuple) and any(isinstance(each, list | tuple) for each in entry):
+        found = tuple(_stretch(each, steps) for each in entry)
         if any(stop >= start for (_, stop), (start, _) in pairwise(found)):
             raise ParameterError(f"window {entry!r} has stretches that are out of order, or touch: join those that do")
         return found

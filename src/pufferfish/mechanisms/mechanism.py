@@ -323,7 +323,7 @@ class Mechanism(ABC):
         QueryError
             If it is no query, or does not fit.
         """
-        if not isinstance(query, Query):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(query, Query):
             raise QueryError(f"query is {query!r}, expected one such as Histogram() or Count(state)")
         records = self.rows * sum(chain.records for chain in self.length)
         found = query.bind(self.theta.states, records, self.theta.variables)

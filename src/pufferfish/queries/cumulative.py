@@ -74,7 +74,7 @@ class CDF(_Cumulative):
     ('up to <200', 'up to 200-400')
     """
 
-    relative: bool = True
+    relative: bool = True  # pyrefly: ignore[bad-override]
 
     def __post_init__(self) -> None:
         truth(self.relative, "relative", QueryError)
@@ -109,7 +109,7 @@ class Quantiles(_Cumulative):
     """
 
     shares: tuple[float, ...]
-    relative: ClassVar[bool] = True  # pyright: ignore[reportIncompatibleVariableOverride]
+    relative: ClassVar[bool] = True  # pyrefly: ignore[bad-override]
 
     @called_as("Quantiles([0.1, 0.5, 0.9])")
     def __init__(self, shares: Any) -> None:

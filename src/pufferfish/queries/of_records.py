@@ -28,7 +28,7 @@ def rows_of(records: int, variables: Variables | None) -> tuple[int, int]:
 def names_of(records: Any, name: str) -> tuple[Any, ...]:
     """Return the names of records that a user gives: one or several, each once."""
     several = is_list(records)
-    given: tuple[Any, ...] = tuple(records) if several else (records,)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    given: tuple[Any, ...] = tuple(records) if several else (records,)
     if not given or len({state_label(record) for record in given}) < len(given):
         raise QueryError(f"{name} is of the records {records!r}, expected at least one name, each once")
     return given
@@ -256,7 +256,7 @@ class Function(ReadOnly, Query):
 
     def _outputs(self, row: Mapping[Any, str]) -> tuple[int, ...]:
         found = self.function(dict(row))
-        outputs: list[Any] = list(found) if isinstance(found, Sequence | np.ndarray) else [found]  # pyright: ignore[reportUnknownArgumentType]
+        outputs: list[Any] = list(found) if isinstance(found, Sequence | np.ndarray) else [found]
         if len(outputs) != len(self.labels):
             raise QueryError(f"the function returned {len(outputs)} numbers for {len(self.labels)} labels")
         whole: list[int] = []

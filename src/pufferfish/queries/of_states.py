@@ -25,7 +25,7 @@ def states_named(states: Any, query: str) -> tuple[str, ...]:
     """Return the names of one or several states, each once, that a query is given."""
     if not (is_list(states) or isinstance(states, set | frozenset)):
         states = [states]
-    members: list[Any] = list(states)  # pyright: ignore[reportUnknownArgumentType]
+    members: list[Any] = list(states)
     labels = tuple(dict.fromkeys(state_label(s) for s in members))
     if not labels:
         raise QueryError(f"{query} names no state: give at least one state to count")
@@ -167,7 +167,7 @@ class _OfValues(ReadOnly, Query):
     @called_as('{}({"rest": 0, "walk": 1})')
     def __init__(self, values: Any) -> None:
         if isinstance(values, Mapping):
-            given: Mapping[Any, Any] = values  # pyright: ignore[reportUnknownVariableType]
+            given: Mapping[Any, Any] = values
             chosen: Any = FrozenDict({state_label(s): _number(v, self.kind, s) for s, v in given.items()})
         else:
             expected = 'numbers, one for each state, or a dict such as {"rest": 0, "*": 1}'

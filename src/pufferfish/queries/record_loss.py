@@ -282,13 +282,13 @@ def as_record_loss(given: Any, theta: Theta, length: Sequence[ChainLength]) -> R
         return _of_nodes(_per_node(given, theta.networks[0]))
     k = theta.k
     if isinstance(given, list | tuple) and len(length) > 1:
-        entries: list[Any] = list(given)  # pyright: ignore[reportUnknownArgumentType]
+        entries: list[Any] = list(given)
         if len(entries) != len(length):
             raise ParameterError(f"record_loss has {len(entries)} entries, expected {len(length)}: one per chain")
         named = enumerate(zip(entries, length, strict=True))
         return RecordLoss(tuple(_one(entry, chain, k, f"record_loss[{c}]") for c, (entry, chain) in named))
-    if isinstance(given, list | tuple) and len(length) == 1 and len(given) == 1:  # pyright: ignore[reportUnknownArgumentType]
-        given = given[0]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(given, list | tuple) and len(length) == 1 and len(given) == 1:
+        given = given[0]
     return _per_chain(length, lambda chain: _one(given, chain, k, "record_loss"))
 
 
@@ -298,7 +298,7 @@ def _of_steps(given: StepLoss, theta: Theta, length: Sequence[ChainLength]) -> R
         raise ParameterError(f"a loss of steps is of Markov chains, and Θ is a class of {theta.kind}")
     records = as_record_loss(given.records, theta, length).blocks
     stated: Any = given.step
-    steps: list[float] = list(stated) if isinstance(stated, tuple) else [stated] * len(records)  # pyright: ignore[reportUnknownArgumentType]
+    steps: list[float] = list(stated) if isinstance(stated, tuple) else [stated] * len(records)
     if len(steps) != len(records):
         raise ParameterError(f"the loss of a step has {len(steps)} entries, expected {len(records)}: one per chain")
     known: dict[tuple[int, float], BlockLoss] = {}
@@ -364,13 +364,13 @@ def _per_node(given: Any, network: BayesianNetwork) -> tuple[Vector, ...]:
     entries: list[Any]
     single = isinstance(given, str) or (isinstance(given, np.ndarray) and given.ndim == 0)
     if isinstance(given, Mapping):
-        named: dict[str, Any] = {state_label(node): entry for node, entry in given.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        named: dict[str, Any] = {state_label(node): entry for node, entry in given.items()}
         for label in named:
             if label not in labels:
                 raise ParameterError(f"record_loss names {label!r}, which is no node. Nodes: {', '.join(labels[:20])}")
         entries = [named.get(label, 0.0) for label in labels]
     elif isinstance(given, Sequence | np.ndarray) and not single:
-        entries = list(given)  # pyright: ignore[reportUnknownArgumentType]
+        entries = list(given)
         if len(entries) != len(labels):
             raise ParameterError(f"record_loss has {len(entries)} entries, expected {len(labels)}: one per node")
     else:
@@ -390,9 +390,9 @@ def _kept_records(given: Any) -> Any:
     """Return losses of records that nobody can change afterwards: of all chains, or of each in a tuple."""
     if isinstance(given, Profile):
         return given
-    if isinstance(given, list | tuple) and any(isinstance(each, Profile) or np.ndim(each) for each in given):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        return tuple(each if isinstance(each, Profile) else _kept(each) for each in given)  # pyright: ignore[reportUnknownVariableType]
-    return _kept(given) if not isinstance(given, list | tuple) else tuple(_kept(each) for each in given)  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(given, list | tuple) and any(isinstance(each, Profile) or np.ndim(each) for each in given):
+        return tuple(each if isinstance(each, Profile) else _kept(each) for each in given)
+    return _kept(given) if not isinstance(given, list | tuple) else tuple(_kept(each) for each in given)
 
 
 def _kept(loss: Any) -> float | Vector:

@@ -161,7 +161,7 @@ class Places:
     """
 
     def __init__(self, output: str | os.PathLike[str], *, overwrite: bool) -> None:
-        if not isinstance(output, str | os.PathLike) or Path(output).suffix.lower() not in _SUFFIXES:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(output, str | os.PathLike) or Path(output).suffix.lower() not in _SUFFIXES:
             raise ParameterError(
                 f"output is {shown(output)!r}, expected a name that ends in .parquet or .csv: the table of values; its "
                 "record goes into a .json file of the same name"
@@ -223,11 +223,11 @@ def prepare_each(
 ) -> Prepared[EachRelease]:
     """Check and prove all that can be refused, and return what spends the budget, draws, and writes the files."""
     told = sentences(warnings)
-    if not (ledger is None or isinstance(ledger, Ledger)):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not (ledger is None or isinstance(ledger, Ledger)):
         raise ParameterError(f"ledger is {ledger!r}, expected a Ledger, such as Ledger.open(path)")
     if not one_of(postprocess, (None, "valid")):
         raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
-    if not isinstance(data, Sequences) or data.names is None:  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(data, Sequences) or data.names is None:
         raise ParameterError(
             "one release for each subject needs to know whose records they are: read the table with subject, the "
             "column that names the subjects (a network's table has one row for each subject)"
@@ -237,7 +237,7 @@ def prepare_each(
             "the table was read with by, and one release for each subject has no groups: read it without by, or group "
             "by the column of subjects in release"
         )
-    if not isinstance(calibration, Calibration):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(calibration, Calibration):
         raise ParameterError("the calibration is missing: release_each(data, query, calibration, output)")
     bound, theta = check_query(data, query, calibration), calibration.theta
     if not (theta.of_chains and calibration.composes and isinstance(bound, LinearQuery) and bound.factors is None):

@@ -222,7 +222,7 @@ def release_measurement(
     See ``docs/any_algorithm.md``: a median, the most frequent state, and a synthetic sample.
     """
     epsilon = as_epsilon(epsilon)
-    if not isinstance(bound, InfluenceBound) or not bound.composes:  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(bound, InfluenceBound) or not bound.composes:
         raise ParameterError(
             f"bound is {type(bound).__name__}, expected a mechanism that composes, such as LeakagePropagation(theta, n)"
         )
@@ -233,7 +233,7 @@ def release_measurement(
         )
     if bound.theta.stands_for_more:
         raise ReleaseRefused("a measurement needs theta, whose states are known, not pi_min and eigengap alone")
-    if note is not None and not isinstance(note, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if note is not None and not isinstance(note, str):
         raise ParameterError(f"note is {note!r}, expected text")
     bound = anywhere(bound)  # a plain list of records does not show where they are
     given = _given(records, bound, values)
@@ -288,14 +288,14 @@ def release_measurement(
 
 def _plain(value: Any) -> Any:
     """Return numbers and arrays of numpy as those of Python, so that a file can hold them; all else as it is."""
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
 
 
 def _finite(value: Any) -> bool:
     if isinstance(value, Mapping):
-        return all(map(_finite, value.values()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+        return all(map(_finite, value.values()))
     if isinstance(value, list | tuple):
-        return all(map(_finite, value))  # pyright: ignore[reportUnknownArgumentType]
+        return all(map(_finite, value))
     return not isinstance(value, float) or math.isfinite(value)
 
 
@@ -319,7 +319,7 @@ def _given(records: Any, bound: InfluenceBound, values: Mapping[Any, Any] | None
     states = bound.theta.states
     if values is None:
         values = {state: state for state in states}
-    elif not isinstance(values, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+    elif not isinstance(values, Mapping):
         raise ParameterError("values is no mapping; expected one from every state to a value: {'rest': 0, 'walk': 1}")
     lacking = [state for state in states if state not in values]
     if lacking:

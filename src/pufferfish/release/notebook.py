@@ -157,7 +157,7 @@ def _code(value: Any) -> str:
     "pf.Window(query=pf.Count(states=['walk']), start=3, stop=9)"
     """
     if isinstance(value, list):
-        return f"[{', '.join(map(_code, value))}]"  # pyright: ignore[reportUnknownArgumentType]
+        return f"[{', '.join(map(_code, value))}]"
     if not isinstance(value, dict):
         return repr(value)
     given: dict[str, Any] = {**value}

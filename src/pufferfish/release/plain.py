@@ -39,9 +39,9 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value]  # pyright: ignore[reportUnknownVariableType]
+        return [plain(part) for part in value]
     if isinstance(value, Mapping):
-        return {_MAP: {str(key): plain(part) for key, part in value.items()}}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return {_MAP: {str(key): plain(part) for key, part in value.items()}}
     if isinstance(value, Secret) and len(value.conditions) > 1:
         return {_IS: _ALL, "secrets": [plain(part) for part in value.conditions]}
     name = type(value).__name__
@@ -54,7 +54,7 @@ def _field(value: Any, name: str) -> Any:
     """Return a field; records that are named by neither text nor number go by what their names read like."""
     given = getattr(value, name)
     if name == "records" and isinstance(given, tuple):
-        return [record if isinstance(record, str | int) else state_label(record) for record in given]  # pyright: ignore[reportUnknownVariableType]
+        return [record if isinstance(record, str | int) else state_label(record) for record in given]
     return plain(given)
 
 
@@ -67,7 +67,7 @@ def made(value: Any) -> Any:
         If it describes none.
     """
     if isinstance(value, list):
-        return [made(part) for part in value]  # pyright: ignore[reportUnknownVariableType]
+        return [made(part) for part in value]
     if not isinstance(value, dict):
         return value
     given: dict[str, Any] = {**value}

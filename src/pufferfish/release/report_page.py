@@ -196,7 +196,7 @@ def _release_part(source: Source, i: int, ledger: Ledger | None, *, brief: bool)
                 witness_part(found.mechanism.witness, found.mechanism.leakage, found.epsilon, theta),
             ),
         )
-    warned = [] if isinstance(found, MeasurementRelease) else found.warnings
+    warned: Sequence[str] = () if isinstance(found, MeasurementRelease) else found.warnings
     part = tag(
         "article",
         tag("h2", _title(found)),

@@ -243,13 +243,13 @@ def _parts(what: str, rules: Callable[[], Sequence[tuple[bool, str]]], says: str
 
 def _query(found: ReleaseFields, again: Calibration, worded: Callable[[str], str]) -> list[tuple[bool, str]]:
     said, linear = found.query, again.linear
-    lipschitz = linear.lipschitz
-    moved = said.lipschitz == lipschitz if None in (said.lipschitz, lipschitz) else near(said.lipschitz, lipschitz)  # pyright: ignore[reportArgumentType]
+    one, other = said.lipschitz, linear.lipschitz
+    moved = one is other if one is None or other is None else near(one, other)
     return [
         (said.kind == again.query.kind, f"the kind {again.query.kind}"),
         (worded(said.description) == worded(linear.description), f"the description {linear.description!r}"),
         (list(said.labels) == list(linear.labels), f"the labels {', '.join(linear.labels[:8])}"),
-        (moved, f"that one record moves the answer by {lipschitz}"),
+        (moved, f"that one record moves the answer by {other}"),
         (said.divided_by == linear.divided_by, f"a division by {linear.divided_by}"),
     ]
 
@@ -320,9 +320,9 @@ def _witness(said: AnyWitness, again: AnyWitness | None, *, own: bool) -> Findin
 
 def _alike(one: Any, other: Any) -> bool:
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_alike, one, other))  # pyright: ignore[reportUnknownArgumentType]
+        return len(one) == len(other) and all(map(_alike, one, other))
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=_SAME, abs_tol=1e-12)
     return one == other
@@ -330,9 +330,9 @@ def _alike(one: Any, other: Any) -> bool:
 
 def _numbers(value: Any) -> list[float]:
     if isinstance(value, Mapping):
-        return [n for part in value.values() for n in _numbers(part)]  # pyright: ignore[reportUnknownVariableType]
+        return [n for part in value.values() for n in _numbers(part)]
     if isinstance(value, list | tuple):
-        return [n for part in value for n in _numbers(part)]  # pyright: ignore[reportUnknownVariableType]
+        return [n for part in value for n in _numbers(part)]
     return [value] if isinstance(value, float) else []
 
 

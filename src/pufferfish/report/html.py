@@ -56,7 +56,7 @@ def _safe(part: Any) -> str:
         return part
     if isinstance(part, str):
         return escape(printable(part))
-    return "".join(map(_safe, part)) if isinstance(part, Iterable) else escape(str(part))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return "".join(map(_safe, part)) if isinstance(part, Iterable) else escape(str(part))
 
 
 def join(*parts: Any) -> Html:

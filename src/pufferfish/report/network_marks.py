@@ -80,10 +80,10 @@ def marked(network: BayesianNetwork, calibration: Calibration | None, node: Any,
     """
     given: Any = network
     if not isinstance(given, BayesianNetwork):
-        raise ParameterError(f"network is {type(given).__name__}, expected a BayesianNetwork")  # pyright: ignore[reportUnknownArgumentType]
+        raise ParameterError(f"network is {type(given).__name__}, expected a BayesianNetwork")
     given = calibration
     if given is not None and not isinstance(given, Calibration):
-        raise ParameterError(f"calibration is {type(given).__name__}, expected a Calibration")  # pyright: ignore[reportUnknownArgumentType]
+        raise ParameterError(f"calibration is {type(given).__name__}, expected a Calibration")
     if calibration is not None:
         theta = quilt.theta if isinstance(quilt, ActiveQuilt) else calibration.witness.theta
         network = _in_class(network, calibration, theta)
@@ -129,7 +129,7 @@ def _subject(network: BayesianNetwork, calibration: Calibration | None, node: An
         if isinstance(quilt, str) or not isinstance(quilt, Quilt | Iterable):
             raise ParameterError(f"quilt is {quilt!r}, expected an ActiveQuilt, a Quilt, or a list of names")
         place = network.place(node)
-        shown = quilt if isinstance(quilt, Quilt) else Quilt.of(network, node, quilt)  # pyright: ignore[reportUnknownArgumentType]
+        shown = quilt if isinstance(quilt, Quilt) else Quilt.of(network, node, quilt)
         shown.checked(network, node)
         return _Subject(place, shown, _of_quilt(network.nodes[place], None, None, shown))
     place = None if node is None else network.place(node)
@@ -219,8 +219,8 @@ def _title(network: BayesianNetwork, calibration: Calibration | None, subject: _
 def _roles(network: BayesianNetwork, subject: _Subject) -> list[Role]:
     role: dict[int, Role] = {}
     if subject.quilt is not None:
-        role |= {network.place(name): "quilt" for name in subject.quilt.quilt}
-        role |= {network.place(name): "nearby" for name in subject.quilt.nearby}
+        role.update((network.place(name), "quilt") for name in subject.quilt.quilt)
+        role.update((network.place(name), "nearby") for name in subject.quilt.nearby)
     if subject.place is not None:
         role[subject.place] = "node"
     return [role.get(place, "plain" if subject.quilt is None else "remote") for place in range(len(network.nodes))]

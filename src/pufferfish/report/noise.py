@@ -76,7 +76,7 @@ class Noise:
 def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
     """Return the table of mechanisms with its slider, and what the script reads; ``name`` is its place in the page."""
     fit = [row for row in about.rows if row.reason is None]
-    places = {(curve.mechanism, curve.noise): i for i, curve in enumerate(about.curves)}
+    places: dict[tuple[str, str], int] = {(curve.mechanism, curve.noise): i for i, curve in enumerate(about.curves)}
     own = places.get((about.mechanism, about.noise))
     rows = [_row(about, row, places.get((row.mechanism, row.noise))) for row in fit]
     shown = table(

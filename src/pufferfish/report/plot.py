@@ -50,7 +50,7 @@ _LONGEST_LABEL = 24
 def require_matplotlib() -> None:
     """Raise ParameterError where matplotlib is not installed."""
     try:
-        import matplotlib  # noqa: F401  # pyright: ignore[reportUnusedImport]
+        import matplotlib  # noqa: F401
     except ImportError:
         raise ParameterError("plots need matplotlib: pip install 'pufferfish-privacy[plot]'") from None
 

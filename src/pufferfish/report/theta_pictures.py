@@ -192,7 +192,7 @@ def _network(network: BayesianNetwork, calibration: Calibration | None) -> Html:
 def _drawn(network: BayesianNetwork, calibration: Calibration | None) -> Html:
     """Return the picture of a network; it is drawn in colours for a light ground, and stands on one."""
     try:
-        from matplotlib import rc_context  # pyright: ignore[reportUnknownVariableType]
+        from matplotlib import rc_context
     except ImportError:
         told = "The network is not drawn, for that needs matplotlib: pip install 'pufferfish-privacy[plot]'."
         return tag("p", told, class_="soft")

@@ -62,6 +62,10 @@ class Robustness(float):
     """
 
     __slots__ = ("_belief", "_direction", "_secret", "_theta")
+    _theta: int
+    _belief: int | None
+    _secret: str | None
+    _direction: str | None
 
     def __new__(
         cls,
@@ -269,10 +273,10 @@ def _as_secrets(secrets: Any) -> tuple[Secret, ...] | None:
     """Return single secrets from secrets, or pairs of them."""
     if secrets is None:
         return None
-    given: list[Any] = list(secrets) if is_list(secrets) else [secrets]  # pyright: ignore[reportUnknownArgumentType]
+    given: list[Any] = list(secrets) if is_list(secrets) else [secrets]
     found: list[Secret] = []
     for i, entry in enumerate(given):
-        parts: list[Any] = list(entry) if isinstance(entry, tuple | list) else [entry]  # pyright: ignore[reportUnknownArgumentType]
+        parts: list[Any] = list(entry) if isinstance(entry, tuple | list) else [entry]
         for part in parts:
             if not isinstance(part, Secret):
                 raise ParameterError(

@@ -90,7 +90,7 @@ class BayesianNetwork(ShownModel, ReadOnly):
             refuse_missing(node, "the name of a node")
             cpt: Any = cpts[node]
             if not isinstance(cpt, CPT):
-                raise ModelError(f"cpts[{node!r}] is {type(cpt).__name__}, expected a CPT")  # pyright: ignore[reportUnknownArgumentType]
+                raise ModelError(f"cpts[{node!r}] is {type(cpt).__name__}, expected a CPT")
             if state_label(node) in labels:
                 raise ModelError(
                     f"nodes {labels[state_label(node)]!r} and {node!r} read the same; give every node its own name"

@@ -49,13 +49,13 @@ class ChainClass(ShownModel, ReadOnly):
     def __post_init__(self) -> None:
         chains = listed(self.chains, "chains", "a list of MarkovChain", ModelError)
         object.__setattr__(self, "chains", tuple(chains))
-        if not isinstance(self.origin, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(self.origin, str):
             raise ModelError(f"origin is {shortened(repr(self.origin))}, expected text: where Θ came from")
         if not self.chains:
             raise ModelError("theta is empty: give at least one MarkovChain")
         first = self.chains[0]
         for i, chain in enumerate(self.chains):
-            if not isinstance(chain, MarkovChain):  # pyright: ignore[reportUnnecessaryIsInstance]
+            if not isinstance(chain, MarkovChain):
                 raise ModelError(f"theta[{i}] is {type(chain).__name__}, expected a MarkovChain: {_ALONE}")
             if chain.states != first.states:
                 raise ModelError(
@@ -68,7 +68,7 @@ class ChainClass(ShownModel, ReadOnly):
                 f"names has {len(names)} entries and chains {len(self.chains)}: one name for each, or none"
             )
         for i, name in enumerate(names):
-            if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            if not isinstance(name, str):
                 raise ModelError(f"names[{i}] is {shortened(repr(name))}, expected text: what theta[{i}] is called")
         object.__setattr__(self, "names", names)
 
@@ -129,7 +129,7 @@ def as_chain_class(theta: Any) -> ChainClass:
     if isinstance(theta, MarkovChain):
         return ChainClass((theta,))
     if is_list(theta):
-        members: list[Any] = list(theta)  # pyright: ignore[reportUnknownArgumentType]
+        members: list[Any] = list(theta)
         for i, member in enumerate(members):
             if not isinstance(member, MarkovChain):
                 raise ModelError(f"theta[{i}] is {type(member).__name__}, expected a MarkovChain: {_ALONE}")

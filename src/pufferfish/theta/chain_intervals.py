@@ -63,8 +63,8 @@ class BinaryChainInterval(ShownModel, ReadOnly, Continuum):
     low: float
     high: float
     initial_distribution: Literal["any", "stationary"] = field(default="any", kw_only=True)
-    states: tuple[str, ...] = field(default=("0", "1"), kw_only=True)
-    origin: str = field(default=STATED, kw_only=True)
+    states: tuple[str, ...] = field(default=("0", "1"), kw_only=True)  # pyrefly: ignore[bad-override]
+    origin: str = field(default=STATED, kw_only=True)  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "two-state Markov chains in an interval"
 
     def __post_init__(self) -> None:
@@ -141,8 +141,8 @@ class IntervalChain(ShownModel, ReadOnly, Continuum):
 
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
-    states: tuple[str, ...] = field(default=(), kw_only=True)
-    origin: str = field(default=STATED, kw_only=True)
+    states: tuple[str, ...] = field(default=(), kw_only=True)  # pyrefly: ignore[bad-override]
+    origin: str = field(default=STATED, kw_only=True)  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "Markov chains in intervals"
     initial_distribution: ClassVar[Literal["any"]] = "any"
 

@@ -42,13 +42,13 @@ class ChainModels(ShownModel, ReadOnly):
     def __post_init__(self) -> None:
         members = tuple(listed(self.members, "members", "a list of chains", ModelError))
         object.__setattr__(self, "members", members)
-        if not isinstance(self.origin, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(self.origin, str):
             raise ModelError(f"origin is {shortened(repr(self.origin))}, expected text: where Θ came from")
         if not members:
             raise ModelError("theta is empty: give at least one chain")
         first = members[0]
         for i, member in enumerate(members):
-            if not isinstance(member, CHAIN_MODELS) or type(member) is not type(first):  # pyright: ignore[reportUnnecessaryIsInstance]
+            if not isinstance(member, CHAIN_MODELS) or type(member) is not type(first):
                 raise ModelError(
                     f"theta[{i}] is {type(member).__name__} and theta[0] {type(first).__name__}: lists have members of "
                     "one kind; a MarkovChain is a PeriodicChain with one matrix, and a HigherOrderChain of order 1"

@@ -77,14 +77,14 @@ class ForgettingClass(ShownModel, ReadOnly, Continuum):
 
     steps: tuple[int, ...]
     overlap: tuple[float, ...]
-    states: tuple[str, ...]
-    origin: str
+    states: tuple[str, ...]  # pyrefly: ignore[bad-override]
+    origin: str  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "Markov processes that forget"
     lacks: ClassVar[str | None] = "it needs transition probabilities, and Θ says only how soon they are forgotten"
 
     @called_as('ForgettingClass(steps=8, overlap=0.43, states=["sit", "stand", "walk"])')
     def __init__(self, steps: Any, overlap: Any, states: Any, *, origin: str = STATED) -> None:
-        if not isinstance(origin, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(origin, str):
             raise ModelError(f"origin is {shortened(repr(origin))}, expected text: where Θ came from")
         after = [_steps(value, name) for value, name in _each(steps, "steps")]
         shared = [_overlap(value, name) for value, name in _each(overlap, "overlap")]

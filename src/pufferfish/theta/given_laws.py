@@ -59,14 +59,14 @@ class GivenLaws(ShownModel, ReadOnly):
         pairs: Iterable[tuple[Any, Any]] | None = None,
         query: Any = None,
     ) -> None:
-        if not callable(laws) and not isinstance(laws, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not callable(laws) and not isinstance(laws, Mapping):
             raise ModelError(f"laws is {laws!r}, expected a function of the query, or a dict from secrets to laws")
         if isinstance(laws, Mapping) and query is None:
             raise ModelError("query is missing: a dict of laws is for one query, say which")
-        if isinstance(records, bool) or not isinstance(records, Integral) or records < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if isinstance(records, bool) or not isinstance(records, Integral) or records < 1:
             raise ModelError(f"records is {records!r}, expected a whole number of at least 1")
         if isinstance(laws, Mapping):
-            given: Mapping[Any, Any] = laws  # pyright: ignore[reportUnknownVariableType]
+            given: Mapping[Any, Any] = laws
             laws = FrozenDict({secret: _frozen(law) for secret, law in given.items()})
         object.__setattr__(self, "laws", laws)
         object.__setattr__(self, "records", int(records))
@@ -98,10 +98,10 @@ class GivenLaws(ShownModel, ReadOnly):
         if self.query is not None and query != self.query:
             raise ModelError(f"the laws are those of {self.query}, not of {query}: give a function of the query")
         found: Any = self.laws(query) if callable(self.laws) else self.laws
-        laws: list[Any] = [*found.values()] if isinstance(found, Mapping) else []  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-        if not laws or not all(isinstance(law, Mapping) and len(law) for law in laws):  # pyright: ignore[reportUnknownArgumentType]
+        laws: list[Any] = [*found.values()] if isinstance(found, Mapping) else []
+        if not laws or not all(isinstance(law, Mapping) and len(law) for law in laws):
             raise ModelError("laws gives no dict from secrets to dicts from values to probabilities")
-        return dict(found)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return dict(found)
 
     def pairs_of(self, secrets: Iterable[Any]) -> tuple[tuple[Any, Any], ...]:
         """Return the pairs of secrets that shall not be told apart.
@@ -121,4 +121,4 @@ class GivenLaws(ShownModel, ReadOnly):
 
 def _frozen(law: Any) -> Any:
     """Return a read-only copy of a law; what is none is refused where it is used."""
-    return FrozenDict(law) if isinstance(law, Mapping) else law  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return FrozenDict(law) if isinstance(law, Mapping) else law

@@ -145,7 +145,7 @@ def _labels_of(row: Any, i: int) -> tuple[str, ...]:
     """Return the states of one database."""
     if not is_list(row):
         raise ModelError(f"values[{i}] is {row!r}, expected a row: the state of every record")
-    given: list[Any] = list(row)  # pyright: ignore[reportUnknownArgumentType]
+    given: list[Any] = list(row)
     for j, state in enumerate(given):
         refuse_missing(state, f"values[{i}][{j}]")
     return tuple(map(state_label, given))

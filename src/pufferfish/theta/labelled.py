@@ -64,7 +64,7 @@ def _axes(given: Any) -> Iterable[Any]:
         return [given.column_names]
     if hasattr(given, "get_column"):
         return [given.columns]
-    parts: list[Any] = list(given) if isinstance(given, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType]
+    parts: list[Any] = list(given) if isinstance(given, list | tuple) else []
     if parts and not isinstance(parts[0], int | float):
         return [axis for part in parts for axis in _axes(part)]
     return []

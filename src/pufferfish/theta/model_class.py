@@ -59,12 +59,12 @@ class ModelClass(ShownModel, ReadOnly):
 
     def __post_init__(self) -> None:
         members = tuple(listed(self.members, "members", "a list of models", ModelError))
-        if not isinstance(self.origin, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(self.origin, str):
             raise ModelError(f"origin is {shortened(repr(self.origin))}, expected text: where Θ came from")
         if not members:
             raise ModelError("theta is empty: give at least one model")
         for i, member in enumerate(members):
-            if not isinstance(member, Member):  # pyright: ignore[reportUnnecessaryIsInstance]
+            if not isinstance(member, Member):
                 raise ModelError(f"theta[{i}] is {type(member).__name__}, expected a model such as BayesianNetwork")
             if type(member) is not type(members[0]):
                 raise ModelError(
@@ -189,7 +189,7 @@ def as_theta(theta: Any) -> Theta:
     if isinstance(theta, Member):
         return ModelClass((theta,))
     if is_list(theta):
-        members: list[Any] = list(theta)  # pyright: ignore[reportUnknownArgumentType]
+        members: list[Any] = list(theta)
         if members and isinstance(members[0], CHAIN_MODELS):
             return ChainModels(tuple(members))
         if members and not isinstance(members[0], MarkovChain):

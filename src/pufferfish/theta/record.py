@@ -89,7 +89,7 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
             start = chain.initial_distribution
             if isinstance(start, str) and start not in ("stationary", "any"):
                 raise ModelError(f'initial_distribution of chain {i} is {start!r}, expected "stationary" or "any"')
-            chains.append(MarkovChain(chain.transition_matrix, start, states=self.states))  # pyright: ignore[reportArgumentType]
+            chains.append(MarkovChain(chain.transition_matrix, start, states=self.states))
         return ChainClass(tuple(chains), self.origin, names=tuple(self.names))
 
     def check(self) -> None:

@@ -43,7 +43,7 @@ class Secret(ABC):
 
 
 def _labels(states: Any) -> tuple[str, ...]:
-    given: list[Any] = list(states) if is_list(states) or isinstance(states, set | frozenset) else [states]  # pyright: ignore[reportUnknownArgumentType]
+    given: list[Any] = list(states) if is_list(states) or isinstance(states, set | frozenset) else [states]
     labels = tuple(dict.fromkeys(state_label(s) for s in given))
     if not labels:
         raise ParameterError("a secret names no state: give at least one")
@@ -72,7 +72,7 @@ class RecordIs(ReadOnly, Secret):
     states: tuple[str, ...]
 
     def __init__(self, record: Any, states: Any) -> None:
-        object.__setattr__(self, "record", tuple(record) if isinstance(record, list) else record)  # pyright: ignore[reportUnknownArgumentType]
+        object.__setattr__(self, "record", tuple(record) if isinstance(record, list) else record)
         object.__setattr__(self, "states", _labels(states))
 
     @property
@@ -163,7 +163,7 @@ class Fact(ReadOnly, Secret):
     function: Callable[[Mapping[Any, str]], Any]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.description, str) or not callable(self.function):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(self.description, str) or not callable(self.function):
             raise ParameterError(
                 "Fact takes the fact in words, and a function from a dict of states to whether it holds"
             )
@@ -219,11 +219,11 @@ def as_secret_pairs(secrets: Any) -> tuple[SecretPair, ...] | None:
     """
     if secrets is None:
         return None
-    pairs: list[Any] = list(secrets) if is_list(secrets) else [secrets]  # pyright: ignore[reportUnknownArgumentType]
+    pairs: list[Any] = list(secrets) if is_list(secrets) else [secrets]
     if len(pairs) == 2 and all(isinstance(secret, Secret) for secret in pairs):
         pairs = [pairs]
     for i, pair in enumerate(pairs):
-        if not (isinstance(pair, Sequence) and len(pair) == 2 and all(isinstance(s, Secret) for s in pair)):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        if not (isinstance(pair, Sequence) and len(pair) == 2 and all(isinstance(s, Secret) for s in pair)):
             raise ParameterError(
                 f"secrets[{i}] is no pair of secrets: expected pairs that shall not be told apart, such as "
                 '(RecordIs(0, "flu"), RecordIs(0, "healthy"))'

@@ -64,7 +64,7 @@ def listed_names(given: Any, what: str, example: str = '["rest", "walk"]') -> tu
     if not is_list(given):
         shown = shortened(repr(cast("object", given)))
         raise ModelError(f"{what} is {shown}, expected a list of names such as {example}")
-    names: tuple[Any, ...] = tuple(given)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    names: tuple[Any, ...] = tuple(given)
     seen: set[str] = set()
     for i, name in enumerate(names):
         refuse_missing(name, f"{what}[{i}]")

@@ -158,7 +158,7 @@ def _of_one(view: View, theta: Any) -> View:
 def _class(theta: Any) -> View:
     first = theta.members[0]
     if len(theta.members) == 1 and isinstance(first, ShownModel):
-        return _of_one(first._view(), theta)  # pyright: ignore[reportPrivateUsage]
+        return _of_one(first._view(), theta)
     facts = {"states": states_in_words(theta.states), "origin": theta.origin}
     rows = [[i, repr(member)] for i, member in enumerate(theta.members[:MOST_ROWS])]
     grid = Grid("Members", ["member", "model"], rows, long=len(theta.members))

@@ -74,7 +74,7 @@ def test_a_stream_depends_on_seed_and_names_only() -> None:
 def by_hand(counts: list[int]) -> pf.Sequences:
     return pf.Sequences(
         states=("a", "b", "c"),
-        counts=[counts],  # pyright: ignore[reportArgumentType]
+        counts=[counts],
         transitions=np.zeros((3, 3), dtype=np.int64),
         length=(ChainLength(sum(counts), sum(counts)),),
         subjects=1,

@@ -109,7 +109,7 @@ def test_the_ends_by_the_papers_reading(start: Any) -> None:
 
 def test_ends_are_one_of_two() -> None:
     with pytest.raises(ParameterError, match='ends is \'both\', expected "definition" or "paper"'):
-        pf.GK16(WEAK, 6, ends="both")  # pyright: ignore[reportArgumentType]
+        pf.GK16(WEAK, 6, ends="both")
 
 
 def test_the_witness_is_the_worst_row() -> None:

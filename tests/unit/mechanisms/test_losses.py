@@ -136,7 +136,7 @@ def test_bad_max_quilt_length(longest: Any) -> None:
 
 def test_bad_support() -> None:
     with pytest.raises(ParameterError, match='support is \'both\', expected "definition" or "paper"'):
-        pf.MQMExact(CHAIN, 10, support="both")  # pyright: ignore[reportArgumentType]
+        pf.MQMExact(CHAIN, 10, support="both")
 
 
 @pytest.mark.parametrize(

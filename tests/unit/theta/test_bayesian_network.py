@@ -88,7 +88,7 @@ def test_what_is_given_stays_as_it_is() -> None:
     with pytest.raises(ValueError, match="read-only"):
         network.cpts["x"].table[0] = 1.0
     with pytest.raises(AttributeError):
-        cpt.states = ("a", "b")  # pyright: ignore[reportAttributeAccessIssue]
+        cpt.states = ("a", "b")
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ class _Contraction:
     def run(self, arrays: Sequence[Matrix]) -> Matrix:
         if len(arrays) == 1 and self.tables[0][0] == self.scope:
             return arrays[0]
-        import opt_einsum  # pyright: ignore[reportMissingTypeStubs]  # here: chains do without
+        import opt_einsum  # here: chains do without
 
         operands: list[object] = []
         for (axes, _), array in zip(self.tables, arrays, strict=True):
@@ -250,7 +250,7 @@ class Inference(ReadOnly):
     def _plan(self, tables: Sequence[Table], scope: tuple[int, ...]) -> _Contraction:
         if len(tables) == 1 and tables[0][0] == scope:
             return _Contraction(tuple(tables), scope, [], tables[0][1].size, 0.0, 0)
-        import opt_einsum  # pyright: ignore[reportMissingTypeStubs]  # here: chains do without
+        import opt_einsum  # here: chains do without
 
         operands: list[object] = []
         for axes, table in tables:

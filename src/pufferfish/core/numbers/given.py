@@ -149,7 +149,7 @@ def _masked(given: Any) -> bool:
     """Whether anything in nested lists is masked; numpy would take what lies below the mask."""
     if isinstance(given, np.ma.MaskedArray):
         return True
-    return isinstance(given, list | tuple) and any(_masked(part) for part in given if _may_hold(part))  # pyright: ignore[reportUnknownVariableType]
+    return isinstance(given, list | tuple) and any(_masked(part) for part in given if _may_hold(part))
 
 
 def _may_hold(part: Any) -> bool:

@@ -53,10 +53,10 @@ class FrozenDict(dict[_Key, _Value]):
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError("this mapping is read-only: make a new object from a changed copy, dict(mapping)")
 
-    __setitem__ = __delitem__ = __ior__ = _refuse  # pyright: ignore[reportAssignmentType]
-    clear = pop = popitem = setdefault = update = _refuse  # pyright: ignore[reportAssignmentType]
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
-    def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def __hash__(self) -> int:
         return hash(frozenset(self.items()))
 
     def __copy__(self) -> Self:
@@ -74,8 +74,8 @@ class FrozenList(list[_Value]):
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError("this list is read-only: make a new object from a changed copy, list(values)")
 
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # pyright: ignore[reportAssignmentType]
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse  # pyright: ignore[reportAssignmentType]
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
     def __copy__(self) -> Self:
         return self
@@ -87,11 +87,11 @@ class FrozenList(list[_Value]):
 def frozen(value: Any) -> Any:
     """Return lists and dicts, and those in them, as read-only copies; anything else as it is."""
     if isinstance(value, FrozenList | FrozenDict):
-        return value  # pyright: ignore[reportUnknownVariableType]
+        return value
     if isinstance(value, list):
-        return FrozenList(map(frozen, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return FrozenList(map(frozen, value))
     if isinstance(value, dict):
-        return FrozenDict({key: frozen(part) for key, part in value.items()})  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return FrozenDict({key: frozen(part) for key, part in value.items()})
     return value
 
 
@@ -116,8 +116,8 @@ class ReadOnly:
         return self
 
     def __reduce__(self) -> Any:
-        given: Any = fields(self)  # pyright: ignore[reportArgumentType]
-        return _made, (type(self), {field.name: getattr(self, field.name) for field in given if field.init})
+        me: Any = self
+        return _made, (type(self), {field.name: getattr(self, field.name) for field in fields(me) if field.init})
 
 
 def _made(kind: Any, arguments: Mapping[str, Any]) -> Any:

@@ -133,7 +133,8 @@ class StackedRatios:
 
     def _take(self, kernel: Kernel) -> None:
         """Group the kernels, and keep the trees of groups that are as they were."""
-        known, self._groups, self._kernel = self._groups, [], kernel
+        known, self._kernel = self._groups, kernel
+        self._groups = []
         pattern = np.concatenate([kernel.rows[:, None, :], kernel.upper > 0, kernel.lower > 0], axis=1)
         packed = np.packbits(pattern.reshape(len(pattern), -1), axis=1)
         _, first, of = np.unique(packed, axis=0, return_index=True, return_inverse=True)

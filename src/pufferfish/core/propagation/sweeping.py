@@ -174,7 +174,8 @@ class _Sweep:
         for _ in range(_MOST_CYCLES):
             raised = np.where(enters > 0, np.nextafter(enters + slack, np.inf), 0.0)
             within = copy(self)
-            within.side, within.a, within.segments = side, raised, []
+            within.side, within.a = side, raised
+            within.segments = []
             for run in cycle:
                 within.follow(run)
             self.visits = within.visits

@@ -122,7 +122,8 @@ def _least(cost: Callable[[Vector], tuple[float, Vector]], at: Vector) -> Vector
     for _ in range(_STEPS):
         way = -_scaled(slope, steps)
         if float(way @ slope) >= 0:
-            steps, way = [], -slope
+            steps.clear()
+            way = -slope
         size = min(1.0, 2.0 / max(float(np.abs(way).max()), 1e-300))
         for _ in range(_HALVINGS):
             to = at + size * way

@@ -164,11 +164,11 @@ def _given(quilts: Any, networks: tuple[BayesianNetwork, ...]) -> dict[int, list
     if not isinstance(quilts, Mapping):
         raise ParameterError(f"quilts is {type(quilts).__name__}, expected a dict from nodes to lists of quilts")
     found: dict[int, list[int]] = {}
-    sets: dict[Any, Any] = dict(quilts)  # pyright: ignore[reportUnknownArgumentType]
+    sets: dict[Any, Any] = dict(quilts)
     for node, several in sets.items():
         if isinstance(several, str | Quilt) or not isinstance(several, Iterable):
             raise ParameterError(f"the quilts of node {node!r} are {several!r}, expected a list of quilts")
-        listed: list[Any] = list(several)  # pyright: ignore[reportUnknownArgumentType]
+        listed: list[Any] = list(several)
         for quilt in listed:
             if isinstance(quilt, str) or not isinstance(quilt, Iterable | Quilt):
                 raise ParameterError(f"a quilt of node {node!r} is {quilt!r}, expected a list of names or a Quilt")

@@ -41,7 +41,7 @@ class NodeSecrets:
                 raise ParameterError(
                     f"secrets is {given!r}, expected a list of names of nodes, or of pairs of RecordIs"
                 )
-            listed: list[Any] = list(given)  # pyright: ignore[reportUnknownArgumentType]
+            listed: list[Any] = list(given)
             self._entries = [entry for secret in listed for entry in _entries_of(secret, network)]
             if not self._entries:
                 raise ParameterError("secrets is empty: name at least one node, or leave it out to keep all secret")
@@ -88,7 +88,7 @@ def _entries_of(secret: Any, network: BayesianNetwork) -> list[tuple[int, tuple[
         if len(names) < 2:
             raise ParameterError(f"node {secret!r} has one state only: there is nothing to keep secret")
         return [(network.place(secret), (a,), (b,)) for i, a in enumerate(names) for b in names[i + 1 :]]
-    parts: list[Any] = list(secret) if isinstance(secret, Sequence) and not isinstance(secret, str) else [secret]  # pyright: ignore[reportUnknownArgumentType]
+    parts: list[Any] = list(secret) if isinstance(secret, Sequence) and not isinstance(secret, str) else [secret]
     if len(parts) == 3:
         parts = [RecordIs(parts[0], parts[1]), RecordIs(parts[0], parts[2])]
     if len(parts) != 2 or not all(isinstance(part, Secret) for part in parts):

@@ -179,7 +179,8 @@ class ChainLeakage(Engine):
         if propagation is not None:
             runs = as_runs(chain, self._theta.k)
             middle = _middle_of_the_heaviest(chain)
-            guess = (member.quilts and member.quilts.best_at(chain, middle, score)) or math.inf
+            by_quilts = None if member.quilts is None else member.quilts.best_at(chain, middle, score)
+            guess = by_quilts or math.inf
             start = guess if guess < math.inf else _USUAL_GAIN * float(chain.largest.max()) / epsilon
             if start > 0:
                 divisor = propagation.least_divisor(runs, epsilon, start / _USUAL_GAIN)

@@ -19,7 +19,7 @@ def places_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     step = Homogeneous.message
 
-    def message(self: Homogeneous, place: int, a: np.ndarray) -> np.ndarray:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
+    def message(self: Homogeneous, place: int, a: np.ndarray) -> np.ndarray:
         seen.append(place)
         return step(self, place, a)
 
@@ -58,7 +58,7 @@ def test_quilts_of_a_continuum_are_not_searched_where_one_member_needs_more(monk
 
     def leakage(self: BinaryQuilts, *arguments: object) -> object:
         looked.append(True)
-        return search(self, *arguments)  # pyright: ignore[reportArgumentType]
+        return search(self, *arguments)
 
     monkeypatch.setattr(BinaryQuilts, "leakage", leakage)
     assert propagated.leakage(day) <= quilted
@@ -78,7 +78,7 @@ def test_a_point_of_a_continuum_needs_no_more_by_quilts_than_the_whole(start: st
 def test_points_of_a_continuum_that_need_less_than_one_before_are_not_followed_to_the_end() -> None:
     floors: list[float] = []
 
-    def bound(boxes: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
+    def bound(boxes: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
         if np.all(boxes[:, :, 0] == boxes[:, :, 1]):
             floors.append(floor)
         return np.maximum(boxes[:, 0, 1] * (2 - boxes[:, 0, 0]), floor), np.zeros((len(boxes), 1))

@@ -254,7 +254,7 @@ def search(square: Square, paths: Paths, question: Question, *, tolerance: float
     while heap and looked < cells and not run.disproved:
         task = heapq.heappop(heap)
         if -task.key[0] <= run.level:
-            heap = []
+            heap.clear()
             break
         looked += 1
         if looked % 32 == 0:
