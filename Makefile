@@ -11,19 +11,19 @@ DATA ?= ../shared/data
 demo: .venv/plain  ## the main job on real data: a private histogram and its picture, in demo/
 	bash scripts/demo.sh
 
-test: .venv/ready .venv/loops  ## every test function with some of its cases, doctests included, on all cores: a few minutes
+test: .venv/loops .venv/spark  ## every test function with some of its cases, doctests included, on all cores: a few minutes
 	$(PY) -m pytest -n auto --dist worksteal
 
-test-slow: .venv/ready .venv/loops  ## every case of every test, and the real data in DATA's place: a quarter of an hour
+test-slow: .venv/loops .venv/spark  ## every case of every test, and the real data in DATA's place: a quarter of an hour
 	$(PY) -m pytest -n auto --dist worksteal --slow
 
 fast: .venv/ready  ## while editing: what takes under a minute
 	$(PY) -m pytest -n auto --dist worksteal --quick tests/unit tests/contract tests/golden
 
-coverage: .venv/ready  ## which lines the usual tests never run (compiled loops count where they run interpreted)
+coverage: .venv/ready .venv/spark  ## which lines the usual tests never run (compiled loops count where they run interpreted)
 	$(PY) -m pytest -n auto --dist worksteal --cov=pufferfish --cov-report=term:skip-covered
 
-mutants: .venv/ready  ## do the tests notice faults that are put into the source on purpose?
+mutants: .venv/ready .venv/spark  ## do the tests notice faults that are put into the source on purpose?
 	$(PY) tests/mutants.py
 
 faults: .venv/ready  ## killed programs, full disks, broken engines, clocks set back, flipped bits: docs/faults.md
@@ -44,7 +44,7 @@ check: .venv/ready docs  ## style, types, and the site of docs/
 docs: .venv/ready  ## the site, in site/ (any warning is an error); read it with: .venv/bin/python -m http.server -d site
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build
 
-bench: .venv/ready  ## speed, as ratios to a plain reference in the same run
+bench: .venv/ready .venv/spark  ## speed, as ratios to a plain reference in the same run
 	$(PY) benchmarks/mqm_exact.py
 	$(PY) benchmarks/propagation.py
 	$(PY) benchmarks/law_mechanisms.py
@@ -78,6 +78,10 @@ endif
 # and what tests and checks need besides
 .venv/ready: pyproject.toml scripts/setup.sh
 	bash scripts/setup.sh
+
+# what tests of tables on a cluster need, where there is Java
+.venv/spark: .venv/ready
+	bash scripts/setup.sh spark
 
 # machine code of the loops, made before several processes of tests would make it each for itself
 .venv/loops: .venv/ready tests/loops.py $(shell find src/pufferfish/core -name '*.py')

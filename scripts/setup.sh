@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Make .venv with the package (editable), its extras and the development tools; `setup.sh plain`: the package and plots.
+# Make .venv with the package (editable), its extras and the development tools; `setup.sh plain`: the package and plots;
+# `setup.sh spark`: add Spark to what is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -57,20 +58,27 @@ add_packages() {
 
 what=${1:-ready}
 add_to_venv() {
-  if [ "$what" = plain ]; then
-    add_packages --editable '.[plot]'
-  else
-    # Spark is 450 MB and needs Java: without one its tests are skipped, and say so
-    local extras=plot,duckdb,pandas,docs
-    command -v java >/dev/null 2>&1 && extras+=,spark
-    add_packages --editable ".[$extras]" --group dev
-    touch .venv/plain
-  fi
+  case $what in
+    plain) add_packages --editable '.[plot]' ;;
+    ready)
+      add_packages --editable '.[plot,duckdb,pandas,docs]' --group dev
+      touch .venv/plain
+      ;;
+    spark)
+      # 450 MB, which need Java: without one its tests are skipped, and say so. It comes as a source archive, and the
+      # wheel made of it is used once: compressing it would take longer than all the rest.
+      if command -v java >/dev/null 2>&1; then
+        .venv/bin/python -m uv pip install --quiet --python .venv/bin/python --editable '.[spark]' \
+          --config-settings-package pyspark:--build-option=--compression=stored || add_packages --editable '.[spark]'
+      fi
+      ;;
+  esac
   touch ".venv/$what"
 }
 
-# What `setup.sh plain` made is added to; a half-made environment (an interrupted run) is made anew.
-if [ "$what" = ready ] && [ .venv/plain -nt pyproject.toml ] && [ ! -e .venv/ready ]; then
+# What was made before is added to; a half-made environment (an interrupted run) is made anew.
+if [ "$what" = spark ] ||
+   { [ "$what" = ready ] && [ .venv/plain -nt pyproject.toml ] && [ ! -e .venv/ready ]; }; then
   add_to_venv
   exit
 fi
