@@ -84,9 +84,9 @@ def slow(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory, slow: bool) -> Generator[spark_cluster.Cluster]:
-    """A Spark master on this machine, with two workers, or one with room for two executors, which starts sooner."""
+    """A Spark master on this machine with two workers, or a small one, which starts sooner."""
     spark_cluster.skip_without_spark()
-    with spark_cluster.cluster(tmp_path_factory.mktemp("spark"), workers=2 if slow else 1) as found:
+    with spark_cluster.cluster(tmp_path_factory.mktemp("spark"), small=not slow) as found:
         yield found
 
 

@@ -1,7 +1,7 @@
 """A real Spark cluster on this machine: a standalone master and its workers, each a process of its own.
 
 They are the classes of Spark's own jars that ``sbin/start-all.sh`` starts, on free ports of 127.0.0.1, and they end
-with the tests.
+with the tests. A small cluster has its master and its worker in the process of the session, and executors of their own.
 """
 
 import importlib.util
@@ -29,6 +29,9 @@ _QUICK = (
 )
 """Java starts in less time so; it would be slow in the long run."""
 
+_SMALL = "local-cluster[1,2,1024]"
+"""One worker with two cores and 1024 MB, started by Spark itself."""
+
 PARTITIONS = 3
 """Of a shuffle: more than workers, and so few that tests are quick."""
 
@@ -55,15 +58,18 @@ def java() -> str | None:
 
 
 class Cluster:
-    """A master and its workers; processes of the operating system."""
+    """A master and its workers; processes of the operating system, but for a small one."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, small: bool) -> None:
         self.folder = folder
         self.events = folder / "events"
         self.events.mkdir()
         self.processes: list[subprocess.Popen[bytes]] = []
-        self._start("master", "master.Master", ["--port", "0"])
-        self.master = self._said("master", r"Starting Spark master at (spark://\S+)")
+        if small:
+            self.master = _SMALL
+        else:
+            self._start("master", "master.Master", ["--port", "0"])
+            self.master = self._said("master", r"Starting Spark master at (spark://\S+)")
 
     def add_worker(self) -> subprocess.Popen[bytes]:
         """Start a worker, which the master uses as soon as it has come."""
@@ -104,10 +110,7 @@ class Cluster:
         import pyspark
 
         home = Path(pyspark.__file__).parent
-        scala = (
-            next((home / "jars").glob("scala-library-*.jar")).name.split("-")[2].rpartition(".")[0].rpartition(".")[0]
-        )
-        environment = os.environ | {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": scala}
+        environment = os.environ | {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": _version_of_scala()}
         command = [
             java() or "java",
             "-Xmx512m",
@@ -137,12 +140,19 @@ class Cluster:
         raise RuntimeError(f"Spark's {name} did not start: {said[-2000:]}")
 
 
+def _version_of_scala() -> str:
+    import pyspark
+
+    (library,) = (Path(pyspark.__file__).parent / "jars").glob("scala-library-*.jar")
+    return ".".join(library.name.split("-")[2].split(".")[:2])
+
+
 @contextmanager
-def cluster(folder: Path, workers: int) -> Generator[Cluster]:
-    """Start a master and its workers, and end them."""
-    found = Cluster(folder)
+def cluster(folder: Path, *, small: bool) -> Generator[Cluster]:
+    """Start a master and two workers, and end them; a small cluster starts with its session."""
+    found = Cluster(folder, small=small)
     try:
-        for _ in range(workers):
+        for _ in range(0 if small else 2):
             found.add_worker()
         yield found
     finally:
@@ -178,7 +188,9 @@ def session(cluster: Cluster, *, small: bool) -> Generator[Any]:
     for name, value in settings.items():
         builder = builder.config(name, value)
     interrupted = signal.getsignal(signal.SIGINT)
-    spark = builder.getOrCreate()
+    with pytest.MonkeyPatch.context() as environment:  # which Spark's scripts look at to start executors
+        environment.setenv("SPARK_SCALA_VERSION", _version_of_scala())
+        spark = builder.getOrCreate()
     signal.signal(signal.SIGINT, interrupted)  # Spark takes it, and other tests look at it
     try:
         yield spark
