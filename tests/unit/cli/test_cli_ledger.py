@@ -18,11 +18,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file() and p.suffix != ".lock"}
 
 
-def refused(folder: Path, *arguments: object, says: Sequence[str]) -> None:
-    """Refused in one line, and every file is as before."""
+def refused(folder: Path, *arguments: object, says: Sequence[str]) -> str:
+    """Refused in one line, which is returned, and every file is as before."""
     before = contents(folder)
-    commands.refused(*arguments, says=says)
+    line = commands.refused(*arguments, says=says)
     assert contents(folder) == before
+    return line
 
 
 @pytest.fixture
@@ -148,6 +149,32 @@ def test_too_much_is_refused_and_nothing_is_spent(tmp_path: Path, table: Path, m
     refused(tmp_path, *base, "--up-to", 1.5, "--output", second, says=["above the budget of 1"])
     refused(tmp_path, *base, "--epsilon", 0.1, "--output", tmp_path / "first.json", says=["exists"])
     assert len(Ledger.open(book).entries) == 1
+
+
+@pytest.mark.parametrize("mechanism", ["propagation", "group-dp"])
+def test_the_last_of_a_budget_is_not_spent_on_noise_that_hides_all(
+    tmp_path: Path, table: Path, model: Path, mechanism: str
+) -> None:
+    book = tmp_path / "book.json"
+    create = ["ledger", "create", book, "--model", model, "--budget", 1, "--table", table, *READING]
+    assert run(*create, "--mechanism", mechanism).exit_code == 0
+    base = ["release", table, *READING, "--model", model, "--ledger", book]
+    assert run(*base, "--epsilon", 0.9, "--mechanism", mechanism, "--output", tmp_path / "r.json").exit_code == 0
+    last = [*base, "--query", "count:active", "--output", tmp_path / "last.json"]
+    near = f"{Ledger.open(book).spent + 1e-5:.9f}"
+    says = ["for this release, whose noise would hide all that 200 records can say", "Nothing is spent", "give --epsilon"]
+    line = refused(tmp_path, *last, "--up-to", near, says=says)
+    refused(tmp_path, *last, "--up-to", near, "--by", "id", says=["hide all that the groups can say"])
+    shaped = ["--query", "histogram", "--noise", "best"]
+    refused(tmp_path, *last, *shaped, "--up-to", near, says=["would hide all"])
+    refused(tmp_path, *last, "--query", "switches", "--up-to", near, says=["would hide all"])
+    assert len(Ledger.open(book).entries) == 1
+    insisted = line.split("if you mean it, give ")[1].removesuffix(" instead").split()
+    assert ("--mechanism" in insisted) == (mechanism == "group-dp")
+    done = run(*last, *insisted)
+    assert done.exit_code == 0, done.output
+    assert "The noise hides nearly all" in done.stderr
+    assert Ledger.open(book).spent <= float(near)
 
 
 BAD_RELEASES = {
