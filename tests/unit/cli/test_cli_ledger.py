@@ -162,7 +162,7 @@ def test_the_last_of_a_budget_is_not_spent_on_noise_that_hides_all(
     assert run(*base, "--epsilon", 0.9, "--mechanism", mechanism, "--output", tmp_path / "r.json").exit_code == 0
     last = [*base, "--query", "count:active", "--output", tmp_path / "last.json"]
     near = f"{Ledger.open(book).spent + 1e-5:.9f}"
-    says = ["for this release, whose noise would hide all that 200 records can say", "Nothing is spent", "give --epsilon"]
+    says = ["whose noise would hide all that 200 records can say", "Nothing is spent", "give --epsilon"]
     line = refused(tmp_path, *last, "--up-to", near, says=says)
     refused(tmp_path, *last, "--up-to", near, "--by", "id", says=["hide all that the groups can say"])
     shaped = ["--query", "histogram", "--noise", "best"]
