@@ -133,16 +133,17 @@ def _check_step(step: str | None, expected: str, *, clock: bool) -> None:
 
     A model with a clock needs times, and believes no step that is only stated.
     """
-    stated = "aggregate the table" if clock else f"give --step {expected} if that is what they are"
     if step is None:
+        other = f" and --max-gap {expected}" if clock else f", or give --step {expected} if that is what they are"
         raise DataError(
             f"the model's transitions take {expected}, and nothing says how far apart the table's records are: give "
-            f"--time{f' and --max-gap {expected}' if clock else f', or {stated}'}"
+            f"--time{other}"
         )
     if step_length(step) != step_length(expected):
+        wrong = "" if clock else f"; where times are wrong, give --step {expected} without --time and --max-gap"
         raise DataError(
             f"the model's transitions take {expected}, the table's records are {step} apart: use a model of this "
-            f"step, or {stated}"
+            f"step, or aggregate the table to one record every {expected}{wrong}"
         )
 
 

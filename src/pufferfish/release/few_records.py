@@ -78,7 +78,7 @@ def _too_few(calibration: Calibration, bound: BoundQuery, records: Sequence[int]
 def _least_error(calibration: Calibration) -> float:
     """Return the error of the output that has the least noise; what follows from public numbers has none."""
     errors = calibration.accuracies(0.05)
-    return float(errors[errors > 0].min(initial=np.inf))
+    return float(min(errors[errors > 0], default=0.0))
 
 
 def _span_of_one(bound: BoundQuery, theta: Theta) -> int | None:

@@ -233,8 +233,10 @@ def test_a_table_of_which_nobody_says_the_step_is_refused_where_the_model_has_on
     lines = private.read_text().splitlines()
     private.write_text("\n".join([lines[0], *lines[1::5]]) + "\n")
     for told in (["--time", "minute"], [*READING[4:], "--gaps", "independent"]):
-        refused(*release, *reading, *told, says=["transitions take 1min", "5min apart", "give --step 1min"])
+        stated = "where times are wrong, give --step 1min without --time and --max-gap"
+        refused(*release, *reading, *told, says=["transitions take 1min", "5min apart", stated])
         assert run(*release, *reading, *told, "--step", "1min").exit_code == 0, told
+    assert run(*release, *reading, "--step", "1min").exit_code == 0
 
 
 def test_a_model_without_a_step_is_told_where_the_table_has_times(tmp_path: Path, private: Path, model: Path) -> None:
