@@ -191,7 +191,7 @@ BAD_RELEASES = {
     "output on the ledger, overwrite": (["--epsilon", 0.1, "--output", "book.json", "--overwrite"], ["to be read"]),
     "output in no folder": (["--epsilon", 0.1, "--output", "absent/release.json"], ["there is no folder"]),
     "plot on the ledger": (["--epsilon", 0.1, "--plot", "book.json"], ["to be read"]),
-    "other gap": (["--epsilon", 0.1, "--max-gap", "5min"], ["max_gap of the ledger's table is '10min'"]),
+    "other gap": (["--epsilon", 0.1, "--max-gap", "5min"], ["--max-gap of the ledger's table is '10min'"]),
     "other gaps": (["--epsilon", 0.1, "--gaps", "independent"], ["gaps of the ledger's table is"]),
     "other missing": (["--epsilon", 0.1, "--missing", "split"], ["missing of the ledger's table is 'unobserved'"]),
     "other subject": (["--epsilon", 0.1, "--where", "id == 'none'"], []),
