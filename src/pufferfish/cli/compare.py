@@ -15,7 +15,7 @@ from pufferfish.cli.options import (
     table_options,
 )
 from pufferfish.cli.printing import progress
-from pufferfish.cli.queries import QUERY_HELP, parse_query
+from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
 from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_group_errors, split_groupings
 from pufferfish.cli.tables import opened, read_under
 from pufferfish.cli.targets import check_targets
@@ -124,6 +124,8 @@ def compare_command(
         else:
             found = contest.at(as_epsilon(epsilon))
     click.echo(found)
+    if (order := order_of_states(query, model)) is not None:
+        click.echo(order)
     taken = next((row for row in found if row.recommended), None)
     if by is not None and data is not None and taken is not None:
         print_group_errors(data, contest.calibration(taken))

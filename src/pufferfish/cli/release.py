@@ -24,7 +24,7 @@ from pufferfish.cli.options import (
     table_options,
 )
 from pufferfish.cli.printing import number, print_before, print_table, progress
-from pufferfish.cli.queries import QUERY_HELP, parse_query
+from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
 from pufferfish.cli.release_each import check_each_model, check_each_options, places_of, release_each_subject
 from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_groups, split_groupings
 from pufferfish.cli.tables import fingerprint, opened, read_under, warnings_of_reading
@@ -201,6 +201,8 @@ def release_command(
 
             def begin() -> None:  # all that can be refused was, and nothing is spent yet
                 print_before(ready.warnings, told, asked_for)
+                if (order := order_of_states(query, model)) is not None:
+                    click.echo(order)
                 stack.enter_context(late)
 
             found = ready.finish(begin)
