@@ -171,7 +171,7 @@ def release_command(
             "name the ledger of this table"
         )
     with opened(tables, reading) as table:
-        data = read_under(table, model, reading, asked)
+        data = read_under(table, model, reading, asked, ledger)
         fitted_here = model.fitted_on is not None and model.fitted_on == fingerprint(table, reading)
     query = parse_query(query_text, model.theta, named, data.nodes if isinstance(data, Rows) else None)
     with progress("calibrating noise"):

@@ -333,3 +333,10 @@ def test_without_a_ledger_all_is_as_before(tmp_path: Path, table: Path, model: P
     assert run("release", table, *READING, "--model", model, "--epsilon", 1, "--output", output).exit_code == 0
     assert pf.Release.from_json(output).ledger is None
     assert Ledger.open(book).entries == ()
+
+
+def test_a_reading_that_is_not_the_ledgers_is_one_line(tmp_path: Path, table: Path, model: Path, book: Path) -> None:
+    """Not first a warning that advises the step of the model, and then the refusal."""
+    base = ["release", table, *READING[:-2], "--model", model, "--ledger", book, "--epsilon", 0.1]
+    says = ["--max-gap of the ledger's table is '10min', and of these data None; read the table as the ledger's was"]
+    refused(tmp_path, *base, "--output", tmp_path / "r.json", says=says)
