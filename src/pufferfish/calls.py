@@ -1,14 +1,15 @@
 """Calls with missing, unknown or too many arguments: one clear line with the right call, not Python's own words."""
 
 import inspect
+from abc import ABCMeta
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from pufferfish.errors import ParameterError
 from pufferfish.hints import did_you_mean
 
-__all__ = ["called_as"]
+__all__ = ["CheckedCalls", "called_as"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,8 +58,45 @@ def called_as(usage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorated
 
 
+class CheckedCalls(ABCMeta):
+    """Classes whose constructors answer a call that does not fit in one clear line, with no example of their own.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Window(metaclass=CheckedCalls):
+    ...     first: int
+    >>> Window(frist=3)
+    Traceback (most recent call last):
+    pufferfish.errors.ParameterError: Window: there is no argument 'frist'. Did you mean 'first'?
+    """
+
+    if not TYPE_CHECKING:  # a type checker looks at the constructor itself
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            """Make an object."""
+            try:
+                return super().__call__(*args, **kwargs)
+            except TypeError:
+                signature = cls.__signature__
+                try:
+                    signature.bind(*args, **kwargs)
+                except TypeError:
+                    wrong = _wrong(list(signature.parameters.values()), args, kwargs)
+                    raise ParameterError(f"{cls.__name__}: {wrong}") from None
+                raise
+
+        @property
+        def __signature__(cls) -> inspect.Signature:
+            """What the constructor takes; without it, Python would show the arguments of the method above."""
+            own = inspect.signature(cls.__init__)
+            return own.replace(parameters=list(own.parameters.values())[1:])
+
+
 def _wrong(parameters: Sequence[inspect.Parameter], args: Sequence[Any], kwargs: dict[str, Any]) -> str:
     """Say what does not fit: unknown names first, since a misspelt name is also one that is missing."""
+    parameters = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     known = {parameter.name: parameter for parameter in parameters if parameter.name not in ("self", "cls")}
     places = [parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY]
     unknown = [name for name in kwargs if name not in known]
@@ -77,4 +115,5 @@ def _wrong(parameters: Sequence[inspect.Parameter], args: Sequence[Any], kwargs:
     if twice:
         return f"{twice[0]} is given twice, in its place and by name."
     missing = [p.name for p in known.values() if p.default is p.empty and p.name not in given]
-    return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing."
+    first = f"{', '.join(missing[:-1])} and " if missing[1:] else ""
+    return f"{first}{''.join(missing[-1:])} {'is' if len(missing) == 1 else 'are'} missing."

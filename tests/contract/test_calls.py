@@ -2,10 +2,12 @@
 
 import inspect
 import re
+from dataclasses import dataclass
 
 import pytest
 
 import pufferfish as pf
+from pufferfish.core.numbers.read_only import ReadOnly
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
 QUERY = pf.Count(1)
@@ -55,7 +57,16 @@ def test_wrong_calls_are_one_clear_line(call):
         (lambda: pf.read_rows("x.csv"), "^network is missing"),
         (lambda: pf.compare(CHAIN, QUERY, length=10), "^epsilon is missing"),
         (lambda: pf.fit_chain(5), "^sequences is int, expected what read_sequences returns"),
-        (lambda: pf.release(), "data"),
+        (lambda: pf.release(), "^data and query are missing"),
+        (lambda: pf.check_model(), "^model, source and state are missing"),
+        (lambda: pf.Histogram(relativ=True), r"^Histogram: there is no argument 'relativ'. Did you mean 'relative'\?$"),
+        (lambda: pf.Histogram(True, True), "^Histogram: 2 arguments are given without a name, expected at most 1."),
+        (
+            lambda: pf.Model(chain=CHAIN),
+            "^Model: there is no argument 'chain'. Arguments: theta, bins, step, fitted_on",
+        ),
+        (lambda: pf.Model(), "^Model: theta is missing"),
+        (lambda: pf.Quilt(), "^Quilt: nearby, quilt and remote are missing|^Quilt: nearby is missing"),
         (lambda: QUILTS.calibrate(QUERY, 10**5000), "^an argument is a whole number of thousands of digits"),
     ],
 )
@@ -66,3 +77,19 @@ def test_what_a_wrong_call_is_told(call, message):
 
 def test_signatures_stay():
     assert list(inspect.signature(pf.MQMExact).parameters) == ["theta", "length", "max_quilt_length", "support"]
+    assert str(inspect.signature(pf.Histogram)) == "(relative: bool = True) -> None"
+    assert list(inspect.signature(pf.Model).parameters) == ["theta", "bins", "step", "fitted_on"]
+
+
+def test_an_error_inside_a_constructor_stays_what_it_is():
+    @dataclass(frozen=True)
+    class Broken(ReadOnly):
+        value: int
+
+        def __post_init__(self) -> None:
+            raise TypeError("from inside")
+
+    with pytest.raises(TypeError, match=r"^from inside$"):
+        Broken(1)
+    with pytest.raises(pf.ParameterError, match=r"^Broken: value is missing"):
+        Broken()

@@ -244,7 +244,7 @@ def walk(value: Any, path: str, again: Callable[[], Any], seen: set[int]) -> Non
     elif isinstance(value, list | tuple):
         for i, part in enumerate(value[:3]):
             walk(part, f"{path}[{i}]", lambda i=i: again()[i], seen)
-    elif type(value).__module__.startswith("pufferfish") and id(value) not in seen:
+    elif type(value).__module__.startswith("pufferfish") and not isinstance(value, type) and id(value) not in seen:
         seen.add(id(value))
         for name, part in parts(value).items():
             for change in (

@@ -15,7 +15,8 @@ from pufferfish.cli.options import (
     table_options,
 )
 from pufferfish.cli.printing import progress
-from pufferfish.cli.queries import QUERY_HELP, parse_query
+from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
+from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_group_errors, split_groupings
 from pufferfish.cli.tables import opened, read_under
 from pufferfish.cli.targets import check_targets
 from pufferfish.comparison import Contest
@@ -47,6 +48,7 @@ _FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
 )
 @click.option("--table", "tables", type=str, multiple=True, help="Take the (public) lengths from a table instead.")
 @table_options()
+@click.option("--by", metavar="A,B,…", help=f"With --table: the error of each group. {BY_HELP}")
 @click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
 @click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
 @click.option("--epsilon", type=NUMBER, help="Privacy parameter ε, above 0.")
@@ -60,6 +62,7 @@ def compare_command(
     model_path: str,
     lengths: tuple[str, ...],
     tables: tuple[str, ...],
+    by: str | None,
     query_text: str | None,
     secrets: str | None,
     epsilon: float | None,
@@ -78,7 +81,10 @@ def compare_command(
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1
       pufferfish compare asia.bif --columns lung,bronc --query marginal-counts --epsilon 1
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --report preview.html
+      pufferfish compare model.json --table steps.csv --state activity --subject id --time minute --max-gap 10min \\
+        --by hour,sex --epsilon 1
     """
+    reading["by"] = None if by is None else split_groupings(by)
     if (epsilon is None) == (accuracy is None):
         raise ParameterError("give --epsilon, or --accuracy (the error that is allowed) to see which epsilon it takes")
     if alpha is not None and accuracy is None:
@@ -92,6 +98,8 @@ def compare_command(
     theta = model.theta
     secret, nodes = node_names(secrets, theta), node_names(reading["columns"], theta)
     query = parse_query(query_text, theta, nodes)
+    if by is not None:
+        check_group_accuracy(query, accuracy)
     if draw_path is not None and not theta.networks:
         raise ParameterError("--draw is for networks, and the model is made of Markov chains")
     if not tables:
@@ -100,6 +108,7 @@ def compare_command(
         raise ParameterError("--length and --table both say how many records there are: give one of them")
     if not tables and not lengths and not theta.networks:
         raise ParameterError("give the chains' lengths by --length N, or a --table to take them from")
+    data = None
     if tables:
         with opened(tables, reading) as table:
             data = read_under(table, model, reading)
@@ -115,6 +124,11 @@ def compare_command(
         else:
             found = contest.at(as_epsilon(epsilon))
     click.echo(found)
+    if (order := order_of_states(query, model)) is not None:
+        click.echo(order)
+    taken = next((row for row in found if row.recommended), None)
+    if by is not None and data is not None and taken is not None:
+        print_group_errors(data, contest.calibration(taken))
     if lengths and not theta.networks and len(length) > 1:  # one with a comma for thousands would be two
         shown = ", ".join(str(chain) for chain in length[:8]) + (", …" if len(length) > 8 else "")
         click.echo(f"of {len(length):,} chains, of {shown} records")

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from pufferfish.cli.numbers import plain_number
 from pufferfish.cli.options import each_once, split_list
-from pufferfish.errors import QueryError
-from pufferfish.hints import did_you_mean
+from pufferfish.errors import QueryError, printable
+from pufferfish.hints import did_you_mean, names_of
+from pufferfish.model_file import Model
 from pufferfish.queries import (
     CDF,
     Bouts,
@@ -27,7 +28,7 @@ from pufferfish.queries import (
 )
 from pufferfish.theta.model_class import Theta
 
-__all__ = ["QUERY_HELP", "parse_query"]
+__all__ = ["QUERY_HELP", "order_of_states", "parse_query"]
 
 
 def _values(parts: list[str], text: str) -> dict[str, float] | list[float]:
@@ -110,6 +111,13 @@ QUERY_HELP = (
     "same states "
     "[default: histogram; marginals for networks]"
 )
+
+
+def order_of_states(query: Query, model: Model) -> str | None:
+    """Say in which order a cumulative query takes states that are no bins: it is that of the model's list."""
+    if not query.is_cumulative or model.bins is not None:
+        return None
+    return f"states in the order of the model, lowest first: {printable(names_of(model.theta.states))}"
 
 
 def parse_query(

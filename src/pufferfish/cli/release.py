@@ -2,6 +2,7 @@
 
 import math
 from contextlib import ExitStack
+from decimal import ROUND_DOWN, Context, Decimal
 from typing import Any, Literal
 
 import click
@@ -23,7 +24,7 @@ from pufferfish.cli.options import (
     table_options,
 )
 from pufferfish.cli.printing import number, print_before, print_table, progress
-from pufferfish.cli.queries import QUERY_HELP, parse_query
+from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
 from pufferfish.cli.release_each import check_each_model, check_each_options, places_of, release_each_subject
 from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_groups, split_groupings
 from pufferfish.cli.tables import fingerprint, opened, read_under, warnings_of_reading
@@ -38,8 +39,10 @@ from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.queries import Transitions
 from pufferfish.release import RELEASE, Release, prepare
+from pufferfish.release.few_records import nothing_seen
 from pufferfish.release.summary import noise_in_words, rounded
 from pufferfish.report.plot import PICTURE
+from pufferfish.shown import counted
 
 __all__ = ["release_command"]
 
@@ -168,7 +171,7 @@ def release_command(
             "name the ledger of this table"
         )
     with opened(tables, reading) as table:
-        data = read_under(table, model, reading, asked)
+        data = read_under(table, model, reading, asked, ledger)
         fitted_here = model.fitted_on is not None and model.fitted_on == fingerprint(table, reading)
     query = parse_query(query_text, model.theta, named, data.nodes if isinstance(data, Rows) else None)
     with progress("calibrating noise"):
@@ -177,6 +180,8 @@ def release_command(
             calibration = bound.calibrate(query, epsilon, accuracy=accuracy, alpha=alpha, noise=noise)
         else:
             calibration = ledger.calibrate(query, up_to=up_to, data=data, noise=noise)
+    if up_to is not None:
+        _check_seen(data, calibration, up_to)
     asked_for = None if accuracy is None else _asked_for(accuracy, alpha, calibration, max_epsilon)
     told = warnings_of_reading(data, model)
     known = data.warnings if isinstance(data, Sequences) else ()  # which release adds by itself
@@ -196,6 +201,8 @@ def release_command(
 
             def begin() -> None:  # all that can be refused was, and nothing is spent yet
                 print_before(ready.warnings, told, asked_for)
+                if (order := order_of_states(query, model)) is not None:
+                    click.echo(order)
                 stack.enter_context(late)
 
             found = ready.finish(begin)
@@ -218,6 +225,26 @@ def _asked_for(accuracy: float, alpha: float | None, calibration: Calibration, m
             f"--max-epsilon {math.ceil(epsilon)} if you mean it"
         )
     return f"asked: {asked}, which takes ε = {epsilon:.4g}"
+
+
+def _check_seen(data: Sequences | Rows, calibration: Calibration, up_to: float) -> None:
+    """Refuse to spend the last of a budget on noise that hides everything; both are public."""
+    records = [data.records] if data.groups is None else data.groups.records
+    if not nothing_seen(calibration, records):
+        return
+    own = "" if calibration.mechanism == DEFAULT_MECHANISM else f" --mechanism {calibration.mechanism}"
+    told = counted(data.records, "row" if isinstance(data, Rows) else "record")
+    raise ParameterError(
+        f"--up-to {up_to:g} leaves ε = {calibration.epsilon:.3g} for this release, whose noise would hide all that "
+        f"{told if data.groups is None else 'the groups'} can say: its error is as large as the range of what can "
+        "be true. Nothing is spent: take a larger --up-to, or ask for less; if you mean it, give "
+        f"--epsilon {_below(calibration.epsilon)}{own} instead"
+    )
+
+
+def _below(epsilon: float) -> str:
+    """Write a number to three digits, rounded down: noise for so little fits where that for all of it does."""
+    return f"{Decimal(epsilon).normalize(Context(prec=3, rounding=ROUND_DOWN)):g}"
 
 
 def _warnings(*, fitted_here: bool) -> tuple[str, ...]:

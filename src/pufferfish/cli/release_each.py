@@ -14,9 +14,11 @@ from pufferfish.errors import ParameterError, PufferfishError, printable
 from pufferfish.files import same_file
 from pufferfish.ledger import Ledger
 from pufferfish.queries import Query
-from pufferfish.release import prepare_each
+from pufferfish.release import EachRelease, prepare_each
 from pufferfish.release.each_subject import Places
+from pufferfish.release.each_values import records_of_subjects
 from pufferfish.release.summary import summary
+from pufferfish.shown import counted
 from pufferfish.theta.model_class import Theta
 
 __all__ = ["check_each_model", "check_each_options", "places_of", "release_each_subject"]
@@ -96,4 +98,13 @@ def release_each_subject(
                 sys.exit(1)
             raise
     click.echo(summary(found))
+    if found.query.divided_by_records and isinstance(data, Sequences):
+        click.echo(_errors(found, records_of_subjects(data).tolist()))
     click.echo(printable(f"written: {places.given}, {places.given_record}"))
+
+
+def _errors(found: EachRelease, records: Sequence[int]) -> str:
+    """Say the errors of a value that is divided by each subject's own number of records."""
+    few, most = (f"± {found.accuracy_95.each / n:.3g} for {counted(n, 'record')}" for n in (min(records), max(records)))
+    own = few if few == most else f"from {most} to {few}"
+    return f"each value with 95% probability: {own} (error_95 in the table says it of each subject)"

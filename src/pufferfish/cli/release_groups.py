@@ -1,4 +1,4 @@
-"""``pufferfish release --by``: a value for each public group of records."""
+"""``--by``: a value for each public group of records, and beforehand its error."""
 
 import re
 
@@ -6,14 +6,18 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from pufferfish.cli.printing import print_table
-from pufferfish.errors import ParameterError, printable
+from pufferfish.calibration import Calibration
+from pufferfish.cli.printing import print_table, print_warnings
+from pufferfish.data import Rows, Sequences
+from pufferfish.errors import ParameterError, printable, shortened
 from pufferfish.queries import Query
 from pufferfish.release import Release
+from pufferfish.release.few_records import few_in_groups
+from pufferfish.release.grouped import errors_of_groups
 from pufferfish.release.groups import GroupsRecord
 from pufferfish.release.summary import noise_in_words, rounded
 
-__all__ = ["BY_HELP", "check_group_accuracy", "print_groups", "split_groupings"]
+__all__ = ["BY_HELP", "check_group_accuracy", "print_group_errors", "print_groups", "split_groupings"]
 
 BY_HELP = (
     "Release each public group of records, at the noise of one: by columns (sex), and by the hour, weekday (0 is "
@@ -75,6 +79,31 @@ def print_groups(found: Release, groups: GroupsRecord, csv_path: str | None) -> 
         f"{found.mechanism.title}, ε = {found.epsilon:g} for {_all(len(groups.cells))}: discrete "
         f"Laplace noise of {noise_in_words(found)}{share}"
     )
+
+
+def print_group_errors(data: Sequences | Rows, calibration: Calibration) -> None:
+    """Print how many records each group has, and the error of its values: both are public, and nothing is spent."""
+    assert data.groups is not None
+    groups, errors = data.groups, errors_of_groups(data, calibration)
+    table = Table(box=None, pad_edge=False)
+    for name in groups.by:
+        table.add_column(Text(printable(name)))
+    for heading in ("records", "± 95%"):
+        table.add_column(heading, justify="right")
+    rows = list(zip(groups.cells, groups.records, errors, strict=True))
+    for cell, records, error in rows[:_MOST_ROWS]:
+        table.add_row(*(Text(printable(label)) for label in cell), f"{records:,}", f"{error:.3g}")
+    click.echo(f"each value of {_each(len(rows))}, by {calibration.title} at ε = {calibration.epsilon:.4g}:")
+    print_table(table)
+    if len(rows) > _MOST_ROWS:
+        worst = max(range(len(rows)), key=errors.__getitem__)
+        name = printable(shortened(", ".join(groups.cells[worst])))
+        click.echo(f"… and {len(rows) - _MOST_ROWS:,} more groups; the largest error is {errors[worst]:.3g} ({name})")
+    print_warnings(few_in_groups(calibration, calibration.linear, groups.cells, groups.records))
+
+
+def _each(groups: int) -> str:
+    return "the one group" if groups == 1 else f"each of {groups:,} groups"
 
 
 def _all(groups: int) -> str:

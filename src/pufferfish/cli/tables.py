@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 from pufferfish.cli.options import node_names
 from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.cli.telling import rows_are_read
-from pufferfish.data import Rows, Sequences, read_rows, read_sequences
+from pufferfish.data import Base, Rows, Sequences, read_rows, read_sequences
 from pufferfish.durations import parse_duration
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.files.reading import failing
 from pufferfish.hints import names_of
+from pufferfish.ledger import Ledger
+from pufferfish.ledger.charges import check_tied
+from pufferfish.ledger.ties import CHAIN_TIES
 from pufferfish.model_file import Model
 from pufferfish.queries import Joint, Query
 from pufferfish.theta.chain_models import ChainModels
@@ -52,13 +55,23 @@ def opened(paths: Sequence[str], reading: dict[str, Any]) -> "Generator[str | Sp
 
 
 def read_under(
-    table: "str | SparkFiles", model: Model, reading: dict[str, Any], query: Query | None = None
+    table: "str | SparkFiles",
+    model: Model,
+    reading: dict[str, Any],
+    query: Query | None = None,
+    ledger: Ledger | None = None,
 ) -> Sequences | Rows:
     """Read a table as a model says: as chains of states, or as independent rows of the nodes of a network.
 
-    Columns that a query counts together are counted so.
+    Columns that a query counts together are counted so. Chains that are not read as those of a ledger are refused.
     """
-    return _rows(table, model, reading, query) if model.theta.networks else _sequences(table, model, reading)
+    if model.theta.networks:
+        return _rows(table, model, reading, query)
+    sequences = _sequences(table, model, reading)
+    if ledger is not None and isinstance(ledger.base, Base):  # before warnings, which may advise another reading
+        check_tied(sequences.base, ledger.base, CHAIN_TIES)
+    print_warnings(warnings_of_reading(sequences, model))
+    return sequences
 
 
 def _rows(table: "str | SparkFiles", model: Model, reading: dict[str, Any], query: Query | None) -> Rows:
@@ -83,10 +96,7 @@ def _rows(table: "str | SparkFiles", model: Model, reading: dict[str, Any], quer
 
 
 def _sequences(table: "str | SparkFiles", model: Model, reading: dict[str, Any]) -> Sequences:
-    """Read a table by the model's states, and its bins unless others are given; refuse records of another step.
-
-    What may be wrong with the reading is said before anything is calibrated or spent.
-    """
+    """Read a table by the model's states, and its bins unless others are given; refuse records of another step."""
     node_names(reading["columns"], model.theta)
     options = {name: value for name, value in reading.items() if name != "columns"}
     if options["state"] is None:
@@ -98,7 +108,6 @@ def _sequences(table: "str | SparkFiles", model: Model, reading: dict[str, Any])
         sequences = read_sequences(table, states=model.theta.states, **options)
     if model.step is not None:
         _check_step(sequences.base.step or sequences.usual_step, model.step, clock=_has_clock(model))
-    print_warnings(warnings_of_reading(sequences, model))
     return sequences
 
 
@@ -133,16 +142,17 @@ def _check_step(step: str | None, expected: str, *, clock: bool) -> None:
 
     A model with a clock needs times, and believes no step that is only stated.
     """
-    stated = "aggregate the table" if clock else f"give --step {expected} if that is what they are"
     if step is None:
+        other = f" and --max-gap {expected}" if clock else f", or give --step {expected} if that is what they are"
         raise DataError(
             f"the model's transitions take {expected}, and nothing says how far apart the table's records are: give "
-            f"--time{f' and --max-gap {expected}' if clock else f', or {stated}'}"
+            f"--time{other}"
         )
     if step_length(step) != step_length(expected):
+        wrong = "" if clock else f"; where times are wrong, give --step {expected} without --time and --max-gap"
         raise DataError(
             f"the model's transitions take {expected}, the table's records are {step} apart: use a model of this "
-            f"step, or {stated}"
+            f"step, or aggregate the table to one record every {expected}{wrong}"
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from pufferfish.cli.as_options import as_options
 from pufferfish.errors import PufferfishError, printable
 
 __all__ = ["Telling", "rows_are_read", "tell", "telling"]
@@ -74,7 +75,7 @@ class Telling:
     def warn(self, text: str) -> None:
         """Print a warning about a table; with ``--quiet-errors`` only, and once, that there are some."""
         if not self.quiet:
-            self.say(printable(f"warning: {text}"))
+            self.say(printable(f"warning: {as_options(text)}"))
         elif not self._warned:
             self._warned = True
             self.say(f"warning: there is one about the table; {_MORE}")
@@ -82,7 +83,7 @@ class Telling:
     def words(self, error: BaseException) -> str:
         """Return what to say of an error."""
         if not self.quiet or (isinstance(error, PufferfishError) and error.public):
-            return str(error)
+            return as_options(str(error))
         kind = error.kind if isinstance(error, PufferfishError) else "the program failed"
         return f"{kind}; {_MORE}"
 

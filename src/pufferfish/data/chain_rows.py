@@ -26,6 +26,7 @@ from pufferfish.data.columns import (
     missing,
     native_column,
     no_time,
+    other_date,
     profile_plain,
     profile_text,
     state_column,
@@ -82,7 +83,7 @@ class ChainRows:
         self.layout = layout
         self.schema = table.schema
         self.has_subject = layout.subject
-        self.places = Places(subject=layout.subject, ordered=table.ordered)
+        self.places = Places(subject=layout.subject, ordered=table.ordered, header=table.untyped)
         self.by_floats = table.frame.implementation.is_pandas_like()  # its windows turn integers into floats
         self.instants = False
         self.zoned = False
@@ -222,7 +223,8 @@ class ChainRows:
         if (profile.instants if instants else profile.numbers) < profile.values:
             like = "an ISO time such as 2016-04-13 08:00:00" if instants else "a number like the other times"
             value, where = self._first(frame, ~fits)
-            raise DataError(f"column {name!r} holds {value!r}{where}, expected {like}: correct or drop such rows")
+            remedy = "write dates as year-month-day" if other_date(str(value)) else "correct or drop such rows"
+            raise DataError(f"column {name!r} holds {value!r}{where}, expected {like}: {remedy}")
         if instants and profile.zoned not in (0, profile.values):
             value, where = self._first(frame, text.str.contains(ZONED))
             raise DataError(

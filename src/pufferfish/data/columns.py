@@ -79,6 +79,8 @@ class Column:
         The values (anything where they are missing), and where they are missing.
     zoned : bool
         For instants, whether they have a time zone.
+    untyped : bool
+        For text, whether it could have been times: the file does not say what it is, and some values are none.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Column:
     value: nw.Expr
     missing: nw.Expr
     zoned: bool = False
+    untyped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +246,8 @@ def with_text_column(
         plain = profile.plain == profile.values
         frame = with_text_instants(frame.with_columns(text.alias(parsed)), parsed, zoned=zoned, plain=plain)
         return frame, Column(name, "instant", value, absent, zoned)
-    return frame.with_columns(nw.col(name).fill_null("").alias(parsed)), Column(name, "text", value, absent)
+    frame = frame.with_columns(nw.col(name).fill_null("").alias(parsed))
+    return frame, Column(name, "text", value, absent, untyped=True)
 
 
 def is_absent(value: Any) -> bool:
@@ -384,6 +388,17 @@ def parse_instant(text: str) -> tuple[int, bool] | None:
     except (ValueError, OverflowError):
         return None
     return (utc - _EPOCH) // timedelta(microseconds=1), zoned
+
+
+def other_date(text: str) -> bool:
+    """Whether text begins with a date that is not in the order of ISO.
+
+    Examples
+    --------
+    >>> [other_date(text) for text in ("28.03.2026 10:00", "3/28/26", "2026/3/28", "2026-03-28")]
+    [True, True, True, False]
+    """
+    return re.match(r"[0-9]{1,2}([./-])[0-9]{1,2}\1[0-9]{2}|[0-9]{4}([./])[0-9]{1,2}\2[0-9]", text.strip()) is not None
 
 
 def format_instant(micros: int, *, zoned: bool = False) -> str:

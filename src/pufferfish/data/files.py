@@ -23,7 +23,7 @@ from pufferfish.data.calendar import PARTS
 from pufferfish.data.columns import Column, collected, native_column, profile_text, with_text_column
 from pufferfish.data.kinds import KINDS, is_parquet, separator_of
 from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
-from pufferfish.data.text_faults import refuse_text, wrong_line, wrong_text
+from pufferfish.data.text_faults import line_with, refuse_text, wrong_line, wrong_text
 from pufferfish.errors import DataError, PufferfishError, public
 from pufferfish.files.reading import leads_nowhere, near_files, shown
 from pufferfish.hints import did_you_mean, names_of, nearest
@@ -194,12 +194,13 @@ def _from_file(path: Path, needed: Needed) -> Source:
     if path.stat().st_size == 0:
         raise public(DataError(f"{path.name} is empty (0 bytes)"))
     if parquet:
+        _refuse_no_parquet(path)
         scan = pl.scan_parquet(path, glob=False)
     else:
         refuse_text(path)
         scan = pl.scan_csv(path, separator=separator or ",", infer_schema=False, glob=False)
     schema = scan.collect_schema()
-    columns = _require(needed, schema.names(), untyped=not parquet)
+    columns = _require(needed, schema.names(), untyped=not parquet, path=None if parquet else path)
     if not parquet and len(schema) > 1:  # a blank line is no row, and no step between its neighbours
         blank = pl.all_horizontal(pl.col(schema.names()).is_null())
         scan = scan.with_row_index(ROW).filter(~blank).drop(ROW)  # unnumbered, polars filters in its parser, slowly
@@ -207,6 +208,20 @@ def _from_file(path: Path, needed: Needed) -> Source:
     if not parquet:
         frame = frame.with_columns(pl.when(pl.col(c) != "").then(pl.col(c)).alias(c) for c in columns)
     return Source(nw.from_native(_polars(frame, columns)), path.name, ordered=True, untyped=not parquet, path=path)  # pyrefly: ignore[no-matching-overload]
+
+
+def _refuse_no_parquet(path: Path) -> None:
+    """Refuse a file that has only the name of a Parquet file: each begins and ends with the same letters."""
+    with path.open("rb") as file:
+        start = file.read(4)
+        file.seek(max(path.stat().st_size - 4, 0))
+        end = file.read()
+    if start == b"PARE" or end == b"PARE":
+        raise DataError(f"{shown(path.name)} is an encrypted Parquet file: write it without encryption")
+    if start != b"PAR1":
+        raise DataError(f"{shown(path.name)} is not a Parquet file: name a file by what it holds ({KINDS})")
+    if end != b"PAR1":
+        raise DataError(f"{shown(path.name)} is cut off: a Parquet file ends as it begins; copy or write it again")
 
 
 def _from_spark(files: SparkFiles, needed: Needed) -> Source:
@@ -335,8 +350,20 @@ def _typed(column: Any) -> Any:
     return _labelled(column)
 
 
-def _require(needed: Needed, present: Sequence[str], *, untyped: bool = False) -> Sequence[str]:
-    """Return the needed columns; refuse those that are not there, or there twice."""
+_AGAIN = re.compile(r"(.*)_duplicated_[0-9]+", re.DOTALL)
+"""What the engine calls a column whose name is there already."""
+
+
+def _names(present: Sequence[str], *, untyped: bool) -> list[str]:
+    """Return the names of columns for a message, as the file has them."""
+    names = [name for name in present if not (untyped and (again := _AGAIN.fullmatch(name)) and again[1] in present)]
+    return [name or "(one without a name)" for name in names]
+
+
+def _require(
+    needed: Needed, present: Sequence[str], *, untyped: bool = False, path: Path | None = None
+) -> Sequence[str]:
+    """Return the needed columns; refuse those that are not there, or there twice. ``path`` is that of a CSV file."""
     columns = needed(present) if callable(needed) else needed
     for name in columns:
         if name.startswith("__pf_"):
@@ -349,13 +376,17 @@ def _require(needed: Needed, present: Sequence[str], *, untyped: bool = False) -
                 hint = " The file seems to have each line in quotes, as one cell: save it as CSV again."
             elif untyped and re.match("sep=|#", present[0]):
                 hint = " The first line of the file is not the one that names the columns: delete it."
+            elif path is not None and (line := line_with(name, path)):
+                hint = f" Line {line} of the file has this name: delete what stands above the names of the columns."
             meant = did_you_mean(name, present)
             if name in PARTS:
                 meant = f" To group by a part of the time, say of which column: {name}(column)."
             elif not meant and (part := nearest(name, PARTS)):
                 meant = f" Groups by a part of the time are called {part!r}."
-            raise DataError(f"column {name!r} not found.{meant} Columns: {names_of(present)}.{hint}")
-        twice = untyped and any(re.fullmatch(rf"{re.escape(name)}_duplicated_[0-9]+", p) for p in present)
+            there = names_of(_names(present, untyped=untyped))
+            raise DataError(f"column {name!r} not found.{meant} Columns: {there}.{hint}")
+        base = again[1] if untyped and (again := _AGAIN.fullmatch(name)) and again[1] in present else name
+        twice = untyped and any((again := _AGAIN.fullmatch(p)) and again[1] == base for p in present)
         if twice or present.count(name) > 1:
-            raise DataError(f"column {name!r} is there more than once: rename or drop the others")
+            raise DataError(f"column {base!r} is there more than once: rename or drop the others")
     return columns

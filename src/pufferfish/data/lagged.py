@@ -114,7 +114,7 @@ class LinkedRows:
 def opened(source: Any, state: str, sequences: Sequences, reading: Mapping[str, Any]) -> Generator[LinkedRows]:
     """Open a table again that was read as sequences; the engine's errors inside are told as its reader tells them."""
     options = check_options(state=state, **(_OPTIONS | dict(reading)))
-    table = open_source(source, options.columns, options.public)
+    table = open_source(source, options.needed, options.public)
     layout = layout_of(table, options)
 
     def labels(raw: set[Any]) -> Mapping[Any, str]:

@@ -48,6 +48,12 @@ class Options:
         named = [name for name in roles if name is not None]
         return tuple(dict.fromkeys([*named, *filters, *(each.column for each in self.by)]))
 
+    def needed(self, present: Sequence[str]) -> tuple[str, ...]:
+        """Columns to read, of those that a table has."""
+        if self.where is not None:
+            self.where.refuse_unquoted(present)
+        return self.columns
+
     @property
     def public(self) -> tuple[str, ...]:
         """Columns that are read and hold nothing private, so that all their values together may say what they are."""

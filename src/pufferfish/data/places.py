@@ -1,4 +1,7 @@
-"""Which row a message is about: its number in the table, and its subject."""
+"""Which row a message is about: its number in the table, and its subject.
+
+The rows of a CSV file are counted below its header, without blank lines, so that a row of text in several lines is one.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,10 +28,13 @@ class Places:
         Whether rows have a subject.
     ordered : bool
         Whether rows have a number.
+    header : bool
+        Whether they stand below a header, as in a CSV file.
     """
 
     subject: bool
     ordered: bool
+    header: bool = False
 
     def head(self, frame: nw.LazyFrame[Any], *more: nw.Expr) -> dict[str, Any]:
         """First row of a frame: its subject, row number, and more."""
@@ -44,7 +50,7 @@ class Places:
         """Say in words where a row is, as far as it is known."""
         parts: list[str] = []
         if ROW in found:
-            parts.append(f"row {int(found[ROW]) + 1}")
+            parts.append(f"row {int(found[ROW]) + 1}{' below the header' if self.header else ''}")
         if SUBJECT in found and not is_absent(found[SUBJECT]):
             parts.append(f"subject {state_label(found[SUBJECT])!r}")
         return ", ".join(parts)

@@ -60,6 +60,8 @@ class RowOptions:
 
     def needed(self, present: Sequence[str]) -> Sequence[str]:
         """Columns to read, of those that a table has."""
+        if self.where is not None:
+            self.where.refuse_unquoted(present)
         cells = self.cells(present)
         if self.columns is None:
             self._refuse_other_spelling(present)

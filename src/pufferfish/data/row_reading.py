@@ -56,7 +56,7 @@ def count_cells(
 def _read(table: Source, options: RowOptions) -> Rows:
     cells = options.cells(list(table.schema))
     frame = _kept(table, options, cells)
-    places = Places(subject=options.subject is not None, ordered=table.ordered)
+    places = Places(subject=options.subject is not None, ordered=table.ordered, header=table.untyped)
     if options.subject is not None:
         _check_subjects(frame, options.subject, places)
     states = {label: options.network.node_states[options.nodes[label]] for label in cells}

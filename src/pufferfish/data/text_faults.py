@@ -14,10 +14,11 @@ from pufferfish.data.long_lines import LONGEST_LINE, refuse_long_lines
 from pufferfish.errors import DataError
 from pufferfish.files.reading import shown
 
-__all__ = ["refuse_text", "wrong_line", "wrong_text"]
+__all__ = ["line_with", "refuse_text", "wrong_line", "wrong_text"]
 
 _HEAD = 2**16  # bytes by which the kind of text is told
 _CHUNK = 2**20
+_TITLE_LINES = 20  # among which the names of the columns are looked for
 _QUOTE = ord('"')
 _NO_TEXT = {
     b"\0": "as have files that are no text or were not written to their end",
@@ -50,8 +51,8 @@ def _not_utf8(path: Path, number: int, byte: int) -> str:
     if name.lower().endswith(".gz"):
         convert = f"gzip -dc {shown(name)} | iconv -f WINDOWS-1252 -t UTF-8 > {shown(new)}"
     return (
-        f"line {number:,} is no UTF-8 text (it has the byte {byte:#04x}; the file may be in Latin-1 or Windows-1252): "
-        f"save it as CSV in UTF-8, such as by: {convert}"
+        f"line {number:,} of the file is no UTF-8 text (it has the byte {byte:#04x}; the file may be in Latin-1 or "
+        f"Windows-1252): save it as CSV in UTF-8, such as by: {convert}"
     )
 
 
@@ -73,30 +74,40 @@ def wrong_line(path: Path) -> str | None:
                     record.clear()
                     columns = len(row) if columns is None else columns
                     if len(row) > columns:
-                        which = f"line {before + 1:,}"
+                        which = f"line {before + 1:,} of the file"
                         return f"{which} has more cells than the first line has columns; quote cells that hold commas"
                     before = rows.line_num
             except csv.Error as error:
                 if "field larger" in str(error):
                     return (
-                        f"line {before + 1:,} has a cell of more than {csv.field_size_limit():,} characters: is a "
-                        "quote not closed?"
+                        f"line {before + 1:,} of the file has a cell of more than {csv.field_size_limit():,} "
+                        "characters: is a quote not closed?"
                     )
                 if "end of data" in str(error):
-                    where = f"line {before + 1:,}"
+                    where = f"line {before + 1:,} of the file"
                     return f"the quote of a cell in {where} is not closed: write another one where the cell ends"
                 return (
-                    f"line {before + 1:,} has a stray quote: a cell that begins with a quote ends at the next one; "
-                    'write a quote inside such a cell twice ("")'
+                    f"line {before + 1:,} of the file has a stray quote: a cell that begins with a quote ends at the "
+                    'next one; write a quote inside such a cell twice ("")'
                 )
     except (OSError, EOFError, ValueError, zlib.error):
         pass  # the error at hand says enough
     if inside is None:
         return None
     return (
-        f"line {inside:,} has a stray quote inside a cell: put such a cell in quotes, and write a quote inside it "
-        'twice ("")'
+        f"line {inside:,} of the file has a stray quote inside a cell: put such a cell in quotes, and write a quote "
+        'inside it twice ("")'
     )
+
+
+def line_with(name: str, path: Path) -> int | None:
+    """Return which of the first lines of a CSV file names a column, where the first line names fewer: it is a title."""
+    with _opened(path) as file:
+        lines = [file.readline(LONGEST_LINE).decode("utf-8-sig", "replace") for _ in range(_TITLE_LINES)]
+    separator = separator_of(path.name) or ","
+    cells = [[cell.strip(' \t\r\n"') for cell in line.split(separator)] for line in lines]
+    named = [sum(map(bool, each)) for each in cells]
+    return next((i + 1 for i, each in enumerate(cells) if name in each and named[i] > named[0]), None)
 
 
 def refuse_text(path: Path) -> None:
@@ -155,7 +166,7 @@ def _fault(path: Path) -> str | None:
             for byte, why in _NO_TEXT.items():
                 if (at := chunk.find(byte)) >= 0:
                     line += chunk.count(b"\n", 0, at)
-                    return f"line {line:,} has the byte {byte[0]:#04x}, {why}: save it as text, without"
+                    return f"line {line:,} of the file has the byte {byte[0]:#04x}, {why}: save it as text, without"
             line += chunk.count(b"\n")
             if b'"' in chunk:
                 text = np.frombuffer(before + chunk + (more[:1] or b"\n"), np.uint8)

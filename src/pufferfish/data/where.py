@@ -22,6 +22,7 @@ import narwhals as nw
 from pufferfish.data.calendar import MICROS_OF_DAY, PARTS, RANGES
 from pufferfish.data.columns import Column, parse_instant
 from pufferfish.errors import DataError, ParameterError
+from pufferfish.hints import did_you_mean
 
 __all__ = ["Where", "check_filter", "parse_where"]
 
@@ -63,6 +64,16 @@ class Where:
     columns: tuple[str, ...]
     timed: tuple[str, ...]
     _tree: ast.expr
+
+    def refuse_unquoted(self, present: Collection[str]) -> None:
+        """Refuse a value without quotes: a name that another is compared with, and that no column has."""
+        for node in ast.walk(self._tree):
+            for value in node.comparators if isinstance(node, ast.Compare) else ():
+                if isinstance(value, ast.Name) and value.id not in _CONSTANTS and value.id not in present:
+                    meant = did_you_mean(value.id, present)
+                    raise DataError(
+                        f"where {self.text!r}: there is no column {value.id!r}; {_quoted(value.id)}.{meant}"
+                    )
 
     def keep(self, columns: Mapping[str, Column], local: Mapping[str, Column] | None = None) -> nw.Expr:
         """Compile to an expression, never null, that is true where a row is kept.
@@ -165,10 +176,16 @@ def _columns(node: ast.expr, text: str) -> Iterator[str]:
             yield from _columns(value, text)
     elif isinstance(node, ast.List | ast.Tuple | ast.Set):
         for value in node.elts:
+            if isinstance(value, ast.Name) and value.id not in _CONSTANTS:
+                raise DataError(f"where {text!r}: {value.id!r} is no value; {_quoted(value.id)}")
             if _literal(value) is _NOT_LITERAL:
                 _refuse(text, value)
     elif _literal(node) is _NOT_LITERAL:
         _refuse(text, node)
+
+
+def _quoted(name: str) -> str:
+    return f"text stands in quotes, such as group == {name!r}"
 
 
 def _column_name(node: ast.expr) -> str | None:
@@ -309,6 +326,11 @@ class _Compiler:
             self._refuse_beyond(left if column is a else right, [other])
         if column.kind == "nothing" or (isinstance(other, Column) and other.kind == "nothing"):
             return _never(column)
+        if column.untyped and isinstance(other, str) and not equality and parse_instant(other) is not None:
+            self._refuse(
+                f"column {column.name!r} holds text, and not only ISO times such as '2016-04-13 08:00', so none of it "
+                f"is before or after {other!r}: write dates as year-month-day, and leave cells without a time empty"
+            )
         other_value, other_missing = self._match(column, other)
         if column.kind == "boolean" and not equality:
             self._refuse(f"{_holds(column)}, which has no order; use == or !=")

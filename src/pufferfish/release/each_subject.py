@@ -257,7 +257,7 @@ def prepare_each(
     subjects = each_subject(data, bound, theta)
     valid = None if postprocess is None else "projected" if query.is_histogram else "clipped"
     draw = subjects.drawing(calibration, bound, noise_in_bulk)
-    told += few_of_subjects(calibration, bound, [chain.records for chain in data.length])
+    told += few_of_subjects(calibration, bound, subjects.records.tolist())
     draft = _draft(data, bound, calibration, valid, told)
     try:
         booked = None if ledger is None else place_in(ledger, 1, ledger.budget)

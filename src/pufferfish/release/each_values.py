@@ -18,7 +18,7 @@ from pufferfish.release.unseen import unseen
 from pufferfish.release.values import in_model_order
 from pufferfish.theta.model_class import Theta
 
-__all__ = ["EachSubject", "each_subject", "possible_values", "table_of"]
+__all__ = ["EachSubject", "each_subject", "possible_values", "records_of_subjects", "table_of"]
 
 _EXACT = 2**53
 
@@ -37,6 +37,12 @@ class EachSubject:
         """Return what draws the noisy outputs; all that can be refused is refused here."""
         made = unseen(lambda: noise(self.exact, calibration.unit_scale, lipschitz=query.unit_lipschitz))
         return unseen(made())
+
+
+def records_of_subjects(data: Sequences) -> NDArray[np.int64]:
+    """Return how many observed records each subject has, which is public: chains of one subject together."""
+    _, which = np.unique(np.array(data.names, dtype=object), return_inverse=True)
+    return np.bincount(which, weights=data.counts.sum(axis=1)).astype(np.int64)
 
 
 @unseen

@@ -2,7 +2,8 @@
 
 A value of n records lies in a range that n records span: n times what one of them can move it. Where the error of the
 noise is as large as this range, whatever is released could have been said without the data. How many records there are
-is public, and so is the noise: a warning tells nothing of the data, and is there before anything is spent.
+is public, and so is the noise: a warning tells nothing of the data, and is there before anything is spent. What is left
+of a budget is not spent unasked on such noise.
 """
 
 from collections.abc import Sequence
@@ -11,20 +12,25 @@ import numpy as np
 
 from pufferfish.calibration import Calibration
 from pufferfish.errors import shortened
-from pufferfish.queries import BoundQuery, JointQuery, LinearQuery
+from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, StepQuery
 from pufferfish.shown import counted
 from pufferfish.theta.model_class import Theta
 
-__all__ = ["few_in_all", "few_in_groups", "few_of_subjects"]
+__all__ = ["few_in_all", "few_in_groups", "few_of_subjects", "nothing_seen"]
 
 _NAMED = 3
 
 
+def nothing_seen(calibration: Calibration, records: Sequence[int]) -> bool:
+    """Whether the noise hides all that each of these numbers of records, of a table or of its groups, would say."""
+    return len(_too_few(calibration, calibration.linear, records)) == len(records)
+
+
 def few_in_all(calibration: Calibration, bound: BoundQuery, records: int) -> list[str]:
     """Return the warning that a whole table has too few records, if it has."""
-    if calibration.strategy is not None or not _too_few(calibration, bound, [records]):
+    if not _too_few(calibration, bound, [records]):
         return []
-    error = f"{calibration.accuracy(0.05):.3g}"
+    error = f"{_least_error(calibration):.3g}"
     return [
         f"The noise hides nearly all: its error (± {error}) is as large as the range of what can be true of "
         f"{counted(records, 'row' if calibration.theta.networks else 'record')}. {_REMEDY}"
@@ -65,13 +71,19 @@ def _too_few(calibration: Calibration, bound: BoundQuery, records: Sequence[int]
     span = _span_of_one(bound, calibration.theta)
     if span is None:
         return []
-    error = calibration.accuracy(0.05) / float(calibration.linear.unit)
+    error = _least_error(calibration) / float(calibration.linear.unit)
     return [place for place, n in enumerate(records) if error >= span * n]
 
 
+def _least_error(calibration: Calibration) -> float:
+    """Return the error of the output that has the least noise; what follows from public numbers has none."""
+    errors = calibration.accuracies(0.05)
+    return float(min(errors[errors > 0], default=0.0))
+
+
 def _span_of_one(bound: BoundQuery, theta: Theta) -> int | None:
-    """Return how many units one record, or one row of a network, can move an output; None where that differs."""
-    if isinstance(bound, JointQuery):
+    """Return how many units one record, step, or row of a network can add to an output; None where that differs."""
+    if isinstance(bound, JointQuery | StepQuery):
         return 1
     if not isinstance(bound, LinearQuery) or not (theta.networks or (theta.of_chains and bound.factors is None)):
         return None

@@ -30,7 +30,7 @@ from pufferfish.release.unseen import unseen
 from pufferfish.release.values import PrivateData, in_model_order, of_measurements, together
 from pufferfish.theta.model_class import Theta
 
-__all__ = ["Grouped", "grouped_of"]
+__all__ = ["Grouped", "errors_of_groups", "grouped_of"]
 
 _MOST_VALUES = 1_000_000
 
@@ -140,6 +140,38 @@ def grouped_of(data: PrivateData, query: Query, bound: BoundQuery, calibration: 
     groups = data.groups if isinstance(data, Sequences | Rows) else None
     if groups is None or not isinstance(data, Sequences | Rows):
         return None
+    bound, by = _of_each(groups, query, bound, calibration, data.records)
+    theta, outputs, strategy = calibration.theta, len(bound.labels), calibration.strategy
+    if isinstance(bound, JointQuery):
+        exact = together(data, bound, theta)
+    elif isinstance(data, Rows):
+        exact = _of_rows(data, bound, theta)
+    else:
+        exact = _of_chains(data, bound if strategy is None else strategy.counted(bound), theta)
+    unit = bound.unit * (bound.divided_by or 1)
+    several = theta.networks and not isinstance(bound, JointQuery)
+    reads = sum(bound.reads(place) for place in range(len(theta.networks[0].nodes))) if several else 1
+    return Grouped(groups, exact, outputs, unit, by, reads)
+
+
+def errors_of_groups(data: Sequences | Rows, calibration: Calibration) -> list[float]:
+    """Return what each group's values will be within, with 95% probability; it reads public numbers only.
+
+    Raises
+    ------
+    ReleaseRefused
+        If such a release by groups would be refused.
+    """
+    assert data.groups is not None
+    bound, by = _of_each(data.groups, calibration.query, calibration.linear, calibration, data.records)
+    whole = calibration.accuracy(0.05) * (bound.divided_by or 1)
+    return [whole / n for n in by or (1,) * len(data.groups.cells)]
+
+
+def _of_each(
+    groups: Groups, query: Query, bound: BoundQuery, calibration: Calibration, records: int
+) -> tuple[LinearQuery | JointQuery, tuple[int, ...] | None]:
+    """Return a query that groups can be asked, and what the outputs of each are divided by; others are refused."""
     if isinstance(bound, StepQuery):
         raise ReleaseRefused(
             f"{query.kind} are about steps, and a step may lead from one group to another: read the table without by, "
@@ -154,31 +186,20 @@ def grouped_of(data: PrivateData, query: Query, bound: BoundQuery, calibration: 
         raise ReleaseRefused(
             f"{query.kind} of groups are not computed: ask a histogram of each group, or read the table without by"
         )
-    theta = calibration.theta
+    theta, outputs = calibration.theta, len(bound.labels)
     if not calibration.composes or not (theta.of_chains or theta.networks):
         raise ReleaseRefused(
             f"{calibration.title} calibrates this noise to the law of one query of all records together, and not for "
             "each group: calibrate by LeakagePropagation or another mechanism that composes, or read the table without "
             "by"
         )
-    outputs, strategy = len(bound.labels), calibration.strategy
-    if isinstance(bound, JointQuery):
-        exact = together(data, bound, theta)
-    elif isinstance(data, Rows):
-        exact = _of_rows(data, bound, theta)
-    else:
-        exact = _of_chains(data, bound if strategy is None else strategy.counted(bound), theta)
-    if len(exact) * outputs > _MOST_VALUES:
+    if len(groups.cells) * outputs > _MOST_VALUES:
         raise ReleaseRefused(
             f"{len(groups.cells):,} groups with {outputs:,} values each are more than {_MOST_VALUES:,} values: "
             "group by less, or ask for less"
         )
-    times = None if bound.divided_by is None else bound.divided_by // data.records
-    unit = bound.unit * (bound.divided_by or 1)
-    by = None if times is None else tuple(times * n for n in groups.records)
-    several = theta.networks and not isinstance(bound, JointQuery)
-    reads = sum(bound.reads(place) for place in range(len(theta.networks[0].nodes))) if several else 1
-    return Grouped(groups, exact, outputs, unit, by, reads)
+    times = None if bound.divided_by is None else bound.divided_by // records
+    return bound, None if times is None else tuple(times * n for n in groups.records)
 
 
 def _of_chains(data: Sequences, query: LinearQuery, theta: Theta) -> NDArray[np.int64]:

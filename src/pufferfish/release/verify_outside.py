@@ -121,11 +121,13 @@ def of_table(found: Release | EachRelease, table: Any) -> Iterator[Finding]:
             enough = all(any(chain.covers(c) for chain in known) for c in set(data.length))
             rules.append((enough, "no chain that the noise is not for"))
     wrong = [rule for right, rule in rules if not right]
+    name = data.base.source
+    named = "" if name == base.source else f"; it is {name!r}, and the record names {base.source!r}"
     if wrong:
-        yield fails("table", f"the table differs from the record, which says: {'; '.join(wrong)}", _READ)
+        yield fails("table", f"the table differs from the record, which says: {'; '.join(wrong)}{named}", _READ)
     else:
         has = f"{facts.subjects:,} rows" if isinstance(data, Rows) else f"{facts.records:,} records and lengths"
-        yield holds("table", f"it was read again, and has the record's {has}", _READ)
+        yield holds("table", f"it was read again, and has the record's {has}{named}", _READ)
 
 
 def _of_a_part(found: Release | EachRelease) -> bool:

@@ -233,8 +233,10 @@ def test_a_table_of_which_nobody_says_the_step_is_refused_where_the_model_has_on
     lines = private.read_text().splitlines()
     private.write_text("\n".join([lines[0], *lines[1::5]]) + "\n")
     for told in (["--time", "minute"], [*READING[4:], "--gaps", "independent"]):
-        refused(*release, *reading, *told, says=["transitions take 1min", "5min apart", "give --step 1min"])
+        stated = "where times are wrong, give --step 1min without --time and --max-gap"
+        refused(*release, *reading, *told, says=["transitions take 1min", "5min apart", stated])
         assert run(*release, *reading, *told, "--step", "1min").exit_code == 0, told
+    assert run(*release, *reading, "--step", "1min").exit_code == 0
 
 
 def test_a_model_without_a_step_is_told_where_the_table_has_times(tmp_path: Path, private: Path, model: Path) -> None:
@@ -409,6 +411,17 @@ def test_compare_draws_the_noise(tmp_path: Path, model: Path) -> None:
     assert "expected a name that ends in" in bad.stderr
 
 
+def test_the_order_of_states_that_are_no_bins_is_said(tmp_path: Path, private: Path, model: Path) -> None:
+    told = "states in the order of the model, lowest first: active, rest\n"
+    output = tmp_path / "r.json"
+    for query, says in (("cdf", True), ("quantiles:.5", True), ("histogram", False)):
+        asked = ["--epsilon", 1, "--query", query]
+        done = run("release", private, *READING, "--model", model, *asked, "--output", output, "--overwrite")
+        assert done.exit_code == 0, done.output
+        assert (told in done.stdout) == says
+        assert (told in run("compare", model, "--length", 360, *asked).stdout) == says
+
+
 def test_the_best_noise_and_quantiles(tmp_path: Path) -> None:
     """Bins of a number: quantiles with their intervals, by noise of the best shape, in a release and a comparison."""
     rng, level, lines = np.random.default_rng(3), 100.0, ["t,watts"]
@@ -434,6 +447,7 @@ def test_the_best_noise_and_quantiles(tmp_path: Path) -> None:
     assert compared.exit_code == 0, compared.output
     assert "LeakagePropagation, best" in compared.stdout
     assert "L1 error" in compared.stdout
+    assert not any("states in the order" in text for text in (result.stdout, compared.stdout))  # of bins
     refused("compare", model, "--length", 9, "--epsilon", 1, "--query", "quantiles", says=["names no quantile"])
     refused("compare", model, "--length", 9, "--epsilon", 1, "--query", "quantiles:1.5", says=["1.5"])
     refused("compare", model, "--length", 9, "--epsilon", 1, "--query", "cdf:1", says=["takes nothing after it"])

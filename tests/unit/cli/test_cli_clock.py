@@ -56,10 +56,10 @@ def test_refusals(tmp_path: Path, model: Path) -> None:
     assert "--pooling belongs to --clock" in refused(*fit, "--pooling", 3)
     assert "leave out --clock" in refused(*fit, "--clock", "hour", "--confidence", 0.9)
     assert "no transition out of state" in refused(*fit, "--clock", "weekday-hour")
-    assert "max_gap is 2h and a step takes 1h" in refused(*fit, "--clock", "hour", "--max-gap", "2h")
+    assert "--max-gap is 2h and a step takes 1h" in refused(*fit, "--clock", "hour", "--max-gap", "2h")
     release = ("release", table, "--state", "act", "--subject", "who", "--model", model, "--epsilon", 1)
     assert "give --time" in refused(*release, "--output", output)
-    assert "read without max_gap" in refused(*release, "--time", "t", "--output", output)
+    assert "read without --max-gap" in refused(*release, "--time", "t", "--output", output)
     assert not output.exists()
 
 

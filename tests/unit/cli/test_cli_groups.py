@@ -52,3 +52,34 @@ def test_groups_on_the_command_line(tmp_path: Path) -> None:
     refused(*csv, "--by", "sex", says=["--by does not go with --each-subject"])
     refused(*csv, "--csv", tmp_path / "w.csv", says=["--csv is for one release"])
     assert (tmp_path / "each.csv").read_text() == each
+
+
+def test_the_error_of_each_group_is_known_before_anything_is_spent(tmp_path: Path) -> None:
+    table, model = write_table(tmp_path / "t.csv", seed=1), tmp_path / "m.json"
+    pl.read_csv(table).with_columns((pl.col("minute") < "2024-05-01 08:02").alias("early")).write_csv(table)
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+    pf.write_model(pf.Model(theta=pf.ChainClass((chain,), origin="stated"), step="1min"), model)
+    reading = [*READING, "--epsilon", 1, "--by", "early"]
+    for query in ("histogram", "count:active"):
+        told = run("compare", model, "--table", table, *reading, "--query", query)
+        assert told.exit_code == 0, told.output
+        assert "each value of each of 2 groups, by LeakagePropagation at ε = 1:" in told.stdout
+        output = tmp_path / f"{query[:4]}.json"
+        done = run("release", table, *reading, "--model", model, "--query", query, "--output", output)
+        assert done.exit_code == 0, done.output
+        hides = "warning: The noise hides nearly all that 1 of 2 groups would say (true)"
+        assert hides in told.stderr
+        assert hides in done.stderr
+        found = pf.Release.from_json(output).groups
+        assert found is not None
+        lines = told.stdout.splitlines()
+        at = lines.index(next(line for line in lines if line.split() == ["early", "records", "±", "95%"]))
+        shown = [line.split() for line in lines[at + 1 : at + 3]]
+        assert [row[:2] for row in shown] == [["false", "354"], ["true", "6"]]
+        assert [row[2] for row in shown] == [f"{error:.3g}" for error in found.error_95]
+    many = run("compare", model, "--table", table, *reading[:-1], "minute", "--query", "count:active")
+    assert "… and 72 more groups; the largest error is" in many.stdout
+    refused("compare", model, "--length", 9, "--by", "id", "--epsilon", 1, says=["--by says how a table is read"])
+    refused("compare", model, "--table", table, *reading, "--query", "switches", says=["are about steps"])
+    asked = [*READING, "--by", "early", "--accuracy", 1]
+    refused("compare", model, "--table", table, *asked, says=["--accuracy of histogram differs from group to group"])

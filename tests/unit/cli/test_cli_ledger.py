@@ -18,11 +18,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file() and p.suffix != ".lock"}
 
 
-def refused(folder: Path, *arguments: object, says: Sequence[str]) -> None:
-    """Refused in one line, and every file is as before."""
+def refused(folder: Path, *arguments: object, says: Sequence[str]) -> str:
+    """Refused in one line, which is returned, and every file is as before."""
     before = contents(folder)
-    commands.refused(*arguments, says=says)
+    line = commands.refused(*arguments, says=says)
     assert contents(folder) == before
+    return line
 
 
 @pytest.fixture
@@ -150,6 +151,32 @@ def test_too_much_is_refused_and_nothing_is_spent(tmp_path: Path, table: Path, m
     assert len(Ledger.open(book).entries) == 1
 
 
+@pytest.mark.parametrize("mechanism", ["propagation", "group-dp"])
+def test_the_last_of_a_budget_is_not_spent_on_noise_that_hides_all(
+    tmp_path: Path, table: Path, model: Path, mechanism: str
+) -> None:
+    book = tmp_path / "book.json"
+    create = ["ledger", "create", book, "--model", model, "--budget", 1, "--table", table, *READING]
+    assert run(*create, "--mechanism", mechanism).exit_code == 0
+    base = ["release", table, *READING, "--model", model, "--ledger", book]
+    assert run(*base, "--epsilon", 0.9, "--mechanism", mechanism, "--output", tmp_path / "r.json").exit_code == 0
+    last = [*base, "--query", "count:active", "--output", tmp_path / "last.json"]
+    near = f"{Ledger.open(book).spent + 1e-5:.9f}"
+    says = ["whose noise would hide all that 200 records can say", "Nothing is spent", "give --epsilon"]
+    line = refused(tmp_path, *last, "--up-to", near, says=says)
+    refused(tmp_path, *last, "--up-to", near, "--by", "id", says=["hide all that the groups can say"])
+    shaped = ["--query", "histogram", "--noise", "best"]
+    refused(tmp_path, *last, *shaped, "--up-to", near, says=["would hide all"])
+    refused(tmp_path, *last, "--query", "switches", "--up-to", near, says=["would hide all"])
+    assert len(Ledger.open(book).entries) == 1
+    insisted = line.split("if you mean it, give ")[1].removesuffix(" instead").split()
+    assert ("--mechanism" in insisted) == (mechanism == "group-dp")
+    done = run(*last, *insisted)
+    assert done.exit_code == 0, done.output
+    assert "The noise hides nearly all" in done.stderr
+    assert Ledger.open(book).spent <= float(near)
+
+
 BAD_RELEASES = {
     "neither": ([], ["--epsilon"]),
     "both": (["--epsilon", 0.1, "--up-to", 0.5], ["--epsilon"]),
@@ -164,7 +191,7 @@ BAD_RELEASES = {
     "output on the ledger, overwrite": (["--epsilon", 0.1, "--output", "book.json", "--overwrite"], ["to be read"]),
     "output in no folder": (["--epsilon", 0.1, "--output", "absent/release.json"], ["there is no folder"]),
     "plot on the ledger": (["--epsilon", 0.1, "--plot", "book.json"], ["to be read"]),
-    "other gap": (["--epsilon", 0.1, "--max-gap", "5min"], ["max_gap of the ledger's table is '10min'"]),
+    "other gap": (["--epsilon", 0.1, "--max-gap", "5min"], ["--max-gap of the ledger's table is '10min'"]),
     "other gaps": (["--epsilon", 0.1, "--gaps", "independent"], ["gaps of the ledger's table is"]),
     "other missing": (["--epsilon", 0.1, "--missing", "split"], ["missing of the ledger's table is 'unobserved'"]),
     "other subject": (["--epsilon", 0.1, "--where", "id == 'none'"], []),
@@ -306,3 +333,10 @@ def test_without_a_ledger_all_is_as_before(tmp_path: Path, table: Path, model: P
     assert run("release", table, *READING, "--model", model, "--epsilon", 1, "--output", output).exit_code == 0
     assert pf.Release.from_json(output).ledger is None
     assert Ledger.open(book).entries == ()
+
+
+def test_a_reading_that_is_not_the_ledgers_is_one_line(tmp_path: Path, table: Path, model: Path, book: Path) -> None:
+    """Not first a warning that advises the step of the model, and then the refusal."""
+    base = ["release", table, *READING[:-2], "--model", model, "--ledger", book, "--epsilon", 0.1]
+    says = ["--max-gap of the ledger's table is '10min', and of these data None; read the table as the ledger's was"]
+    refused(tmp_path, *base, "--output", tmp_path / "r.json", says=says)

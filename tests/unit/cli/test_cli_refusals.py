@@ -340,3 +340,18 @@ def test_it_is_said_how_much_is_read_and_of_how_many_chains(tmp_path: Path, priv
     compared = run("compare", model, "--length", "10,500", "--epsilon", 1)  # meant as 10500, perhaps
     assert "of 2 chains, of 10, 500 records\n" in compared.stdout
     assert " chains, of " not in run("compare", model, "--length", "10500", "--epsilon", 1).stdout
+
+
+def test_messages_name_options_and_not_arguments_of_python(tmp_path: Path, private: Path, model: Path) -> None:
+    release = ["release", private, "--state", "activity", "--model", model, "--epsilon", 1, "--output", tmp_path / "r"]
+    with pytest.raises(pf.errors.DataError, match=r"within a subject; sort the table by time, or give subject="):
+        pf.read_sequences(private, "activity", time="minute", max_gap="1min")
+    says = ["within a subject; sort the table by time, or give --subject"]
+    refused(*release, "--time", "minute", "--max-gap", "1min", says=says)
+    refused(*release, "--max-gap", "1min", says=["--max-gap is '1min' but there is no time: give --time, the column"])
+    lines = private.read_text().splitlines()
+    private.write_text("\n".join([*lines[:40], lines[40].replace("rest", "").replace("active", ""), *lines[41:], ""]))
+    refused(*release, *READING[2:], "--missing", "refuse", says=["in 1 row (e.g. subject 'S0': 1): --missing refuse;"])
+    private.write_text("\n".join([lines[0].replace("awake", "max_gap"), *lines[1:], ""]))  # a name stays what it is
+    says = ["column 'max_gaps' not found. Did you mean 'max_gap'? Columns: id, minute, activity, max_gap."]
+    refused(*release, *READING[2:], "--where", "max_gaps", says=says)

@@ -30,6 +30,16 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "histogram for each of 3 subjects (2 values each)" in done.stdout
     assert "ledger: number 1, spent 0.5 of 1 in all" in done.stdout
     found = pf.EachRelease.from_json(tmp_path / "v.json")
+    error = found.read_table(output)["error_95"][0]
+    assert f"each value with 95% probability: ± {error:.3g} for 120 records (" in done.stdout
+    uneven = [*each, "--epsilon", 0.5, "--where", "id != 'S0' or awake", "--output", tmp_path / "u.csv"]
+    shares = run(*uneven)
+    errors = pf.EachRelease.from_json(tmp_path / "u.json").accuracy_95.each
+    told = f"each value with 95% probability: from ± {errors / 120:.3g} for 120 records to ± {errors / 80:.3g} for 80"
+    assert told in shares.stdout
+    counts = run(*uneven, "--query", "count:active", "--overwrite")
+    errors = pf.EachRelease.from_json(tmp_path / "u.json").accuracy_95.each
+    assert f"each value is within {errors:.6g} with 95% probability" in counts.stdout
     assert found.read_table(output)["subject"].to_list() == ["S0", "S0", "S1", "S1", "S2", "S2"]
     refused(*each, "--epsilon", 0.5, "--output", output, says=["v.json exists: it is the record"])
     refused(*each, "--epsilon", 9, "--output", tmp_path / "w.csv", "--ledger", book, says=["would raise what is spent"])
@@ -44,7 +54,7 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     told = run(*itself, tmp_path / "x.csv")
     assert told.exit_code == 0, told.output
     assert told.stderr.count("The model was fitted to this very table") == 1
-    for name in ("f.json", "x.csv", "x.json"):
+    for name in ("f.json", "u.csv", "u.json", "x.csv", "x.json"):
         (tmp_path / name).unlink()
     only = run(*each[:-1], "--epsilon", 0.5, "--where", "id == 'S1'", "--output", tmp_path / "r.json", "--ledger", book)
     assert only.exit_code == 2  # twice the loss for S1

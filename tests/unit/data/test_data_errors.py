@@ -155,7 +155,49 @@ def test_corrupt_parquet(tmp_path):
     pl.DataFrame(TABLE).write_parquet(tmp_path / "t.parquet")
     whole = (tmp_path / "t.parquet").read_bytes()
     (tmp_path / "t.parquet").write_bytes(whole[: len(whole) // 2])
-    assert refused(tmp_path / "t.parquet", "activity")[1].startswith("t.parquet cannot be read: ")
+    assert refused(tmp_path / "t.parquet", "activity")[1].startswith("t.parquet is cut off: ")
+    for content, says in ((b"subject,activity", "is not a Parquet file"), (whole[:-4] + b"PARE", "is an encrypted")):
+        (tmp_path / "t.parquet").write_bytes(content)
+        assert says in refused(tmp_path / "t.parquet", "activity")[1]
+    for middle in (b"", b"\0" * 40, whole[4:-8] + b"\xff" * 4):
+        (tmp_path / "t.parquet").write_bytes(b"PAR1" + middle + b"PAR1")
+        assert refused(tmp_path / "t.parquet", "activity")[1].startswith("t.parquet cannot be read: ")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv"])
+def test_a_title_above_the_names_of_the_columns_is_told(tmp_path, ending):
+    mark, path = "\t" if "tsv" in ending else ",", tmp_path / f"t{ending}"
+
+    def write(*lines):
+        content = "".join(f"{line}\n" for line in lines).replace(",", mark).encode()
+        path.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
+        return path
+
+    for title in ("My survey of 2024", "My survey of 2024,,", '"Survey, 2024",,'):
+        message = refused(write(title, "", 'id,"activity",day', "a,rest,1"), "activity")[1]
+        assert "Line 3 of the file has this name: delete what stands above the names" in message
+        assert "_duplicated_" not in message
+    assert "Line " not in refused(write("id,x,y", "a,rest,1", "activity,rest,2"), "activity")[1]
+    assert "Line " not in refused(write("My survey of 2024,,", "id,day", "a,1"), "activity")[1]
+    twice = write("id,x,x", "a,rest,walk", "a,rest,walk")
+    for name in ("x", "x_duplicated_0"):
+        assert refused(twice, name)[1] == "column 'x' is there more than once: rename or drop the others"
+
+
+def test_dates_that_are_not_iso_are_told_how_to_write_them(tmp_path):
+    for dates in (("27.03.2026", "28.03.2026"), ("03/27/2026", "03/28/2026 10:00"), ("2026/3/27", "2026/3/28")):
+        lines = [f"a,{date},rest,{'fm'[i]}" for i, date in enumerate(dates)]
+        (tmp_path / "t.csv").write_text("\n".join(["id,t,x,sex", *lines, ""]))
+        message = refused(tmp_path / "t.csv", "x", time="t", max_gap="1d")[1]
+        assert f"holds {dates[0]!r} (row 1 below the header), expected an ISO time such as" in message
+        assert message.endswith("write dates as year-month-day")
+        assert "write dates as year-month-day" in refused(tmp_path / "t.csv", "x", where="t >= '2026-01-01'")[1]
+        assert read_sequences(tmp_path / "t.csv", "x", where=f"t in ['{dates[0]}', '{dates[1]}']").records == 2
+    message = refused(tmp_path / "t.csv", "x", where="sex == f")[1]
+    assert message == "where 'sex == f': there is no column 'f'; text stands in quotes, such as group == 'f'."
+    assert "there is no column 'ids'; " in (message := refused(tmp_path / "t.csv", "x", where="sex == ids")[1])
+    assert message.endswith("Did you mean 'id'?")
+    assert read_sequences(tmp_path / "t.csv", "x", where="sex != id").records == 2
 
 
 def test_truncated_gzip(tmp_path):
@@ -379,7 +421,8 @@ def test_a_line_with_too_many_cells_is_named(tmp_path, ending):
     content = "\n".join(rows).replace(",", mark).encode()
     path = tmp_path / f"day{ending}"
     path.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
-    assert "line 32 has more cells than the first line has columns" in refused(path, "activity", subject="subject")[1]
+    message = refused(path, "activity", subject="subject")[1]
+    assert "line 32 of the file has more cells than the first line has columns" in message
 
 
 def test_csv_that_is_no_csv_in_utf8_names_the_line_and_the_remedy(tmp_path):
@@ -389,11 +432,11 @@ def test_csv_that_is_no_csv_in_utf8_names_the_line_and_the_remedy(tmp_path):
     )
     quote = "has a stray quote: a cell that begins with a quote ends at the next one"
     cases = [
-        (b"x,y\nr\xe9st,1\n", f"line 2 {latin}, such as by: iconv -f WINDOWS-1252 -t UTF-8 t.csv > t-utf8.csv"),
-        (b"x,\xe9\nrest,1\n", f"line 1 {latin}"),
-        (b"x,y\n" + b"rest,1\n" * 30_000 + b"\xe9,1\n", f"line 30,002 {latin}"),
-        (b'x,y\nrest,1\n"active"x,2\n', f"line 3 {quote}"),
-        (b'x,y\nrest,1\n"a\nb",2\n"active,2\nrest,1\n', "the quote of a cell in line 5 is not closed"),
+        (b"x,y\nr\xe9st,1\n", f"2 of the file {latin}, such as by: iconv -f WINDOWS-1252 -t UTF-8 t.csv > t-utf8.csv"),
+        (b"x,\xe9\nrest,1\n", f"line 1 of the file {latin}"),
+        (b"x,y\n" + b"rest,1\n" * 30_000 + b"\xe9,1\n", f"line 30,002 of the file {latin}"),
+        (b'x,y\nrest,1\n"active"x,2\n', f"line 3 of the file {quote}"),
+        (b'x,y\nrest,1\n"a\nb",2\n"active,2\nrest,1\n', "the quote of a cell in line 5 of the file is not closed"),
         (b'x,y\rrest,"a\nb"\ractive,2\r', "end in CR alone, as on old Macs: save it with line ends LF or CRLF"),
     ]
     for content, expected in cases:
@@ -409,7 +452,7 @@ def test_csv_that_is_no_csv_in_utf8_names_the_line_and_the_remedy(tmp_path):
 
 
 def test_files_that_other_programs_wrote_are_told_what_to_mend(tmp_path):
-    latin, closed = b"c\tx\nr\xe9st\t1\n", "line 2 is not closed: write another one where the cell ends"
+    latin, closed = b"c\tx\nr\xe9st\t1\n", "line 2 of the file is not closed: write another one where the cell ends"
     cases = [
         ("t.tsv", latin, "iconv -f WINDOWS-1252 -t UTF-8 t.tsv > t-utf8.tsv"),
         ("t.tsv.gz", gzip.compress(latin), "gzip -dc t.tsv.gz | iconv -f WINDOWS-1252 -t UTF-8 > t-utf8.tsv"),
@@ -433,7 +476,7 @@ def test_more_stray_quotes_and_files_without_a_header_are_said_in_own_words(tmp_
     rows = b"A,1,rest,30,x\n" * 100
     for wrong in (b'A,5,rest,30,5" pipe\n', b'A,5,re"st,30,5\n'):
         path.write_bytes(b"a,b,c,d,e\n" + b'"q,""\n",2,rest,30,x\n' + wrong + rows)
-        assert f"line 4 {quote}" in refused(path, "c")[1]
+        assert f"line 4 of the file {quote}" in refused(path, "c")[1]
     for content in (b"\n\n\n", b"\r\n"):
         path.write_bytes(content)
         assert "t.csv has no header line" in refused(path, "c")[1]
@@ -460,7 +503,7 @@ def test_bytes_that_would_be_names_of_states_are_refused(tmp_path):
     for end, byte in ((b"\x1a", "0x1a, by which old programs end a file"), (b"\0\0", "0x00, as have files")):
         for before in (b"", b"rest\n" * 300_000):  # the second is read in parts
             (tmp_path / "t.csv").write_bytes(b"c\nrest\nactive\n" + before + end)
-            line = f"line {before.count(b'rest') + 4:,} has the byte {byte}"
+            line = f"line {before.count(b'rest') + 4:,} of the file has the byte {byte}"
             assert line in refused(tmp_path / "t.csv", "c")[1]
 
 
@@ -485,7 +528,7 @@ def test_files_that_are_packed_otherwise_than_their_names_say(tmp_path):
 def test_a_quote_that_is_not_closed_in_the_header(tmp_path):
     (tmp_path / "t.csv").write_text('"x,y\na,b\nc,d\n')
     assert refused(tmp_path / "t.csv", "y")[1].endswith(
-        "the quote of a cell in line 1 is not closed: write another one where the cell ends"
+        "the quote of a cell in line 1 of the file is not closed: write another one where the cell ends"
     )
 
 

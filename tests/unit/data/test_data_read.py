@@ -285,7 +285,7 @@ def test_a_word_in_row_5000_of_a_csv(tmp_path):
     (tmp_path / "t.csv").write_text("x,n\n" + "1,1\n2,2\n" * 2500 + "walking,2.5\n")
     data = read_sequences(tmp_path / "t.csv", "x", where="n < 3")
     assert (data.states, data.counts.tolist()) == (("1", "2", "walking"), [[2500, 2500, 1]])
-    with pytest.raises(DataError, match=r"column 'x' holds 'walking' \(row 5001\), expected a number"):
+    with pytest.raises(DataError, match=r"column 'x' holds 'walking' \(row 5001 below the header\), expected a number"):
         read_sequences(tmp_path / "t.csv", "x", bins="0,2,4")
     assert read_sequences(tmp_path / "t.csv", "n", bins="0,2,4").counts.tolist() == [[2500, 2501]]
 

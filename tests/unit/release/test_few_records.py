@@ -55,3 +55,11 @@ def test_a_whole_table_with_too_few_records_is_told() -> None:
         data = pf.read_sequences(_table(rows, 0), "state")
         noise = pf.GroupDP(CHAIN, data.length).calibrate(pf.Count("active"), epsilon=0.5)
         assert any(HIDES in text for text in pf.release(data, pf.Count("active"), noise).warnings)
+
+
+def test_steps_and_noise_of_several_scales_are_told_too() -> None:
+    for rows, hidden in ((5, True), (3_000, False)):
+        data = pf.read_sequences(_table(rows, 0), "state")
+        for query, noise in ((pf.Switches(), "equal"), (pf.Transitions(relative=True), "equal"), (pf.CDF(), "best")):
+            found = pf.LeakagePropagation(CHAIN, data.length).calibrate(query, epsilon=0.5, noise=noise)
+            assert any(HIDES in text for text in pf.release(data, query, found).warnings) == hidden

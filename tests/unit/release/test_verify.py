@@ -365,6 +365,11 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         assert words in shown.stdout
     assert len(str(release)) < 1000
     assert run("verify", output, "--model", other).exit_code == 1
+    copy = write_table(tmp_path / "copy.csv", seed=1)
+    done = run("verify", output, "--table", copy)
+    assert done.exit_code == 0, done.output
+    named = "has the record's 360 records and lengths; it is 'copy.csv', and the record names 't.csv' "
+    assert named in " ".join(done.stdout.split())
     shorter = write_table(tmp_path / "s.csv", seed=1, minutes=200)
     done = run("verify", output, "--table", shorter)
     assert done.exit_code == 1

@@ -59,7 +59,7 @@ class Dag(ReadOnly):
         for node, above in enumerate(parents):
             for parent in above:
                 children[parent] |= 1 << node
-        self.__dict__.update(
+        vars(self).update(
             size=len(parents),
             parents=tuple(set_of(above) for above in parents),
             children=tuple(children),

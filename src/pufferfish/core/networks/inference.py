@@ -92,7 +92,7 @@ class Inference(ReadOnly):
 
     def __init__(self, tables: Sequence[Table], sizes: Sequence[int]) -> None:
         dag = Dag([axes[:-1] for axes, _ in tables])
-        self.__dict__.update(dag=dag, _tables=tuple(tables), _sizes=tuple(sizes), _ratios={}, _marginals={})
+        vars(self).update(dag=dag, _tables=tuple(tables), _sizes=tuple(sizes), _ratios={}, _marginals={})
 
     def joint(self, nodes: Sequence[int]) -> Matrix:
         """Return P(X_nodes), one axis per node in the order given.

@@ -15,6 +15,8 @@ from typing import Any, NoReturn, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.calls import CheckedCalls
+
 __all__ = ["FrozenDict", "FrozenList", "ReadOnly", "frozen", "read_only"]
 
 _Key = TypeVar("_Key")
@@ -95,7 +97,7 @@ def frozen(value: Any) -> Any:
     return value
 
 
-class ReadOnly:
+class ReadOnly(metaclass=CheckedCalls):
     """An object whose attributes are set once, by its constructor; for frozen dataclasses.
 
     Fields that the constructor takes have to be enough to make the object again.

@@ -1,0 +1,50 @@
+"""Messages of the library in the words of the command line: ``--max-gap``, where Python says ``max_gap=``.
+
+The library names its arguments, and the command line has an option of the same name for each. So messages are turned
+here, in one place, as they are printed. What stands in quotes is a name of the user's, and stays.
+"""
+
+import re
+
+__all__ = ["as_options"]
+
+_NAMES = (
+    *("state", "subject", "time", "max_gap", "step", "bins", "where", "missing", "gaps", "by"),
+    *("epsilon", "accuracy", "alpha", "noise", "clock", "order", "smoothing", "pooling", "secrets"),
+)
+_VALID = "postprocess"
+"""In Python ``postprocess="valid"``, here ``--valid``."""
+
+_ARGUMENT = re.compile(
+    r"(?P<kept>(?<![\w=])'[^']*'|(?<![\w=])\"[^\"]*\"|\w\([^()]*\))"  # in quotes, or a call in Python
+    rf"|(?<![\w./-])(?P<name>{'|'.join(_NAMES)}|{_VALID})=(?:(?P<quote>['\"])(?P<value>.*?)(?P=quote)|(?=[\s,;:)]|$))"
+    rf"|(?<![\w./-])(?P<alone>max_gap|up_to|{_VALID})(?![\w./=-])"  # what is no English word
+)
+
+
+def as_options(text: str) -> str:
+    """Return a message that names options and not arguments of Python.
+
+    Examples
+    --------
+    >>> as_options("the length of a step is unknown: give step=, or a longer max_gap")
+    'the length of a step is unknown: give --step, or a longer --max-gap'
+    >>> as_options("missing='refuse'; leave such rows out by where='sex != none'")
+    "--missing refuse; leave such rows out by --where 'sex != none'"
+    >>> as_options("column 'max_gap' not found. Columns: max_gap, step.")
+    "column 'max_gap' not found. Columns: max_gap, step."
+    """
+    said, columns, rest = text.partition(" Columns: ")
+    return _ARGUMENT.sub(_option, said) + columns + rest
+
+
+def _option(found: re.Match[str]) -> str:
+    if found["kept"] is not None:
+        return found[0]
+    name, value, quote = found["name"] or found["alone"], found["value"], found["quote"]
+    if name == _VALID:
+        return "--valid"
+    option = f"--{name.replace('_', '-')}"
+    if value is None:
+        return option
+    return f"{option} {value}" if re.fullmatch(r"[\w.:+-]+", value) else f"{option} {quote}{value}{quote}"

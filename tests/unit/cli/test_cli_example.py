@@ -1,0 +1,38 @@
+"""``pufferfish example``: tables to try commands on, and nothing is ever replaced."""
+
+from pathlib import Path
+
+import pytest
+
+import pufferfish as pf
+from commands import READING, refused, run
+
+
+def test_tables_that_every_command_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("example")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("written: survey-2019.csv, steps.csv\n")
+    made = {name: Path(name).read_bytes() for name in ("survey-2019.csv", "steps.csv")}
+    fitted = run("fit", "survey-2019.csv", *READING, "--output", "model.json")
+    assert fitted.exit_code == 0, fitted.output
+    chain = pf.read_model("model.json").theta.members[0]
+    assert chain.transition_matrix.diagonal() == pytest.approx([0.85, 0.95], abs=0.02)  # active, rest
+    data = pf.read_sequences("steps.csv", "activity", subject="id", time="minute", max_gap="1min", by=["sex"])
+    assert (data.records, data.subjects, len(data.length)) == (6 * 3 * 1440, 6, 6)
+    assert {time[:7] for time in made["steps.csv"].decode().split(",") if time.startswith("2020")} == {
+        "2020-01",
+        "2020-02",
+    }  # for filters by the month
+    (tmp_path / "other").mkdir()
+    assert run("example", "other").exit_code == 0
+    assert {name: Path("other", name).read_bytes() for name in made} == made  # the same everywhere
+
+
+def test_nothing_is_replaced_and_nothing_half_written(tmp_path: Path) -> None:
+    (tmp_path / "steps.csv").write_text("mine\n")
+    refused("example", tmp_path, says=["steps.csv exists"])
+    assert [path.name for path in tmp_path.iterdir()] == ["steps.csv"]
+    assert (tmp_path / "steps.csv").read_text() == "mine\n"
+    refused("example", tmp_path / "absent", says=["there is no folder", "make it first"])
+    refused("example", tmp_path / "steps.csv", says=["there is no folder"])
