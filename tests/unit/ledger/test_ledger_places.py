@@ -21,11 +21,11 @@ CHAIN = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=["rest", "active"])
 COUNT = pf.Count("active")
 
 
-def table(days: int, *, subjects: int = 1) -> pl.DataFrame:
-    """Records every ten minutes; each subject begins a day after the one before."""
+def table(days: int, *, subjects: int = 1, every: int = 10) -> pl.DataFrame:
+    """Records every so many minutes; each subject begins a day after the one before."""
     parts = []
     for subject in range(subjects):
-        times = [START + dt.timedelta(days=subject, minutes=10 * i) for i in range(days * 144)]
+        times = [START + dt.timedelta(days=subject, minutes=every * i) for i in range(days * 1440 // every)]
         states = np.random.default_rng(subject).choice(["rest", "active"], len(times))
         parts.append(pl.DataFrame({"who": f"s{subject}", "time": times, "state": states, "worn": True}))
     return pl.concat(parts)
@@ -59,10 +59,11 @@ def ledger_of(base: pf.Sequences, *wheres: str | None, known: bool = True, **how
 
 
 def test_hours_and_halves_cost_what_they_read() -> None:
-    base = read()
-    halves = ["time < '2024-01-05'", "time >= '2024-01-05'"]
+    frame = table(4)
+    base = read(frame=frame)
+    halves = ["time < '2024-01-03'", "time >= '2024-01-03'"]
     spent = {
-        wheres: ledger_of(base, *wheres).spent
+        wheres: ledger_of(base, *wheres, frame=frame).spent
         for wheres in [
             ("hour(time) == 8",),
             ("hour(time) == 8", "hour(time) == 20"),
@@ -79,9 +80,9 @@ def test_hours_and_halves_cost_what_they_read() -> None:
     assert 0.6 < beside < 0.75
     assert twice > 0.98
     assert 0.4999 < both < 0.5005  # two halves of the table
-    assert three == pytest.approx(ledger_of(base, None, None).spent, rel=1e-3)
+    assert three == pytest.approx(ledger_of(base, None, None, frame=frame).spent, rel=1e-3)
     assert again > 0.98
-    anywhere = ledger_of(base, "hour(time) == 8", "hour(time) == 20", known=False)
+    anywhere = ledger_of(base, "hour(time) == 8", "hour(time) == 20", known=False, frame=frame)
     assert anywhere.spent > 1.5
     assert anywhere.entries[0].windows is None
 
@@ -98,18 +99,18 @@ def test_a_year_of_two_hours_is_asked_once() -> None:
 
 
 def test_each_subject_has_its_own_places() -> None:
-    frame = table(8, subjects=3)
-    base = read(frame=frame, subject="who")
-    ledger = ledger_of(base, "date(time) == '2024-01-03'", frame=frame, subject="who")
-    assert ledger.entries[0].windows == [[(288, 432)], [(144, 288)], [(0, 144)]]
-    later = read("date(time) == '2024-01-09' and who != 's0'", frame, subject="who")
+    frame, how = table(8, subjects=3, every=60), {"subject": "who", "max_gap": "1h"}
+    base = read(frame=frame, **how)
+    ledger = ledger_of(base, "date(time) == '2024-01-03'", frame=frame, **how)
+    assert ledger.entries[0].windows == [[(48, 72)], [(24, 48)], [(0, 24)]]
+    later = read("date(time) == '2024-01-09' and who != 's0'", frame, **how)
     ledger.spend(noise_for(later), data=later)
-    assert ledger.entries[1].windows == [None, [(1008, 1152)], [(864, 1008)]]
+    assert ledger.entries[1].windows == [None, [(168, 192)], [(144, 168)]]
     assert 0.4999 < ledger.spent < 0.5005
     ledger.spend(noise_for(later), data=later)
     assert ledger.spent > 0.98
-    assert ledger.calibrate(COUNT, up_to=1.2, data=read("date(time) == '2024-01-05'", frame, subject="who")).epsilon > 1
-    everything = read("who == 's1'", frame, subject="who")
+    assert ledger.calibrate(COUNT, up_to=1.2, data=read("date(time) == '2024-01-05'", frame, **how)).epsilon > 1
+    everything = read("who == 's1'", frame, **how)
     ledger.spend(noise_for(everything), data=everything)
     assert ledger.entries[3].windows is None  # all steps of the one whom it reads
     assert ledger.entries[3].subjects is not None
