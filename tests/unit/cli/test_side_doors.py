@@ -49,7 +49,7 @@ def told(where: object, content: bytes) -> list[tuple[object, bytes]]:
 
 @pytest.mark.program
 def test_nothing_that_commands_leave_or_print_has_the_exact_value(tmp_path: Path, slow: bool) -> None:
-    """In Python's development mode, which says more; its checks of memory take six times as long, and are for --slow."""
+    """In Python's development mode, which says more; its checks of memory take six times as long: --slow."""
     home, temporary = tmp_path / "here", tmp_path / "tmp"
     home.mkdir()
     temporary.mkdir()
