@@ -31,7 +31,7 @@ def table(days: int, *, subjects: int = 1, every: int = 10) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-TABLE = table(8)
+TABLE = table(4)
 
 
 def read(where: str | None = None, frame: Any = TABLE, **how: Any) -> pf.Sequences:
@@ -59,11 +59,10 @@ def ledger_of(base: pf.Sequences, *wheres: str | None, known: bool = True, **how
 
 
 def test_hours_and_halves_cost_what_they_read() -> None:
-    frame = table(4)
-    base = read(frame=frame)
+    base = read()
     halves = ["time < '2024-01-03'", "time >= '2024-01-03'"]
     spent = {
-        wheres: ledger_of(base, *wheres, frame=frame).spent
+        wheres: ledger_of(base, *wheres).spent
         for wheres in [
             ("hour(time) == 8",),
             ("hour(time) == 8", "hour(time) == 20"),
@@ -80,9 +79,9 @@ def test_hours_and_halves_cost_what_they_read() -> None:
     assert 0.6 < beside < 0.75
     assert twice > 0.98
     assert 0.4999 < both < 0.5005  # two halves of the table
-    assert three == pytest.approx(ledger_of(base, None, None, frame=frame).spent, rel=1e-3)
+    assert three == pytest.approx(ledger_of(base, None, None).spent, rel=1e-3)
     assert again > 0.98
-    anywhere = ledger_of(base, "hour(time) == 8", "hour(time) == 20", known=False, frame=frame)
+    anywhere = ledger_of(base, "hour(time) == 8", "hour(time) == 20", known=False)
     assert anywhere.spent > 1.5
     assert anywhere.entries[0].windows is None
 
@@ -148,23 +147,23 @@ def test_a_base_with_a_filter_of_its_own() -> None:
 
 
 def test_a_window_that_times_contradict_is_refused() -> None:
-    base, data = read(), read("time >= '2024-01-05'")
-    ledger, noise = ledger_of(base), noise_for(read("time >= '2024-01-05'"))
+    base, data = read(), read("time >= '2024-01-03'")
+    ledger, noise = ledger_of(base), noise_for(read("time >= '2024-01-03'"))
     spends_nothing(
         ledger,
-        lambda: ledger.spend(noise, data=data, window=(0, 576)),
+        lambda: ledger.spend(noise, data=data, window=(0, 288)),
         ReleaseRefused,
-        "steps 576 to 1151 by their times",
+        "steps 288 to 575 by their times",
     )
-    ledger.spend(noise, data=data, window=(500, 1152))
-    assert ledger.entries[0].windows == [[(500, 1152)]]
+    ledger.spend(noise, data=data, window=(250, 576))
+    assert ledger.entries[0].windows == [[(250, 576)]]
     for wrong in ([[(0, 5), (5, 9)]], [[(8, 9), (0, 5)]], [[(0, 5), 9]], [[]]):
         spends_nothing(ledger, lambda wrong=wrong: ledger.spend(0.01, window=wrong), ParameterError, "window")
     few = read("hour(time) == 8")
-    assert few.length[0].records == 48
+    assert few.length[0].records == 24
     spends_nothing(
         ledger_of(base, known=False),
-        lambda: ledger_of(base, known=False).spend(noise_for(few), data=few, window=[[(0, 1), (1151, 1152)]]),
+        lambda: ledger_of(base, known=False).spend(noise_for(few), data=few, window=[[(0, 1), (575, 576)]]),
         ReleaseRefused,
         "other records need a ledger",
     )
@@ -172,7 +171,7 @@ def test_a_window_that_times_contradict_is_refused() -> None:
 
 EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
     "moved onto the other release": lambda b: b["entries"][1].update(windows=b["entries"][0]["windows"]),
-    "beyond the end": lambda b: b["entries"][0]["windows"][0].append([1151, 1153]),
+    "beyond the end": lambda b: b["entries"][0]["windows"][0].append([575, 577]),
     "all steps": lambda b: b["entries"][0].update(windows=None),
     "starts": lambda b: b["grid"].update(starts=[0, 0]),
     "a start that is no number": lambda b: b["grid"].update(starts=["x"]),
@@ -206,13 +205,13 @@ def test_what_is_written_is_read_again_and_checked(tmp_path: Path) -> None:
     put(path, moved)
     with pytest.raises(RecordError, match="changed by hand or replaced"):
         _ = ledger.spent
-    fewer = json.loads(json.dumps(good))  # three days leak what eight do: only the release can tell
+    fewer = json.loads(json.dumps(good))  # three days leak what four do: only the release can tell
     fewer["entries"] = fewer["entries"][:1]
     fewer["entries"][0]["windows"][0] = fewer["entries"][0]["windows"][0][:3]
     put(tmp_path / "fewer.json", fewer)
     told = [part for part in found[0].verify(ledger=tmp_path / "fewer.json").findings if part.what == "ledger"]
     assert not told[0].holds
-    assert "18 steps, and the release reads 48" in told[0].says
+    assert "18 steps, and the release reads 24" in told[0].says
 
 
 def test_stretches_that_touch_are_charged_as_one() -> None:
