@@ -111,7 +111,7 @@ def test_stays_count_those_that_were_cut_off() -> None:
 
 def test_data_of_one_chain_fit_it(slow: bool) -> None:
     for seed in range(3 if slow else 1):
-        table = simulated(lambda s, h: CALM, subjects=4, length=1500, seed=seed)
+        table = simulated(lambda s, h: CALM, subjects=4, length=1500 if slow else 700, seed=seed)
         found = checked(table)
         assert found.verdict.startswith("The model describes these data"), found.verdict
         assert "tell little" not in found.verdict
@@ -125,7 +125,7 @@ def test_data_of_one_chain_fit_it(slow: bool) -> None:
 
 
 def test_hours_and_subjects_are_told_apart_and_their_leakage_is_computed() -> None:
-    by_hour = simulated(lambda s, h: CALM if h < 12 else BUSY, subjects=3, length=3000, seed=5)
+    by_hour = simulated(lambda s, h: CALM if h < 12 else BUSY, subjects=3, length=1500, seed=5)
     found = checked(by_hour)
     assert "depend on the hour" in found.verdict
     assert "fit --clock hour" in found.verdict
@@ -139,7 +139,7 @@ def test_hours_and_subjects_are_told_apart_and_their_leakage_is_computed() -> No
     assert leaks["hour"].noise_multiplier == pytest.approx(hourly.calibrate(pf.Histogram(), 1.0).noise_multiplier)
     assert f"would leak up to {leaks['hour'].leakage:.3g} to somebody who knows the hours" in found.verdict
 
-    by_subject = simulated(lambda s, h: BUSY if s else CALM, subjects=3, length=1000, seed=6)
+    by_subject = simulated(lambda s, h: BUSY if s else CALM, subjects=3, length=500, seed=6)
     found = checked(by_subject, epsilon=0.5)
     assert found.verdict.startswith("Habits differ between subjects")
     assert "the habits of subject s0" in found.verdict
@@ -153,7 +153,7 @@ def test_hours_and_subjects_are_told_apart_and_their_leakage_is_computed() -> No
 def test_longer_memory_and_another_model_are_told() -> None:
     rng = np.random.default_rng(3)
     states = [0, 1]
-    for _ in range(3000):
+    for _ in range(1500):
         states.append(int(rng.random() < (0.9 if states[-1] != states[-2] else 0.4)))
     table = pl.DataFrame({"s": ["ab"[x] for x in states]})
     found = pf.check_model(pf.MarkovChain(CALM, states=["a", "b"]), table, "s", public=True)
@@ -186,7 +186,7 @@ def in_short(value: Any) -> Any:
 
 
 def test_hours_of_the_table_are_counted_on_every_engine(tmp_path: Path) -> None:
-    table = simulated(lambda s, h: CALM if h < 12 else BUSY, subjects=2, length=200, seed=8)
+    table = simulated(lambda s, h: CALM if h < 12 else BUSY, subjects=2, length=100, seed=8)
     path = tmp_path / "t.csv"
     table.write_csv(path)
     want = checked(table, pf.MarkovChain(CALM, states=["a", "b"]))

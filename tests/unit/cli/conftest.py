@@ -17,9 +17,18 @@ def private(tmp_path: Path) -> Path:
     return write_table(tmp_path / "private.csv", 2)
 
 
-@pytest.fixture
-def model(tmp_path: Path, public: Path) -> Path:
-    path = tmp_path / "model.json"
-    result = run("fit", public, *READING, "--output", path)
+@pytest.fixture(scope="session")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The model as it is written: fitted once for all tests."""
+    folder = tmp_path_factory.mktemp("fitted")
+    path = folder / "model.json"
+    result = run("fit", write_table(folder / "public.csv", 1), *READING, "--output", path)
     assert result.exit_code == 0, result.output
+    return path.read_bytes()
+
+
+@pytest.fixture
+def model(tmp_path: Path, public: Path, fitted: bytes) -> Path:
+    path = tmp_path / "model.json"
+    path.write_bytes(fitted)
     return path

@@ -50,7 +50,7 @@ def test_the_error_that_is_allowed_gives_the_epsilon(
     drawn: list[Any] = []
     monkeypatch.setattr("pufferfish.cli.compare.draw_noise", lambda found: drawn.append(found))
     monkeypatch.setattr("pufferfish.cli.compare.save_figure", lambda *_: None)
-    assert run("compare", model, "--length", 50, "--accuracy", 0.3, "--plot", tmp_path / "n.png").exit_code == 0
+    assert run("compare", model, "--length", 20, "--accuracy", 0.6, "--plot", tmp_path / "n.png").exit_code == 0
     for epsilon, rows in drawn[0].items():  # every mechanism at the ε where it is drawn
         assert {row.epsilon for row in rows if row.reason is None} <= {epsilon, None}
     sure = run("release", private, *READING, *given, "--alpha", 0.01, "--output", tmp_path / "sure.json")
@@ -401,7 +401,7 @@ def test_compare_says_how_near_the_least_possible_each_mechanism_is(model: Path)
 
 def test_compare_draws_the_noise(tmp_path: Path, model: Path) -> None:
     picture = tmp_path / "noise.svg"
-    result = run("compare", model, "--length", 40, "--epsilon", 1, "--plot", picture)
+    result = run("compare", model, "--length", 20, "--epsilon", 1, "--plot", picture)
     assert result.exit_code == 0, result.output
     drawn = picture.read_text()
     assert "<svg" in drawn
@@ -425,12 +425,12 @@ def test_the_order_of_states_that_are_no_bins_is_said(tmp_path: Path, private: P
 def test_the_best_noise_and_quantiles(tmp_path: Path) -> None:
     """Bins of a number: quantiles with their intervals, by noise of the best shape, in a release and a comparison."""
     rng, level, lines = np.random.default_rng(3), 100.0, ["t,watts"]
-    for t in range(1500):
+    for t in range(450):
         level = float(np.clip(level + rng.normal(0, 60), 0, 399))
         lines.append(f"{t},{level:.1f}")
-    (tmp_path / "public.csv").write_text("\n".join(lines[:1] + lines[1:1000]) + "\n")
+    (tmp_path / "public.csv").write_text("\n".join(lines[:1] + lines[1:300]) + "\n")
     table = tmp_path / "private.csv"
-    table.write_text("\n".join(lines[:1] + lines[600:]) + "\n")
+    table.write_text("\n".join(lines[:1] + lines[200:]) + "\n")
     reading = ["--state", "watts", "--bins", "0,100,...,400"]
     model, output = tmp_path / "model.json", tmp_path / "release.json"
     assert run("fit", tmp_path / "public.csv", *reading, "--smoothing", 0.01, "--output", model).exit_code == 0
@@ -443,7 +443,7 @@ def test_the_best_noise_and_quantiles(tmp_path: Path) -> None:
     assert [quantile.share for quantile in found.quantiles] == [0.25, 0.5]
     for words in ("quantile 0.25: ", "quantile 0.5: ", "counts, from which all 3 values follow"):
         assert words in result.stdout
-    compared = run("compare", model, "--length", 900, "--epsilon", 1, "--query", "cdf-counts", "--noise", "best")
+    compared = run("compare", model, "--length", 100, "--epsilon", 1, "--query", "cdf-counts", "--noise", "best")
     assert compared.exit_code == 0, compared.output
     assert "LeakagePropagation, best" in compared.stdout
     assert "L1 error" in compared.stdout

@@ -36,7 +36,7 @@ def model(tmp_path: Path) -> Path:
 
 def test_from_a_table_with_hours_to_a_release_and_its_ledger(tmp_path: Path, model: Path) -> None:
     table, book, output = write_table(tmp_path / "private.csv", 2), tmp_path / "book.json", tmp_path / "release.json"
-    result = run("compare", model, "--length", 700, "--epsilon", 1)
+    result = run("compare", model, "--length", 100, "--epsilon", 1)
     assert result.exit_code == 0, result.output
     assert "LeakagePropagation" in result.output
     result = run("ledger", "create", book, "--model", model, "--budget", 2, "--table", table, *READING)

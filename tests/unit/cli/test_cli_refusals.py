@@ -337,9 +337,9 @@ def test_it_is_said_how_much_is_read_and_of_how_many_chains(tmp_path: Path, priv
     result = run("release", private, *READING, "--model", model, "--epsilon", 1, "--output", tmp_path / "r.json")
     data = pf.Release.from_json(tmp_path / "r.json").data
     assert f"read: {data.records:,} records of {data.subjects} subjects\n" in result.stdout
-    compared = run("compare", model, "--length", "10,500", "--epsilon", 1)  # meant as 10500, perhaps
-    assert "of 2 chains, of 10, 500 records\n" in compared.stdout
-    assert " chains, of " not in run("compare", model, "--length", "10500", "--epsilon", 1).stdout
+    compared = run("compare", model, "--length", "1,050", "--epsilon", 1)  # meant as 1050, perhaps
+    assert "of 2 chains, of 1, 50 records\n" in compared.stdout
+    assert " chains, of " not in run("compare", model, "--length", "1050", "--epsilon", 1).stdout
 
 
 def test_messages_name_options_and_not_arguments_of_python(tmp_path: Path, private: Path, model: Path) -> None:

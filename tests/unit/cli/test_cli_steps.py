@@ -38,14 +38,14 @@ def test_release_of_transitions(files: Path) -> None:
 def test_compare_of_transitions_and_switches(files: Path) -> None:
     scales: dict[str, float] = {}
     for query in ("transitions", "switches", "switch-rate"):
-        found = run("compare", "model.json", "--length", 200, "--query", query, "--epsilon", 1)
+        found = run("compare", "model.json", "--length", 50, "--query", query, "--epsilon", 1)
         assert found.exit_code == 0, found.output
         refused_by_laws = "Wasserstein: laws of several numbers of steps are not" in " ".join(found.stdout.split())
         assert refused_by_laws == (query == "transitions")
         row = next(line for line in found.stdout.splitlines() if line.startswith("* LeakagePropagation"))
         scales[query] = float(row.split()[2])
     assert scales["transitions"] == pytest.approx(2 * scales["switches"], rel=1e-4)
-    assert scales["switch-rate"] == pytest.approx(scales["switches"] / 200, rel=1e-4)
+    assert scales["switch-rate"] == pytest.approx(scales["switches"] / 50, rel=1e-4)
 
 
 def test_what_is_no_query_is_one_line(files: Path) -> None:

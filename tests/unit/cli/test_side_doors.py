@@ -48,7 +48,8 @@ def told(where: object, content: bytes) -> list[tuple[object, bytes]]:
 
 
 @pytest.mark.program
-def test_nothing_that_commands_leave_or_print_has_the_exact_value(tmp_path: Path) -> None:
+def test_nothing_that_commands_leave_or_print_has_the_exact_value(tmp_path: Path, slow: bool) -> None:
+    """In Python's development mode, which says more; its checks of memory take six times as long: --slow."""
     home, temporary = tmp_path / "here", tmp_path / "tmp"
     home.mkdir()
     temporary.mkdir()
@@ -76,6 +77,7 @@ def test_nothing_that_commands_leave_or_print_has_the_exact_value(tmp_path: Path
     )
     given = [[[str(a) for a in arguments], code_] for arguments, code_ in commands]
     own = {"TMPDIR": str(temporary), "PYTHONFAULTHANDLER": "1", "PYTHONPATH": str(Path(pf.__file__).parents[1])}
+    own["PYTHONMALLOC"] = "debug" if slow else "pymalloc"
     run = subprocess.run(
         [sys.executable, "-X", "dev", "-W", "ignore", "-c", code, json.dumps(given)],
         cwd=home, env=os.environ | own, capture_output=True,

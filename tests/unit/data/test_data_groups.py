@@ -45,7 +45,7 @@ def test_parts_of_time_are_those_of_pythons_calendar():
                 assert counted(table, f"{part}(t)") == expected(times, part), part
 
 
-def test_local_clocks_count_by_zone_and_by_what_text_says(tmp_path):
+def test_local_clocks_count_by_zone_and_by_what_text_says(tmp_path, slow):
     utc = [datetime(2021, 10, 30, 12, tzinfo=UTC) + timedelta(minutes=30 * i) for i in range(96)]  # the end of summer
     berlin = [t.astimezone(ZoneInfo("Europe/Berlin")) for t in utc]
     frame = pl.DataFrame({"t": utc, "s": ["a", "b"] * 48})
@@ -53,8 +53,8 @@ def test_local_clocks_count_by_zone_and_by_what_text_says(tmp_path):
     text = frame.with_columns(pl.Series("t", [t.isoformat() for t in berlin]))
     text.write_csv(tmp_path / "t.csv")
     pandas = pd.DataFrame({"t": pd.to_datetime(utc, utc=True).tz_convert("Europe/Berlin"), "s": ["a", "b"] * 48})
-    for table in (zoned, text, tmp_path / "t.csv", pandas):
-        for part in PARTS:
+    for i, table in enumerate((zoned, text, tmp_path / "t.csv", pandas)):
+        for part in PARTS if slow else [list(PARTS)[i], "hour"]:
             assert counted(table, [part]) == expected(berlin, part)
         early = counted(table, "date", where="hour(t) < 3 and not date(t) == '2021-10-30'")
         assert early == {"2021-10-31": 8, "2021-11-01": 6}  # two o'clock came twice

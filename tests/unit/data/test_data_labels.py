@@ -58,13 +58,13 @@ def test_exact_matches_win_and_numbers_and_truths_match_by_value():
     }
 
 
-def test_one_record_changes_no_other_count(tmp_path):
+def test_one_record_changes_no_other_count(tmp_path, slow):
     """The same table with one record replaced: one count goes down by one, one goes up."""
     rng = random.Random(7)
     states = MODELS[1]
     cells = [cell for cell in TEXTS if labels([cell], states)[cell] in states]
     network = network_of(states)
-    for _ in range(20):
+    for _ in range(20 if slow else 6):
         rows = [rng.choice(cells) for _ in range(12)]
         others = list(rows)
         others[rng.randrange(12)] = rng.choice(cells)
@@ -117,12 +117,12 @@ def test_a_fitted_model_reads_the_table_it_was_fitted_on(tmp_path):
 OBJECTS = [1, 1.0, True, False, Decimal("1.0"), Decimal("2.50"), 2.5, "1", "1.0", "n/a", 2**53 + 1, np.float64(3), None]
 
 
-def test_every_python_object_of_a_pandas_column_is_labelled_by_itself():
+def test_every_python_object_of_a_pandas_column_is_labelled_by_itself(slow):
     one = {}
     for value in OBJECTS[:-1]:
         one[len(one)] = read_sequences(pd.DataFrame({"x": pd.Series([value] * 2, dtype=object)}), "x").states
     rng = random.Random(5)
-    for _ in range(30):
+    for _ in range(30 if slow else 8):
         picked = [rng.randrange(len(OBJECTS)) for _ in range(6)] + [0, 0]
         held = pd.DataFrame({"x": pd.Series([OBJECTS[i] for i in picked], dtype=object)})
         expected = {name for i in picked if i < len(one) for name in one[i]}

@@ -85,7 +85,7 @@ def test_states_never_change_what_is_known() -> None:
 
 
 def test_releases_of_known_places_need_the_noise_of_their_own_records_and_are_checked(tmp_path: Path) -> None:
-    data = read(table(20))
+    data = read(table(5))
     bound = pf.LeakagePropagation(CHAIN, data.length)
     known = bound.calibrate(pf.Count("a"), 1.0)
     hour = pf.LeakagePropagation(CHAIN, 6).calibrate(pf.Count("a"), 1.0)
@@ -96,25 +96,25 @@ def test_releases_of_known_places_need_the_noise_of_their_own_records_and_are_ch
     release.to_json(tmp_path / "r.json")
     again = pf.Release.from_json(tmp_path / "r.json")
     assert again.calibration.places == [list(data.length[0].places)]
-    assert again.verify(table=table(20)).holds
+    assert again.verify(table=table(5)).holds
     forged = msgspec.json.decode((tmp_path / "r.json").read_bytes())
     forged["calibration"]["places"] = None  # records anywhere: this noise is not enough
     (tmp_path / "f.json").write_bytes(msgspec.json.encode(forged))
     assert not pf.verify(tmp_path / "f.json").holds
     with pytest.raises(ReleaseRefused, match="at the same places"):
-        pf.release(read(table(20), where="hour(time) == 9 or hour(time) == 8"), pf.Count("a"), known)
+        pf.release(read(table(5), where="hour(time) == 9 or hour(time) == 8"), pf.Count("a"), known)
     with pytest.raises(ReleaseRefused, match="at the same places"):
-        pf.release(read(table(20), where="hour(time) == 8 and worn"), pf.Count("a"), known)
+        pf.release(read(table(5), where="hour(time) == 8 and worn"), pf.Count("a"), known)
 
 
 def test_steps_of_known_places_need_no_more_noise_than_those_of_any() -> None:
     """A chain that hardly moves, where quilts decide: as many steps as records count, and not those between them."""
-    sticky, known = pf.MarkovChain([[0.999, 0.001], [0.002, 0.998]]), ChainLength(582, 30, (6, 138) * 4 + (6,))
+    sticky, known = pf.MarkovChain([[0.999, 0.001], [0.002, 0.998]]), ChainLength(294, 18, (6, 138) * 2 + (6,))
     for mechanism in (pf.LeakagePropagation, pf.MQMExact, pf.GroupDP):
         for query in (pf.Transitions(), pf.Switches()):
             scales = [mechanism(sticky, length).calibrate(query, 1.0).scale for length in (known, known.anywhere)]
             assert scales[0] == pytest.approx(scales[1], rel=1e-6), mechanism
-            assert scales[0] <= 2 * 31 * (1 + 1e-9)
+            assert scales[0] <= 2 * 19 * (1 + 1e-9)
 
 
 def test_times_say_where_chains_begin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

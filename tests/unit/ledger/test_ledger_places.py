@@ -21,17 +21,17 @@ CHAIN = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=["rest", "active"])
 COUNT = pf.Count("active")
 
 
-def table(days: int, *, subjects: int = 1) -> pl.DataFrame:
-    """Records every ten minutes; each subject begins a day after the one before."""
+def table(days: int, *, subjects: int = 1, every: int = 10) -> pl.DataFrame:
+    """Records every so many minutes; each subject begins a day after the one before."""
     parts = []
     for subject in range(subjects):
-        times = [START + dt.timedelta(days=subject, minutes=10 * i) for i in range(days * 144)]
+        times = [START + dt.timedelta(days=subject, minutes=every * i) for i in range(days * 1440 // every)]
         states = np.random.default_rng(subject).choice(["rest", "active"], len(times))
         parts.append(pl.DataFrame({"who": f"s{subject}", "time": times, "state": states, "worn": True}))
     return pl.concat(parts)
 
 
-TABLE = table(8)
+TABLE = table(4)
 
 
 def read(where: str | None = None, frame: Any = TABLE, **how: Any) -> pf.Sequences:
@@ -60,7 +60,7 @@ def ledger_of(base: pf.Sequences, *wheres: str | None, known: bool = True, **how
 
 def test_hours_and_halves_cost_what_they_read() -> None:
     base = read()
-    halves = ["time < '2024-01-05'", "time >= '2024-01-05'"]
+    halves = ["time < '2024-01-03'", "time >= '2024-01-03'"]
     spent = {
         wheres: ledger_of(base, *wheres).spent
         for wheres in [
@@ -98,18 +98,18 @@ def test_a_year_of_two_hours_is_asked_once() -> None:
 
 
 def test_each_subject_has_its_own_places() -> None:
-    frame = table(8, subjects=3)
-    base = read(frame=frame, subject="who")
-    ledger = ledger_of(base, "date(time) == '2024-01-03'", frame=frame, subject="who")
-    assert ledger.entries[0].windows == [[(288, 432)], [(144, 288)], [(0, 144)]]
-    later = read("date(time) == '2024-01-09' and who != 's0'", frame, subject="who")
+    frame, how = table(8, subjects=3, every=60), {"subject": "who", "max_gap": "1h"}
+    base = read(frame=frame, **how)
+    ledger = ledger_of(base, "date(time) == '2024-01-03'", frame=frame, **how)
+    assert ledger.entries[0].windows == [[(48, 72)], [(24, 48)], [(0, 24)]]
+    later = read("date(time) == '2024-01-09' and who != 's0'", frame, **how)
     ledger.spend(noise_for(later), data=later)
-    assert ledger.entries[1].windows == [None, [(1008, 1152)], [(864, 1008)]]
+    assert ledger.entries[1].windows == [None, [(168, 192)], [(144, 168)]]
     assert 0.4999 < ledger.spent < 0.5005
     ledger.spend(noise_for(later), data=later)
     assert ledger.spent > 0.98
-    assert ledger.calibrate(COUNT, up_to=1.2, data=read("date(time) == '2024-01-05'", frame, subject="who")).epsilon > 1
-    everything = read("who == 's1'", frame, subject="who")
+    assert ledger.calibrate(COUNT, up_to=1.2, data=read("date(time) == '2024-01-05'", frame, **how)).epsilon > 1
+    everything = read("who == 's1'", frame, **how)
     ledger.spend(noise_for(everything), data=everything)
     assert ledger.entries[3].windows is None  # all steps of the one whom it reads
     assert ledger.entries[3].subjects is not None
@@ -147,23 +147,23 @@ def test_a_base_with_a_filter_of_its_own() -> None:
 
 
 def test_a_window_that_times_contradict_is_refused() -> None:
-    base, data = read(), read("time >= '2024-01-05'")
-    ledger, noise = ledger_of(base), noise_for(read("time >= '2024-01-05'"))
+    base, data = read(), read("time >= '2024-01-03'")
+    ledger, noise = ledger_of(base), noise_for(read("time >= '2024-01-03'"))
     spends_nothing(
         ledger,
-        lambda: ledger.spend(noise, data=data, window=(0, 576)),
+        lambda: ledger.spend(noise, data=data, window=(0, 288)),
         ReleaseRefused,
-        "steps 576 to 1151 by their times",
+        "steps 288 to 575 by their times",
     )
-    ledger.spend(noise, data=data, window=(500, 1152))
-    assert ledger.entries[0].windows == [[(500, 1152)]]
+    ledger.spend(noise, data=data, window=(250, 576))
+    assert ledger.entries[0].windows == [[(250, 576)]]
     for wrong in ([[(0, 5), (5, 9)]], [[(8, 9), (0, 5)]], [[(0, 5), 9]], [[]]):
         spends_nothing(ledger, lambda wrong=wrong: ledger.spend(0.01, window=wrong), ParameterError, "window")
     few = read("hour(time) == 8")
-    assert few.length[0].records == 48
+    assert few.length[0].records == 24
     spends_nothing(
         ledger_of(base, known=False),
-        lambda: ledger_of(base, known=False).spend(noise_for(few), data=few, window=[[(0, 1), (1151, 1152)]]),
+        lambda: ledger_of(base, known=False).spend(noise_for(few), data=few, window=[[(0, 1), (575, 576)]]),
         ReleaseRefused,
         "other records need a ledger",
     )
@@ -171,7 +171,7 @@ def test_a_window_that_times_contradict_is_refused() -> None:
 
 EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
     "moved onto the other release": lambda b: b["entries"][1].update(windows=b["entries"][0]["windows"]),
-    "beyond the end": lambda b: b["entries"][0]["windows"][0].append([1151, 1153]),
+    "beyond the end": lambda b: b["entries"][0]["windows"][0].append([575, 577]),
     "all steps": lambda b: b["entries"][0].update(windows=None),
     "starts": lambda b: b["grid"].update(starts=[0, 0]),
     "a start that is no number": lambda b: b["grid"].update(starts=["x"]),
@@ -205,13 +205,13 @@ def test_what_is_written_is_read_again_and_checked(tmp_path: Path) -> None:
     put(path, moved)
     with pytest.raises(RecordError, match="changed by hand or replaced"):
         _ = ledger.spent
-    fewer = json.loads(json.dumps(good))  # three days leak what eight do: only the release can tell
+    fewer = json.loads(json.dumps(good))  # three days leak what four do: only the release can tell
     fewer["entries"] = fewer["entries"][:1]
     fewer["entries"][0]["windows"][0] = fewer["entries"][0]["windows"][0][:3]
     put(tmp_path / "fewer.json", fewer)
     told = [part for part in found[0].verify(ledger=tmp_path / "fewer.json").findings if part.what == "ledger"]
     assert not told[0].holds
-    assert "18 steps, and the release reads 48" in told[0].says
+    assert "18 steps, and the release reads 24" in told[0].says
 
 
 def test_stretches_that_touch_are_charged_as_one() -> None:

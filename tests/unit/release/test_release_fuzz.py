@@ -65,7 +65,7 @@ THREE = pf.MarkovChain([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.02, 0.03, 0.95]],
 
 
 def of_the_best_noise(query: Any, **options: Any) -> pf.Release:
-    table = pf.read_sequences(pl.DataFrame({"s": (["low"] * 40 + ["mid"] * 30 + ["high"] * 50) * 2}), "s")
+    table = pf.read_sequences(pl.DataFrame({"s": (["low"] * 8 + ["mid"] * 6 + ["high"] * 10) * 2}), "s")
     noise = pf.LeakagePropagation(THREE, table.length).calibrate(query, 1.0, noise="best")
     assert noise.strategy is not None
     return pf.release(table, query, noise, **options)

@@ -152,7 +152,7 @@ def test_records_are_read_again_and_say_what_is_taken_as_public(tmp_path):
     assert plain.to_frame()["value"].to_list() == plain.values
 
 
-def test_noise_of_the_best_shape_is_that_of_one_release_and_totals_are_those_of_each_group(tmp_path):
+def test_noise_of_the_best_shape_is_that_of_one_release_and_totals_are_those_of_each_group(tmp_path, slow):
     bound = pf.LeakagePropagation(CHAIN, DATA.length)
     path, ledger = tmp_path / "r.json", Ledger(bound, 9.0, base=DATA)
     exact = DATA.groups.counts["state"]
@@ -193,7 +193,8 @@ def test_noise_of_the_best_shape_is_that_of_one_release_and_totals_are_those_of_
             assert np.all(found.accuracies(joint=True) <= found.accuracy(joint=True) * 1.2)
             if valid:
                 assert found.value.sum(axis=1) == pytest.approx(1.0 if relative else DATA.groups.records)
-            found.plot(tmp_path / "r.png")
+            if slow or relative is (valid is None):
+                found.plot(tmp_path / "r.png")
             assert "2 counts of each group, from which all 144 values follow" in str(found)
     plain = json.loads(path.read_text())
     measurements = plain["noise"]["measurements"]

@@ -99,6 +99,7 @@ class _Pairs:
     kernel: Kernel
     x: NDArray[np.int64]
     x_: NDArray[np.int64]
+    inside: Mask
     reached: tuple[NDArray[np.intp], ...]
     always: NDArray[np.float64]
 
@@ -108,7 +109,7 @@ class _Pairs:
         x, x_ = (np.ascontiguousarray(each) for each in pairs)
         reached = np.flatnonzero(np.any(kernel.upper[kernel.rows] > 0, axis=0))
         always = without_flows(kernel)[x, x_] if x.size else np.zeros(0)
-        return cls(kernel, x, x_, np.ix_(reached, reached), always)
+        return cls(kernel, x, x_, _inside(kernel, x, x_), np.ix_(reached, reached), always)
 
 
 class LogRatios:
@@ -148,9 +149,9 @@ class LogRatios:
         arcs = trees.tails, trees.heads, trees.flows
         search = self._search(x.size * a.shape[0] ** 2)
         parts = _parts(x.size, a.shape[0]) if search is not climb else [slice(0, x.size)]
-        trees.follows[[part.start for part in parts]] = False
 
         def look(part: slice) -> None:
+            trees.follows[part.start] = False
             changed = (each[part] for each in (trees.follows, *arcs, trees.shares))
             search(kernel.upper, kernel.lower, a, x[part], x_[part], *changed)
 
@@ -180,9 +181,10 @@ class LogRatios:
         )
 
     def _trees_for(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> _Trees:
-        inside = (kernel.upper > 0)[x] | (kernel.lower > 0)[x_]
-        known = self._trees
-        if known is None or known.inside.shape != inside.shape or not np.array_equal(known.inside, inside):
+        pairs, known = self._pairs, self._trees
+        own = pairs is not None and pairs.kernel is kernel and pairs.x is x and pairs.x_ is x_
+        inside = pairs.inside if pairs is not None and own else _inside(kernel, x, x_)
+        if known is None or (known.inside is not inside and not np.array_equal(known.inside, inside)):
             known = stars_of(kernel, a, x, x_, inside)
         known.x, known.x_ = x, x_
         self._trees = known
@@ -191,6 +193,11 @@ class LogRatios:
     def _search(self, work: int) -> Callable[..., None]:
         self._work += work
         return _LOOPS.at(self._work).climb
+
+
+def _inside(kernel: Kernel, x: NDArray[np.int64], x_: NDArray[np.int64]) -> Mask:
+    """Return the states that either row of each pair reaches; shape (n, k)."""
+    return (kernel.upper > 0)[x] | (kernel.lower > 0)[x_]
 
 
 def _parts(pairs: int, k: int) -> list[slice]:

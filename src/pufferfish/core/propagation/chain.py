@@ -159,7 +159,9 @@ class ChainPropagation:
         return None if future is None else (future, past)
 
     def _worst(self, future: Sequence[Segment], past: Sequence[Segment], runs: Sequence[Run]) -> Attained:
-        worst, future = Attained(0.0), from_the_end(future, sum(run.steps for run in runs))
+        future = from_the_end(future, sum(run.steps for run in runs))
+        worst: tuple[int, tuple[np.intp, ...], tuple[int, ...], tuple[Matrix, Matrix, Matrix]] | None = None
+        most = 0.0
         for first, last, after, before, own in overlaps(future, past, runs):
             secrets = self._past.secrets(first, last)
             if not secrets.any():
@@ -167,10 +169,12 @@ class ChainPropagation:
             total = np.where(secrets, own + before + after, -np.inf)
             total[np.isnan(total)] = np.inf  # no number is no proof
             at = np.unravel_index(int(np.argmax(total)), total.shape)
-            if worst.node == 0 or total[at] > worst.total:
-                *phase, x, x_ = (int(v) for v in at)
-                parts = (float(np.broadcast_to(part, total.shape)[at]) for part in (own, before, after))
-                pair = int(self._states[x]), int(self._states[x_])
-                most = up(float(total[at]))
-                worst = Attained(most, (first + last) // 2, pair, *parts, phase=phase[0] if phase else None)
-        return worst
+            if worst is None or total[at] > most:
+                most, worst = up(float(total[at])), ((first + last) // 2, at, total.shape, (own, before, after))
+        if worst is None:
+            return Attained(0.0)
+        node, at, shape, parts = worst
+        *phase, x, x_ = (int(v) for v in at)
+        each = (float(np.broadcast_to(part, shape)[at]) for part in parts)
+        pair = int(self._states[x]), int(self._states[x_])
+        return Attained(most, node, pair, *each, phase=phase[0] if phase else None)

@@ -100,7 +100,7 @@ class Homogeneous(Side):
         solve: Callable[[Matrix], Matrix],
         guess: Callable[[Matrix], Matrix] | None = None,
     ) -> None:
-        self._states, self._phi = states, phi
+        self._secrets, self._phi = _pairs(states), phi
         self._fixed = FixedPoint(phi, solve, guess=guess)
         self.phases = states.shape[:-1]
         self.most_steps = _most_steps(self.phases)
@@ -133,7 +133,7 @@ class Homogeneous(Side):
 
     def secrets(self, first: int, last: int) -> Mask:
         """Return pairs of states that the places can have."""
-        return _pairs(self._states)
+        return self._secrets
 
 
 class AnyPast(Side):
