@@ -393,11 +393,11 @@ def test_a_bound_that_fails_is_infinite() -> None:
 
 def test_halves_cover_a_box() -> None:
     rng = np.random.default_rng(0)
-    places = [np.array([rng.random(), rng.random()]) for _ in range(40)]
+    places = np.array([[rng.random(), rng.random()] for _ in range(40)])
 
     def narrow(boxes: Array, floor: float) -> tuple[Array, Array]:
         """Many peaks so narrow that only a box which holds one knows of it, the later ones higher."""
-        holds = np.array([[np.all((b[:, 0] <= p) & (p <= b[:, 1])) for p in places] for b in boxes])
+        holds = np.all((boxes[:, None, :, 0] <= places) & (places <= boxes[:, None, :, 1]), axis=2)
         return np.maximum((holds * np.arange(1, 41)).max(axis=1) / 40, floor), np.zeros((len(boxes), 1))
 
     for floor in (0.0, 0.5):

@@ -41,12 +41,11 @@ def test_certified_noise_is_the_largest_that_a_member_needs(
 ) -> None:
     """Never below the largest on a grid, and hardly above it."""
     theta = interval(low, high, start)
+    some = members(theta, 3 if slow else 2)
     for bound in BOUNDS[:3]:
         for epsilon in (0.2, 5.0):
             found = bound(theta, length).calibrate(pf.Count(1), epsilon)
-            grid = max(
-                bound(one, length).calibrate(pf.Count(1), epsilon).scale for one in members(theta, 3 if slow else 2)
-            )
+            grid = max(bound(one, length).calibrate(pf.Count(1), epsilon).scale for one in some)
             assert grid * (1 - 2e-6) <= found.scale <= grid * 1.005, (bound, epsilon)
             assert found.witness.nearest is not None
             assert 0 <= found.witness.nearest.gap < 1e-3

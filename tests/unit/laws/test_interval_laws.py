@@ -118,15 +118,15 @@ def test_queries_that_are_one_number_are_counts() -> None:
 def test_a_window_is_a_chain_of_its_own(slow: bool) -> None:
     """The law of its first record is any, or the stationary one."""
     for start in ("any", "stationary"):
-        theta = pf.BinaryChainInterval(0.3, 0.7, initial_distribution=start)
-        stop = 9 if slow else 5
+        low, stop = (0.3, 9) if slow else (0.4, 5)
+        theta = pf.BinaryChainInterval(low, 1 - low, initial_distribution=start)
         window, alone = pf.Window(pf.Count("1"), 3, stop), pf.ExactLaplace(theta, stop - 3)
         found = pf.ExactLaplace(theta, 20).calibrate(window, 1.0)
         assert found.scale == pytest.approx(alone.calibrate(pf.Count("1"), 1.0).scale)
         assert found.witness is not None
         assert found.witness.node is not None
         assert 3 <= found.witness.node < stop
-        members = pf.ExactLaplace([pf.MarkovChain([[0.7, 0.3], [0.3, 0.7]], start)], 20)
+        members = pf.ExactLaplace([pf.MarkovChain([[1 - low, low], [low, 1 - low]], start)], 20)
         assert members.loss(window, found.scale) <= 1
 
 

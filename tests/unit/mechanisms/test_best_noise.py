@@ -25,12 +25,10 @@ MIXED = [[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.3, 0.3, 0.4]]
 
 def bounds(*, short: bool) -> list[InfluenceBound]:
     lower, upper = np.array(P) - 0.01, np.array(P) + 0.01
+    lengths = [15, pf.ChainLength(20, 10)] if short else [40, pf.ChainLength(90, 20)]
     second = np.stack([np.array(P), np.array(P)[:, ::-1], np.array(MIXED)])
     propagated: list[tuple[Any, Any]] = [
-        (
-            [CHAIN, pf.MarkovChain(MIXED, [0.2, 0.3, 0.5], states=STATES)],
-            [15, pf.ChainLength(20, 10)] if short else [40, pf.ChainLength(90, 20)],
-        ),
+        ([CHAIN, pf.MarkovChain(MIXED, [0.2, 0.3, 0.5], states=STATES)], lengths),
         (pf.MarkovChain(P, "any", states=STATES), [pf.ChainLength(12, 12)] * 3),
         (pf.MarkovChain([[0.9, 0.1, 0], [0.1, 0.9, 0], [0.5, 0.5, 0]], [0.5, 0.5, 0], states=STATES), 30),
         (pf.IntervalChain(lower, upper, states=STATES), 20),

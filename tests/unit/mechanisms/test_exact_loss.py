@@ -20,5 +20,5 @@ def test_the_loss_at_large_scales_is_at_most_what_the_answer_moves(start: str, s
 def test_the_loss_is_exact_where_the_docs_say_so(slow: bool) -> None:
     query = pf.Count(1)
     for start, largest in (("stationary", 1e6), ("any", 3e3)):
-        short, long = (pf.ExactLaplace(pf.MarkovChain(P, start), length) for length in (30, 400 if slow else 150))
+        short, long = (pf.ExactLaplace(pf.MarkovChain(P, start), length) for length in (30, 400 if slow else 100))
         assert long.loss(query, largest) == pytest.approx(short.loss(query, largest), rel=2e-4)
