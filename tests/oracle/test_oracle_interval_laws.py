@@ -49,7 +49,7 @@ def test_no_member_leaks_more(low: float, high: float, start: Any, slow: bool) -
         exact, wasserstein = pf.ExactLaplace(theta, length), pf.Wasserstein(theta, length)
         pairs = [pair for matrix in matrices(low, high, 4 if slow else 3) for pair in pairs_of(matrix, start, length)]
         assert wasserstein.distance(pf.Count(1)) >= farthest(pairs)
-        for scale in SCALES:
+        for scale in SCALES if slow else SCALES[::2]:
             assert exact.loss(pf.Count(1), scale) >= laplace_loss(pairs, scale) - 1e-12
 
 
@@ -62,7 +62,7 @@ def test_some_member_leaks_nearly_as_much(low: float, high: float, start: Any, s
         theta = pf.BinaryChainInterval(low, high, initial_distribution=start)
         chains = [pf.MarkovChain(matrix, start) for matrix in matrices(low, high, 12 if slow else 4)]
         some = pf.ExactLaplace(chains, length)
-        for scale in SCALES:
+        for scale in SCALES if slow else SCALES[::2]:
             assert pf.ExactLaplace(theta, length).loss(pf.Count(1), scale) <= some.loss(pf.Count(1), scale) * 1.005
         assert pf.Wasserstein(theta, length).distance(pf.Count(1)) <= pf.Wasserstein(chains, length).distance(
             pf.Count(1)

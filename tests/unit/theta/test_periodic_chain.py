@@ -51,11 +51,11 @@ def test_it_knows_its_periodic_law() -> None:
     assert np.allclose(law[0], law[-1] @ CHAIN.cycle[-1], rtol=1e-12)
 
 
-def test_equal_matrices_are_one_chain_and_need_its_noise() -> None:
+def test_equal_matrices_are_one_chain_and_need_its_noise(slow: bool) -> None:
     for start in ("stationary", "any", [0.3, 0.7]):
         plain, clock = pf.MarkovChain(NIGHT, start), pf.PeriodicChain([NIGHT] * 7, start, clock="weekday", step="1h")  # type: ignore[arg-type]
         assert len(clock.cycle) == 1
-        for length in (3, 40):
+        for length in (3, 40) if slow else (12,):
             noises = [pf.LeakagePropagation(c, length).calibrate(pf.Histogram(), 1.0).scale for c in (plain, clock)]
             assert noises[0] == noises[1]
 
