@@ -185,19 +185,20 @@ def apart(a: Answer, b: Answer) -> Fraction:
 
 def w_inf(mu: Law, nu: Law) -> Fraction:
     """W∞ of two laws on the line: what the monotone coupling, which is optimal there, moves farthest."""
-    first, second = (sorted((x, m) for x, m in law.items() if m) for law in (mu, nu))
-    cuts = sorted({*itertools.accumulate(m for _, m in first), *itertools.accumulate(m for _, m in second)})
+    common = math.lcm(*(m.denominator for law in (mu, nu) for m in law.values()))
+    first, second = (
+        sorted(((x, m.numerator * (common // m.denominator)) for x, m in law.items() if m), reverse=True)
+        for law in (mu, nu)
+    )
     worst = Fraction(0)
-    for cut in cuts:  # just below every cut, the inverses of both distribution functions
-        inverse = [
-            next(
-                x
-                for (x, _), reached in zip(law, itertools.accumulate(m for _, m in law), strict=True)
-                if reached >= cut
-            )
-            for law in (first, second)
-        ]
-        worst = max(worst, abs(inverse[0] - inverse[1]))
+    while first:  # the lowest atom of each law: as much of it is moved as the other has room for
+        (x, mass), (y, room) = first.pop(), second.pop()
+        worst = max(worst, abs(x - y))
+        if mass > room:
+            first.append((x, mass - room))
+        elif room > mass:
+            second.append((y, room - mass))
+    assert not second
     return worst
 
 

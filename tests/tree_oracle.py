@@ -89,9 +89,13 @@ def supremum(law: Array, losses: Sequence[Array], secrets: Pairs | None = None) 
 
 def density_loss(law: Any, m: Any, secrets: Pairs | None = None) -> float:
     """Largest log ratio of E[m | X_i = x] and E[m | X_i = x']; exact up to the logarithm if both are fractions."""
+    tilted = law * m
+    masses, means = (
+        [np.moveaxis(a, node, 0).reshape(k, -1).sum(axis=1) for node, k in enumerate(law.shape)] for a in (law, tilted)
+    )
     worst = 0.0
     for node, x, x_ in pairs_of(law, secrets):
-        mass, mean = (np.moveaxis(a, node, 0).reshape(law.shape[node], -1).sum(axis=1) for a in (law, law * m))
+        mass, mean = masses[node], means[node]
         worst = max(worst, log_ratio(mean[x] * mass[x_], mean[x_] * mass[x]))
     return worst
 

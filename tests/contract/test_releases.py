@@ -18,7 +18,7 @@ MEMORY = pf.HigherOrderChain([[[0.56, 0.44], [0.4, 0.6]], [[0.7, 0.3], [0.2, 0.8
 COIN = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=STATES)
 FORGETS = pf.ForgettingClass(3, 0.4, STATES)
 NETWORK = pf.BayesianNetwork({"u": pf.CPT(STATES, [0.5, 0.5]), "v": pf.CPT(STATES, [[0.7, 0.3], [0.4, 0.6]], ["u"])})
-SERIES = pl.DataFrame({"s": ["a", "b", "b", "a"] * 6})
+SERIES = pl.DataFrame({"s": ["a", "b", "b", "a"] * 3})
 TABLE = pl.DataFrame({"u": ["a", "b"] * 10, "v": ["b", "b", "a", "a"] * 5})
 
 

@@ -54,7 +54,7 @@ CHAINS = {1: pf.MarkovChain(THETA1[1], THETA1[0]), 2: pf.MarkovChain(THETA2[1], 
     ("theta", "epsilon", "sigma", "node", "quilt"),
     [
         pytest.param(1, 0.2, 93.7836, None, None, marks=pytest.mark.slow),
-        (1, 1.0, 12.9341, "7", ("12",)),
+        pytest.param(1, 1.0, 12.9341, "7", ("12",), marks=pytest.mark.slow),
         pytest.param(1, 5.0, 0.798608, None, None, marks=pytest.mark.slow),
         pytest.param(2, 0.2, 83.0996, None, None, marks=pytest.mark.slow),
         (2, 1.0, 10.6402, "5", ("9",)),

@@ -36,13 +36,16 @@ def members(theta: pf.BinaryChainInterval, per_side: int) -> list[pf.MarkovChain
 @pytest.mark.parametrize("start", ["any", "stationary"])
 @pytest.mark.parametrize(("low", "high"), [(0.3, 0.7), (0.1, 0.4), (0.55, 0.95), (0.2, 0.75)])
 @pytest.mark.parametrize("length", [2, pytest.param(7, marks=pytest.mark.slow)])
-def test_certified_noise_is_the_largest_that_a_member_needs(low: float, high: float, start: str, length: int) -> None:
+def test_certified_noise_is_the_largest_that_a_member_needs(
+    low: float, high: float, start: str, length: int, slow: bool
+) -> None:
     """Never below the largest on a grid, and hardly above it."""
     theta = interval(low, high, start)
+    some = members(theta, 3 if slow else 2)
     for bound in BOUNDS[:3]:
         for epsilon in (0.2, 5.0):
             found = bound(theta, length).calibrate(pf.Count(1), epsilon)
-            grid = max(bound(one, length).calibrate(pf.Count(1), epsilon).scale for one in members(theta, 3))
+            grid = max(bound(one, length).calibrate(pf.Count(1), epsilon).scale for one in some)
             assert grid * (1 - 2e-6) <= found.scale <= grid * 1.005, (bound, epsilon)
             assert found.witness.nearest is not None
             assert 0 <= found.witness.nearest.gap < 1e-3
@@ -64,9 +67,9 @@ def test_certified_noise_on_long_chains(bound: Any, slow: bool) -> None:
 
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("start", ["any", "stationary"])
-def test_one_chain_is_an_interval(bound: Any, start: str) -> None:
+def test_one_chain_is_an_interval(bound: Any, start: str, slow: bool) -> None:
     rng = np.random.default_rng(1)
-    for _ in range(4):
+    for _ in range(4 if slow else 2):
         p, length = rng.uniform(0.35, 0.65), int(rng.integers(1, 40))
         for epsilon in (0.3, 3.0):
             one = bound(chain(p, p, start), length).calibrate(pf.Histogram(), epsilon).scale

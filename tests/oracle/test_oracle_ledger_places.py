@@ -2,6 +2,7 @@
 
 import datetime as dt
 import itertools
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -23,8 +24,9 @@ READ = [
 ]
 
 
-def read(hours: list[int]) -> pf.Sequences:
-    where = f"hour(time) in {hours}" if len(hours) < STEPS else None
+@cache
+def read(*hours: int) -> pf.Sequences:
+    where = f"hour(time) in {list(hours)}" if len(hours) < STEPS else None
     return pf.read_sequences(
         TABLE, "state", time="time", max_gap="1h", step="1h", where=where, states=["rest", "active"]
     )
@@ -43,12 +45,12 @@ def true_loss(start: np.ndarray, matrix: np.ndarray, releases: tuple[list[int], 
 
 
 def test_releases_of_known_places_leak_what_the_ledger_says_at_most() -> None:
-    base, reached = read(list(range(STEPS))), []
+    base, reached = read(*range(STEPS)), []
     for matrix in ([[0.9, 0.1], [0.4, 0.6]], [[0.2, 0.8], [0.7, 0.3]], [[0.97, 0.03], [0.02, 0.98]]):
         chain = pf.MarkovChain(matrix, states=["rest", "active"])
         start = np.array([matrix[1][0], matrix[0][1]]) / (matrix[1][0] + matrix[0][1])
         for releases in READ:
-            true, parts = true_loss(start, np.array(matrix), releases), [read(hours) for hours in releases]
+            true, parts = true_loss(start, np.array(matrix), releases), [read(*hours) for hours in releases]
             for bound in (pf.LeakagePropagation(chain, base.length), pf.MQMExact(chain, base.length)):
                 ledger = pf.Ledger(bound, 50.0, base=base)
                 anywhere = pf.Ledger(bound, 50.0, base=base.base)  # where chains begin is not known: all steps

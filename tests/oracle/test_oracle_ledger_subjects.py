@@ -56,7 +56,7 @@ def test_a_subject_pays_for_what_was_released_about_it(matrix: list[list[float]]
     start = np.array([matrix[1][0], matrix[0][1]]) / (matrix[1][0] + matrix[0][1])
     bound = pf.LeakagePropagation(chain, base.length)
     who = [("ann",), ("bob",), ("ann", "bob")]
-    seen = {}
+    seen, of_one = {}, {name: pf.LeakagePropagation(chain, n) for name, n in LENGTHS.items()}
     for releases in itertools.chain.from_iterable(itertools.product(who, repeat=n) for n in (1, 2, 3)):
         ledger = Ledger(bound, 50.0, base=base)
         for names in releases:
@@ -67,10 +67,7 @@ def test_a_subject_pays_for_what_was_released_about_it(matrix: list[list[float]]
             seen[key] = true_loss(chain, start, list(releases))
         assert seen[key] <= ledger.spent * (1 + 1e-9)
         # what one subject is charged is what it would be alone, so many times
-        alone = {
-            name: pf.LeakagePropagation(chain, LENGTHS[name]).leakage(n / SCALE) if n else 0.0
-            for name, n in times.items()
-        }
+        alone = {name: of_one[name].leakage(n / SCALE) if n else 0.0 for name, n in times.items()}
         assert ledger.spent == pytest.approx(max(alone.values()), rel=1e-6)
         if matrix[0] == matrix[1]:  # every record alone: the bound is the truth
             assert ledger.spent == pytest.approx(max(times.values()) / SCALE)

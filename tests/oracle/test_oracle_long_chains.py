@@ -82,17 +82,18 @@ def test_300_records() -> None:
 @pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("single", [1, 3, 10])
 @pytest.mark.parametrize("seed", range(6))
-def test_blocks_of_nodes_never_need_less(monkeypatch: pytest.MonkeyPatch, single: int, seed: int) -> None:
+def test_blocks_of_nodes_never_need_less(monkeypatch: pytest.MonkeyPatch, single: int, seed: int, slow: bool) -> None:
+    length = 80 if slow else 40
     monkeypatch.setattr(influence, "SINGLE_NODES", single)
     monkeypatch.setattr(influence, "SETTLED", -1.0)  # never: so that blocks are all there is
     p = matrix(seed)
     q = start(seed, len(p))
     for epsilon in (1.0, 4.0):
-        found = pf.MQMExact(pf.MarkovChain(p, q), 80).calibrate(pf.Count(1), epsilon).noise_multiplier
-        assert found >= long_sigma(q, p, 80, epsilon) * (1 - 1e-12)
-        everywhere = pf.MQMExact(pf.MarkovChain(p, "any"), 80).calibrate(pf.Count(1), epsilon).noise_multiplier
+        found = pf.MQMExact(pf.MarkovChain(p, q), length).calibrate(pf.Count(1), epsilon).noise_multiplier
+        assert found >= long_sigma(q, p, length, epsilon) * (1 - 1e-12)
+        everywhere = pf.MQMExact(pf.MarkovChain(p, "any"), length).calibrate(pf.Count(1), epsilon).noise_multiplier
         for law in (q, np.full(len(p), 1 / len(p)), stationary_of(p)):
-            assert everywhere >= long_sigma(law, p, 80, epsilon) * (1 - 1e-12)
+            assert everywhere >= long_sigma(law, p, length, epsilon) * (1 - 1e-12)
 
 
 @pytest.mark.parametrize("initial", [[1, 0], [0.25, 0.75]], ids=str)

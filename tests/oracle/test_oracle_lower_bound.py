@@ -71,6 +71,7 @@ def test_tilts_of_long_chains_are_those_of_shorter_ones_in_the_limit() -> None:
         assert long.losses(signs, 9.0) == pytest.approx(short.losses(signs, 9.0), abs=1e-6)
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_search_for_signs_finds_what_trying_all_finds(seed: int) -> None:
     """Eleven outputs are searched; all 2^11 sign vectors are the oracle."""

@@ -44,9 +44,9 @@ def test_tilts_tell_what_enumeration_says() -> None:
             assert loss == pytest.approx(exact, abs=1e-9)
 
 
-def test_less_noise_than_the_bound_breaks_the_promise_and_propagation_is_near() -> None:
+def test_less_noise_than_the_bound_breaks_the_promise_and_propagation_is_near(slow: bool) -> None:
     ratios: list[float] = []
-    for network in NETWORKS:
+    for network in NETWORKS if slow else NETWORKS[::2]:
         model = model_of(network)
         query = pf.Marginals(list(model.nodes), relative=False)
         try:
@@ -62,7 +62,7 @@ def test_less_noise_than_the_bound_breaks_the_promise_and_propagation_is_near() 
             signs = signs_of(len(found.linear.labels))
             assert max(told(network, [s @ w / scale for w in contributions]) for s in signs) > 1.0
         ratios.append(found.scale / found.lower_bound)
-    assert len(ratios) > 30
+    assert len(ratios) > (30 if slow else 15)
     assert np.median(ratios) < 1.02
 
 

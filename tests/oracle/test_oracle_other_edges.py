@@ -68,7 +68,8 @@ def test_every_mechanism_keeps_its_promise_under_every_member(epsilon: float, sl
                 most = [float(move.max()) for move in moves(answers)]
                 assert calibration.scale == pytest.approx(algorithm_2(theta, most, epsilon), rel=1e-9)
             # no member alone needs more than the class
-            for model in as_theta(models).networks:  # factors go by the order of the first
+            alone = as_theta(models).networks  # factors go by the order of the first
+            for model in alone if slow else alone[-1:]:
                 assert kind([model]).calibrate(asked.query, epsilon).scale <= calibration.scale * (1 + 1e-4)
 
 

@@ -451,14 +451,15 @@ def profiles(length: int) -> dict[str, Array]:
 @pytest.mark.parametrize("profile", list(profiles(10)))
 @pytest.mark.parametrize("start", ["stationary", (1.0, 0.0), (0.02, 0.98)], ids=str)
 @pytest.mark.parametrize("p", [[[0.9, 0.1], [0.4, 0.6]], [[0.995, 0.005], [0.02, 0.98]]], ids=str)
-def test_profiles_of_runs_and_windows(p: object, start: object, profile: str) -> None:
-    losses = profiles(700)[profile]
+def test_profiles_of_runs_and_windows(p: object, start: object, profile: str, slow: bool) -> None:
+    length = 700 if slow else 250
+    losses = profiles(length)[profile]
     pi = np.array([float(v) for v in exact_stationary(p)])
     exact = two_state_leakage(pi if start == "stationary" else start, p, losses)
-    found = propagated(start, p, 700, losses)
+    found = propagated(start, p, length, losses)
     assert found >= exact - 1e-12
     assert found == pytest.approx(exact, rel=1e-4)
-    assert propagated("any", p, 700, losses) >= exact - 1e-12
+    assert propagated("any", p, length, losses) >= exact - 1e-12
 
 
 LONG = profiles(9000)

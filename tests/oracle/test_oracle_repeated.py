@@ -25,7 +25,7 @@ CYCLES = [
 
 def test_on_two_states_repeated_stretches_leak_what_is_exact(monkeypatch: pytest.MonkeyPatch, slow: bool) -> None:
     monkeypatch.setattr(propagation, "exact_steps", lambda *_: 0)  # short chains are folded too
-    for p in CHAINS:
+    for n, p in enumerate(CHAINS):
         starts = [(np.array([0.02, 0.98]), [0.02, 0.98]), ("any", [1.0, 0.0])]
         starts += [("stationary", [float(v) for v in exact_stationary(p)])] if p[0][0] < 1 else []
         for cycle in CYCLES if slow else CYCLES[2:3]:
@@ -33,7 +33,7 @@ def test_on_two_states_repeated_stretches_leak_what_is_exact(monkeypatch: pytest
             stretches = [(2, 0.3), *cycle * times, (5, 0.0), *cycle * times]
             losses = np.concatenate([np.full(n, loss) for n, loss in stretches])
             runs = [Run(n, loss * (1 - np.eye(2))) for n, loss in stretches]
-            for start, law in starts:
+            for start, law in starts if slow else starts[n % 2 :: 2]:
                 found, exact = (
                     ChainPropagation(np.array(p), start).leakage(runs).total,
                     two_state_leakage(law, p, losses),
@@ -43,7 +43,7 @@ def test_on_two_states_repeated_stretches_leak_what_is_exact(monkeypatch: pytest
                     assert found == pytest.approx(exact, rel=1e-3), (p, cycle, start)
 
 
-def test_folding_changes_nothing_but_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folding_changes_nothing_but_the_work(monkeypatch: pytest.MonkeyPatch, slow: bool) -> None:
     rng = np.random.default_rng(4)
     for case in range(6):
         k, calls = int(rng.integers(2, 5)), [0, 0]
@@ -53,6 +53,8 @@ def test_folding_changes_nothing_but_the_work(monkeypatch: pytest.MonkeyPatch) -
         runs = [Run(int(n), rng.uniform(0, 0.6) * other) for n in rng.integers(1, 15, size=3)]
         runs.append(Run(25, np.zeros((k, k))))
         runs = [Run(7, 0.2 * other), *runs * 12, Run(3, 0.1 * other)]
+        if not slow and case not in (0, 2, 5):  # every kind of start, and matrices that change and that do not
+            continue
         by_kernel = LogRatios.__call__
 
         def counted(*given: object, calls: list[int] = calls, by_kernel: object = by_kernel) -> object:

@@ -140,7 +140,7 @@ def chain_bounds(theta: Any, length: Any) -> list[Any]:
 def test_no_bound_is_below_the_truth_on_chains(slow: bool) -> None:
     """Hundreds of chains: two and three states, zeros, certain records, one record, a histogram beside."""
     rng, near = np.random.default_rng(1), []
-    for n in range(150 if slow else 50):
+    for n in range(150 if slow else 30):
         k = 2 + (n % 5 == 4)
         length = int(rng.integers(1, 7 if k == 2 else 5))
         zeros = n % 2 == 1
@@ -166,10 +166,10 @@ def test_records_that_are_certain_are_part_of_steps() -> None:
         assert near > 0.999
 
 
-def test_gaps_and_several_chains() -> None:
+def test_gaps_and_several_chains(slow: bool) -> None:
     """A step across a gap is none; of several chains the worst decides."""
     rng = np.random.default_rng(3)
-    for n in range(30):
+    for n in range(30 if slow else 15):
         chain = pf.MarkovChain(random_rows(rng, 2, 2, zeros=n % 4 == 3), rng.dirichlet(np.ones(2)))
         scale, beside = noises(rng, n)
         worst, lengths = 0.0, []
@@ -231,10 +231,10 @@ def forgetting(each: Sequence[Array], start: Array) -> pf.ForgettingClass:
     return pf.ForgettingClass(steps=1, overlap=max(1 - sigma - 1e-12, 1e-9), states=states)
 
 
-def test_a_ledger_is_never_below_the_joint_loss() -> None:
+def test_a_ledger_is_never_below_the_joint_loss(slow: bool) -> None:
     """Transitions, changes of state and a histogram of the same records, one after the other."""
     rng, near = np.random.default_rng(5), 0.0
-    for n in range(18):
+    for n in range(18 if slow else 9):
         length = int(rng.integers(3, 7))
         chain = pf.MarkovChain(random_rows(rng, 2, 2, zeros=n % 3 == 2), rng.dirichlet(np.ones(2)))
         ledger = pf.Ledger(pf.LeakagePropagation(chain, length=length), budget=100.0)
@@ -266,10 +266,10 @@ def test_noise_below_the_lower_bound_leaks_too_much() -> None:
     assert max(near) > 0.99
 
 
-def test_numbers_of_bouts_keep_their_promise() -> None:
+def test_numbers_of_bouts_keep_their_promise(slow: bool) -> None:
     """By the law of the number given each record, with noise of the scale that each bound proves; control: a third."""
     rng, near, broken = np.random.default_rng(7), 0.0, 0
-    for n in range(24):
+    for n in range(24 if slow else 12):
         k, length = 2 + n % 2, int(rng.integers(2, 7))
         chain = pf.MarkovChain(random_rows(rng, k, k, zeros=n % 3 == 1), random_rows(rng, k, 1, zeros=False)[0])
         law = law_of(np.asarray(chain.initial_distribution), [chain.transition_matrix] * (length - 1))

@@ -23,17 +23,18 @@ CHAIN = pf.MarkovChain(P, states=STATES)
 MIXED = [[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.3, 0.3, 0.4]]
 
 
-def bounds() -> list[InfluenceBound]:
+def bounds(*, short: bool) -> list[InfluenceBound]:
     lower, upper = np.array(P) - 0.01, np.array(P) + 0.01
+    lengths = [15, pf.ChainLength(20, 10)] if short else [40, pf.ChainLength(90, 20)]
     second = np.stack([np.array(P), np.array(P)[:, ::-1], np.array(MIXED)])
     propagated: list[tuple[Any, Any]] = [
-        ([CHAIN, pf.MarkovChain(MIXED, [0.2, 0.3, 0.5], states=STATES)], [40, pf.ChainLength(90, 20)]),
+        ([CHAIN, pf.MarkovChain(MIXED, [0.2, 0.3, 0.5], states=STATES)], lengths),
         (pf.MarkovChain(P, "any", states=STATES), [pf.ChainLength(12, 12)] * 3),
         (pf.MarkovChain([[0.9, 0.1, 0], [0.1, 0.9, 0], [0.5, 0.5, 0]], [0.5, 0.5, 0], states=STATES), 30),
         (pf.IntervalChain(lower, upper, states=STATES), 20),
         (pf.ForgettingClass([3, 9], [0.3, 0.8], STATES), 60),
         (pf.PeriodicChain([P, MIXED], states=STATES), 60),
-        (pf.HigherOrderChain(second, states=STATES), 40),
+        (pf.HigherOrderChain(second, states=STATES), 5 if short else 40),
         (pf.BinaryChainInterval(0.4, 0.6), 30),
         (pf.MarkovChain([[0.7, 0.3], [0.2, 0.8]]), 30),
     ]
@@ -47,7 +48,7 @@ def bounds() -> list[InfluenceBound]:
 def test_it_never_errs_more_and_is_proved_under_every_theta(slow: bool) -> None:
     better = 0
     queries = (pf.Histogram(), pf.CDF(relative=False))
-    for i, bound in enumerate(bounds()[:: 1 if slow else 2]):
+    for i, bound in enumerate(bounds(short=not slow)[:: 1 if slow else 2]):
         for query in queries if slow else queries[i % 2 :][:1]:
             equal, best = (bound.calibrate(query, 0.7, noise=shape) for shape in ("equal", "best"))
             where = f"{bound.title}, {bound.theta.kind}, {query.kind}"
@@ -95,20 +96,20 @@ def test_it_is_refused_where_it_means_nothing() -> None:
         pf.LeakagePropagation(CHAIN, 50).calibrate_strategy(pf.CDF(), other, 1.0)
 
 
-def test_an_accuracy_is_reached_with_less_epsilon() -> None:
-    bound = pf.LeakagePropagation(CHAIN, 200)
+def test_an_accuracy_is_reached_with_less_epsilon(slow: bool) -> None:
+    bound, error = pf.LeakagePropagation(CHAIN, 200 if slow else 20), 0.2 if slow else 0.5
     for query, joint in ((pf.Histogram(), False), (pf.CDF(), True)):
         equal, best = (
-            bound.calibrate(query, accuracy=0.2, alpha=0.1, joint=joint, noise=shape) for shape in ("equal", "best")
+            bound.calibrate(query, accuracy=error, alpha=0.1, joint=joint, noise=shape) for shape in ("equal", "best")
         )
-        assert best.accuracy(0.1, joint=joint) <= 0.2
+        assert best.accuracy(0.1, joint=joint) <= error
         assert np.all(best.accuracies(0.1, joint=joint) >= 0)
         assert best.epsilon < equal.epsilon
         assert best.prove_leakage() <= best.epsilon
 
 
-def test_a_ledger_adds_the_losses_of_different_shapes() -> None:
-    bound = pf.LeakagePropagation(CHAIN, 60)
+def test_a_ledger_adds_the_losses_of_different_shapes(slow: bool) -> None:
+    bound = pf.LeakagePropagation(CHAIN, 60 if slow else 20)
     ledger = Ledger(bound, 5.0)
     total = np.zeros((3, 3))
     for query in (pf.Histogram(), pf.CDF()):
@@ -124,20 +125,22 @@ def test_a_ledger_adds_the_losses_of_different_shapes() -> None:
 def test_the_total_is_that_of_the_data() -> None:
     """Noise for longer chains serves shorter ones: what follows from the number of records uses theirs."""
     query = pf.Histogram(relative=False)
-    noise = pf.LeakagePropagation(CHAIN, [300, 200]).calibrate(query, 1.0, noise="best")
+    noise = pf.LeakagePropagation(CHAIN, [30, 20]).calibrate(query, 1.0, noise="best")
     assert noise.strategy is not None
     assert len(noise.strategy.rows) == 2
-    table = pl.DataFrame({"id": [1] * 70 + [2] * 50, "s": (STATES * 40)[:120]})
+    table = pl.DataFrame({"id": [1] * 14 + [2] * 10, "s": STATES * 8})
     data = pf.read_sequences(table, "s", subject="id")
     found = pf.release(data, query, noise)
-    assert sum(found.values) == data.records == 120
+    assert sum(found.values) == data.records == 24
     assert found.record_loss == pytest.approx(noise.record_loss)
     window = pf.Window(pf.Histogram(relative=False), 10, 30)
-    best = pf.LeakagePropagation(CHAIN, 60).calibrate(window, 1.0, noise="best")
-    assert sum(pf.release(STATES * 20, window, best).values) == 20
+    best = pf.LeakagePropagation(CHAIN, 30).calibrate(window, 1.0, noise="best")
+    assert sum(pf.release(STATES * 10, window, best).values) == 20
 
 
-def test_the_search_follows_a_chain_once_and_stops_where_bounds_hardly_move(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_follows_a_chain_once_and_stops_where_bounds_hardly_move(
+    monkeypatch: pytest.MonkeyPatch, slow: bool
+) -> None:
     made, places = list[int](), list[int]()
     new, message = ChainPropagation.__init__, PastBetween.message
     monkeypatch.setattr(ChainPropagation, "__init__", lambda self, *given: (made.append(1), new(self, *given))[1])
@@ -146,7 +149,7 @@ def test_the_search_follows_a_chain_once_and_stops_where_bounds_hardly_move(monk
         bound = pf.LeakagePropagation(pf.MarkovChain(p, "any"), length=5000)
         linear = bound.bind(pf.Histogram(relative=False))
         guess, proven = bound.guesser(), ChainPropagation(np.array(p), "any")
-        for scale in (5.0, 40.0, 100.0):
+        for scale in (5.0, 40.0, 100.0) if slow else (40.0,):
             losses = loss_of_query(linear, bound.theta, bound.length).divided(scale)
             made.clear()
             places.clear()

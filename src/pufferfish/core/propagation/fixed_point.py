@@ -95,7 +95,7 @@ class FixedPoint:
 
     def _find(self, loss: Matrix, room: float) -> Settled | None:
         try:
-            for slack in SLACKS:
+            for slack in SLACKS if room > 0 else SLACKS[:1]:  # shares of nothing are all the same
                 found = self._newton(loss, slack * room)
                 if found is not None:
                     self._last = loss, found.bound

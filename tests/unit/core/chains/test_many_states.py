@@ -3,6 +3,7 @@
 import tracemalloc
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ def peak_of(work: Callable[[], object]) -> float:
         tracemalloc.stop()
 
 
+@cache
 def some_chain(k: int, seed: int = 0) -> pf.MarkovChain:
     return pf.MarkovChain(np.random.default_rng(seed).dirichlet(np.ones(k), size=k) * 0.9 + 0.1 / k)
 
