@@ -11,8 +11,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "pufferfish"
 
 LAYERS = [
     {"errors", "moments", "starting", "hints"},
-    {"calls", "given", "durations", "shown"},
-    {"files"},
+    {"calls", "given", "durations", "markup"},
+    {"shown", "files"},
     {"core"},
     {"frozen_record"},
     {"theta", "witness"},

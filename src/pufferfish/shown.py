@@ -1,11 +1,9 @@
 """How objects show themselves: a view of titles, facts and tables, as HTML in notebooks; and tables as frames.
 
-An object says what there is to see (:class:`View`, plain texts), and this file alone writes the HTML of notebooks;
-reports have :mod:`pufferfish.report.html`. So every name is escaped in one place, and every table has a caption and
-headings that screen readers announce.
+An object says what there is to see (:class:`View`, plain texts), and this file alone writes the HTML of notebooks, so
+every table has a caption and headings that screen readers announce.
 """
 
-import html
 import importlib.util
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pufferfish.errors import ParameterError, printable, shortened
+from pufferfish.markup import Html, tag
 
 __all__ = ["FRAMES", "Grid", "Shown", "View", "counted", "frame_of_columns", "html_of", "in_short"]
 
@@ -96,7 +95,7 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def html_of(view: View) -> str:
+def html_of(view: View) -> Html:
     """Return a view as HTML: everything in it is escaped.
 
     Examples
@@ -104,17 +103,19 @@ def html_of(view: View) -> str:
     >>> html_of(View("a < b", {"<script>": 1}))
     '<div class="pufferfish"><p><strong>a &lt; b</strong></p><ul><li>&lt;script&gt;: 1</li></ul></div>'
     """
-    parts = [f"<p><strong>{_text(view.title, _LONGEST_FACT)}</strong></p>"]
     facts = {name: value for name, value in (view.facts or {}).items() if value is not None}
-    if facts:
-        items = (f"<li>{_text(name)}: {_text(value, _LONGEST_FACT)}</li>" for name, value in facts.items())
-        parts.append(f"<ul>{''.join(items)}</ul>")
-    parts += [_table(grid) for grid in view.grids if grid.rows]
-    parts += [f"<p>{_text(note, _LONGEST_FACT)}</p>" for note in view.notes]
-    return f'<div class="pufferfish">{"".join(parts)}</div>'
+    items = [tag("li", _text(name), ": ", _text(value, _LONGEST_FACT)) for name, value in facts.items()]
+    return tag(
+        "div",
+        tag("p", tag("strong", _text(view.title, _LONGEST_FACT))),
+        tag("ul", items) if items else None,
+        [_table(grid) for grid in view.grids if grid.rows],
+        [tag("p", _text(note, _LONGEST_FACT)) for note in view.notes],
+        class_="pufferfish",
+    )
 
 
-def _table(grid: Grid) -> str:
+def _table(grid: Grid) -> Html:
     columns = list(grid.columns)[: MOST_COLUMNS + grid.heads]
     rows = list(grid.rows)[:MOST_ROWS]
     wide = (grid.wide or len(grid.columns) - grid.heads) - (len(columns) - grid.heads)
@@ -122,13 +123,13 @@ def _table(grid: Grid) -> str:
     left = [counted(n, noun) for n, noun in ((long, "more row"), (wide, "more column")) if n > 0]
     caption = grid.caption + (f" ({' and '.join(left)} not shown)" if left else "")
     sides = [_side([row[i] for row in rows], i < grid.heads) for i in range(len(columns))]
-    head = "".join(
-        f'<th scope="col" style="{side}">{_text(name)}</th>' for name, side in zip(columns, sides, strict=True)
-    )
-    body = "".join(f"<tr>{''.join(_cells(row[: len(columns)], sides, grid.heads))}</tr>" for row in rows)
-    return (
-        f'<table><caption style="caption-side:top;white-space:nowrap;{_LEFT}">{_text(caption, _LONGEST_FACT)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    head = [tag("th", _text(name), scope="col", style=side) for name, side in zip(columns, sides, strict=True)]
+    body = [tag("tr", _cells(row[: len(columns)], sides, grid.heads)) for row in rows]
+    return tag(
+        "table",
+        tag("caption", _text(caption, _LONGEST_FACT), style=f"caption-side:top;white-space:nowrap;{_LEFT}"),
+        tag("thead", tag("tr", head)),
+        tag("tbody", body),
     )
 
 
@@ -141,16 +142,16 @@ def _side(cells: Sequence[Any], head: bool) -> str:
 _NUMBER = re.compile(r"(-?[\d,.]+(e[+-]?\d+)?|inf|nan)?")
 
 
-def _cells(row: Sequence[Any], sides: Sequence[str], heads: int) -> Iterable[str]:
+def _cells(row: Sequence[Any], sides: Sequence[str], heads: int) -> Iterable[Html]:
     for i, (cell, side) in enumerate(zip(row, sides, strict=True)):
         if i < heads:
-            yield f'<th scope="row" style="{side};font-weight:normal">{_text(cell)}</th>'
+            yield tag("th", _text(cell), scope="row", style=f"{side};font-weight:normal")
         else:
-            yield f'<td style="{side}">{_text(cell, _LONGEST_FACT)}</td>'
+            yield tag("td", _text(cell, _LONGEST_FACT), style=side)
 
 
 def _text(value: Any, most: int = _LONGEST) -> str:
-    return html.escape(shortened(in_short(value), most))
+    return shortened(in_short(value), most)
 
 
 def frame_of_columns(columns: Mapping[str, Sequence[Any]], types: Mapping[str, type], into: str = "polars") -> Any:

@@ -5,7 +5,8 @@ from typing import Any
 
 from pufferfish.ledger import Ledger
 from pufferfish.ledger.book import Entry
-from pufferfish.report.html import Html, join, number, table, tag
+from pufferfish.markup import Html, join, tag
+from pufferfish.report.html import number, table
 
 __all__ = ["ledger_part"]
 

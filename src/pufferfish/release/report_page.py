@@ -20,6 +20,7 @@ from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.files import read_file, write_whole
 from pufferfish.files.reading import decode_record, shown
 from pufferfish.ledger import Ledger
+from pufferfish.markup import Html, join, tag
 from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
 from pufferfish.moments import in_words
@@ -35,7 +36,7 @@ from pufferfish.release.record import Release
 from pufferfish.release.values_part import each_part, measured_part, values_part
 from pufferfish.release.verification import Verification
 from pufferfish.release.verify import BROKEN, not_in_a_file, release_in, verify
-from pufferfish.report.html import REPORT, Html, fold, join, number, page, section, table, tag
+from pufferfish.report.html import REPORT, fold, number, page, section, table
 from pufferfish.report.noise import Noise, noise_part, points_around
 from pufferfish.report.promise_part import promise_part
 from pufferfish.report.theta_pictures import theta_part

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from pufferfish.errors import PufferfishError, shortened
+from pufferfish.markup import Html, join, tag
 from pufferfish.queries import Transitions, measure_of
 from pufferfish.release.each_record import EachRelease
 from pufferfish.release.fields import ReleaseFields
@@ -17,7 +18,7 @@ from pufferfish.release.groups import GroupsRecord
 from pufferfish.release.measurement import MeasurementRelease
 from pufferfish.release.summary import rounded
 from pufferfish.report.heat import MOST_COLUMNS, heat_map
-from pufferfish.report.html import Html, fold, join, number, table, tag
+from pufferfish.report.html import fold, number, table
 from pufferfish.shown import counted
 
 __all__ = ["each_part", "measured_part", "values_part"]

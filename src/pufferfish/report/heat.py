@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.report.html import Html, join, number, table, tag
+from pufferfish.markup import Html, join, tag
+from pufferfish.report.html import number, table
 
 __all__ = ["MOST_COLUMNS", "heat_map"]
 

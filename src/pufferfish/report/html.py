@@ -1,25 +1,21 @@
 """Pages of HTML: one file that needs no network, every text escaped, and a policy that lets nothing else run or load.
 
-A :class:`Html` is text that is safe already; :func:`tag` escapes all other text, so a name from a table or model can
-never become markup. Numbers for the script stand in the page as JSON.
+Numbers for the script stand in the page as JSON.
 """
 
 import base64
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
-from html import escape
 from importlib.resources import files
 from typing import Any
 
 import msgspec
 
-from pufferfish.errors import printable
 from pufferfish.files import Kind
+from pufferfish.markup import Html, join, tag
 
-__all__ = ["PREVIEW", "REPORT", "Html", "fold", "join", "number", "page", "section", "table", "tag"]
-
-_VOID = frozenset({"meta", "input", "br"})
+__all__ = ["PREVIEW", "REPORT", "fold", "number", "page", "section", "table"]
 
 _HEAD = '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="generator" content="{}">'
 _MARKS = {"report": "pufferfish-report", "preview": "pufferfish-preview"}
@@ -37,53 +33,6 @@ PREVIEW = _kind("preview", "preview of a release", "name another file")
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """Nothing may be loaded; the script that may run is named by its digest beside this."""
-
-
-class Html(str):
-    """Markup: text that is escaped already."""
-
-    __slots__ = ()
-
-
-Part = "Html | str | float | None | Iterable[Part]"
-"""What may stand in an element; None is nothing, and all text but :class:`Html` is escaped."""
-
-
-def _safe(part: Any) -> str:
-    if part is None:
-        return ""
-    if isinstance(part, Html):
-        return part
-    if isinstance(part, str):
-        return escape(printable(part))
-    return "".join(map(_safe, part)) if isinstance(part, Iterable) else escape(str(part))
-
-
-def join(*parts: Any) -> Html:
-    """Return parts one after the other; text is escaped.
-
-    Examples
-    --------
-    >>> join("a < b", tag("b", "c"))
-    'a &lt; b<b>c</b>'
-    """
-    return Html("".join(map(_safe, parts)))
-
-
-def tag(name: str, /, *parts: Any, **attributes: Any) -> Html:
-    """Return an element; ``class_`` and ``aria_label`` are written as HTML has them, None and False are left out.
-
-    Examples
-    --------
-    >>> tag("td", "<script>", class_="n", title='"')
-    '<td class="n" title="&quot;">&lt;script&gt;</td>'
-    """
-    given = "".join(
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(printable(str(value)))}"')
-        for key, value in attributes.items()
-        if value is not None and value is not False
-    )
-    return Html(f"<{name}{given}>" if name in _VOID else f"<{name}{given}>{join(*parts)}</{name}>")
 
 
 def section(title: str, *parts: Any, **attributes: Any) -> Html:

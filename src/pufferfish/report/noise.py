@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pufferfish.comparison_row import ComparisonRow, NoiseCurve
+from pufferfish.markup import Html, join, tag
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
-from pufferfish.report.html import Html, fold, join, number, table, tag
+from pufferfish.report.html import fold, number, table
 
 __all__ = ["Noise", "noise_part", "points_around"]
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from pufferfish.calibration import Calibration
 from pufferfish.comparison_row import ComparisonRow, NoiseCurve
+from pufferfish.markup import join, tag
 from pufferfish.promises import not_promised_of, promise_of, secrets_of
-from pufferfish.report.html import join, number, page, section, tag
+from pufferfish.report.html import number, page, section
 from pufferfish.report.noise import Noise, noise_part
 from pufferfish.report.promise_part import promise_part
 from pufferfish.report.theta_pictures import theta_part

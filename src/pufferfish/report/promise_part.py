@@ -3,7 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from pufferfish.report.html import Html, section, tag
+from pufferfish.markup import Html, tag
+from pufferfish.report.html import section
 
 __all__ = ["promise_part"]
 

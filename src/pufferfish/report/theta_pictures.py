@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration
 from pufferfish.errors import printable
+from pufferfish.markup import Html, join, tag
 from pufferfish.report.heat import heat_map
-from pufferfish.report.html import Html, fold, join, number, table, tag
+from pufferfish.report.html import fold, number, table
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pufferfish.report.html import Html, join, number, table, tag
+from pufferfish.markup import Html, join, tag
+from pufferfish.report.html import number, table
 from pufferfish.theta.clocks import phase_name
 from pufferfish.theta.model_class import Theta
 from pufferfish.witness import (
