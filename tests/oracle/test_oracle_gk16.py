@@ -127,7 +127,8 @@ def test_no_density_with_these_losses_leaks_more(p: Array, start: Any, ends: Any
     bound = pf.GK16(chain, steps, ends=ends)
     rng = np.random.default_rng(3)
     sparse = rng.uniform(size=steps) * (rng.random(steps) < 0.5)
-    for losses in (0.2, 2.0, rng.uniform(size=steps), sparse, np.eye(steps)[0], np.eye(steps)[-1]):
+    more = (0.2, rng.uniform(size=steps)) if slow else ()
+    for losses in (2.0, sparse, np.eye(steps)[0], np.eye(steps)[-1], *more):
         leakage = bound.leakage(losses)
         d = losses_per_pair(losses, steps, k)
         assert max(supremum(law, d) for law in laws_of(chain, steps)) <= leakage * SLACK

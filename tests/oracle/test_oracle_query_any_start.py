@@ -71,10 +71,10 @@ def test_every_initial_distribution_is_covered(matrix: Any, length: int, slow: b
     """No start leaks more: corners, next to them (1e-9), edges, inside."""
     chain = pf.MarkovChain(matrix, "any")
     wasserstein, exact = pf.Wasserstein(chain, length), pf.ExactLaplace(chain, length)
-    for query, ask in any_queries(chain.k, length):
+    for i, (query, ask) in enumerate(any_queries(chain.k, length)):
         pairs = worst_over_starts(matrix, length, ask, few=not slow)
         assert wasserstein.distance(query) >= float(farthest(pairs))
-        for scale in (0.7, 4.0):
+        for scale in (0.7, 4.0) if slow else ((0.7, 4.0)[i % 2],):
             assert exact.loss(query, scale) >= laplace_loss(pairs, scale) - 1e-12
         if farthest(pairs):
             assert laplace_loss(pairs, exact.calibrate(query, 1.0).scale) <= 1 + 1e-12
