@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import polars as pl
+import pytest
 
 import pufferfish as pf
 from pufferfish.errors import NotApplicableError, ReleaseRefused
@@ -193,3 +194,11 @@ def releases(every: int = 5) -> Iterator[tuple[str, pf.Release]]:
             yield name, make()
         except (NotApplicableError, ReleaseRefused):
             continue
+
+
+def end_searches_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let searches for the best shape of noise end soon, in tests of something else; the proof is as strict.
+
+    How good shapes are is tested in tests/unit/mechanisms/test_best_noise.py.
+    """
+    monkeypatch.setattr("pufferfish.core.strategies.search._MOST_ASKED", 12)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
+import release_cases
 from commands import every_command, run
 from pufferfish.cli import main
 
@@ -59,9 +60,11 @@ WITH_PYTHON = [
 @pytest.mark.grid(keep=len(WITH_PYTHON))
 @pytest.mark.parametrize("page", WITH_PYTHON)
 def test_python_of_every_page_runs(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, slow: bool
 ) -> None:
     """Each page by itself, as a reader starts who opens only this one."""
+    if not slow:
+        release_cases.end_searches_soon(monkeypatch)
     if page.name in ON_SPARK:
         request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)

@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
+import release_cases
 from commands import READING, run, write_table
+
+
+@pytest.fixture(autouse=True)
+def _short_search(monkeypatch: pytest.MonkeyPatch, slow: bool) -> None:
+    """What the best shape of noise is, is not tested here."""
+    if not slow:
+        release_cases.end_searches_soon(monkeypatch)
 
 
 @pytest.fixture

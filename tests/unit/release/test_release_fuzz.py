@@ -17,7 +17,7 @@ import pufferfish as pf
 from ledgers import CHAIN, read
 from pufferfish.errors import RecordError
 from pufferfish.ledger import Ledger
-from release_cases import releases
+from release_cases import end_searches_soon, releases
 
 DATA = read([[70, 30], [40, 10]], steps=[120, 60], subject="id", time="minute", max_gap="10min", step="1min")
 NETWORK = pf.BayesianNetwork(
@@ -221,7 +221,9 @@ def reads(path: Path, reader: Callable[[Path], Any]) -> bool:
     return True
 
 
-def test_releases_of_every_kind_read_back(tmp_path: Path) -> None:
+def test_releases_of_every_kind_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: bool) -> None:
+    if not slow:
+        end_searches_soon(monkeypatch)
     for case in RELEASES:
         found = released(case)
         found.to_json(tmp_path / "release.json")

@@ -13,6 +13,7 @@ import pufferfish as pf
 from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
 from pufferfish.ledger import Ledger
 from pufferfish.release.grouped import grouped_of
+from release_cases import end_searches_soon
 
 CHAIN = pf.MarkovChain([[0.8, 0.15, 0.05], [0.3, 0.6, 0.1], [0.2, 0.4, 0.4]], states=["rest", "walk", "run"])
 NETWORK = pf.BayesianNetwork(
@@ -152,7 +153,9 @@ def test_records_are_read_again_and_say_what_is_taken_as_public(tmp_path):
     assert plain.to_frame()["value"].to_list() == plain.values
 
 
-def test_noise_of_the_best_shape_is_that_of_one_release_and_totals_are_those_of_each_group(tmp_path, slow):
+def test_noise_of_the_best_shape_is_that_of_one_release_and_totals_are_those_of_each_group(tmp_path, monkeypatch, slow):
+    if not slow:
+        end_searches_soon(monkeypatch)
     bound = pf.LeakagePropagation(CHAIN, DATA.length)
     path, ledger = tmp_path / "r.json", Ledger(bound, 9.0, base=DATA)
     exact = DATA.groups.counts["state"]

@@ -113,8 +113,10 @@ def test_models_and_laws_that_no_model_file_holds(tmp_path: Path) -> None:
         assert bool(data_of(page)) == (theta is not given)
 
 
-def test_the_curves_are_what_calibration_says(tmp_path: Path) -> None:
+def test_the_curves_are_what_calibration_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: bool) -> None:
     """Also of groups, whose shares are divided by other numbers than those of all records, and of the best shape."""
+    if not slow:
+        release_cases.end_searches_soon(monkeypatch)
     chain, data = release_cases.TWO, release_cases._series(["no", "yes"])
     grouped = pf.read_sequences(pl.DataFrame({"s": ["no", "yes"] * 9, "g": ["a", "b", "b"] * 6}), "s", by=["g"])
     cases: list[tuple[Any, Any, str]] = [
