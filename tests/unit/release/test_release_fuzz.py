@@ -154,7 +154,7 @@ LAW = {"tiny", "text", "missing", "more", "less", "double", "reversed", "twice",
 
 FREE: dict[str, Collection[str]] = {
     # words, names and versions: any text is one
-    "query.description": ANY, "warnings": ANY, "assumptions": ANY,
+    "query.description": ANY, "warnings": ANY, "warnings.*": ANY, "assumptions": ANY,
     "assumptions.*": ANY, "created": ANY, "software.*": ANY, "data.base.source": ANY, "data.base.state": ANY,
     "data.base.time": ANY, "data.rows.source": ANY, "data.rows.columns.*": ANY, "ledger.theta_origin": ANY,
     # another law is another model, and its states another's; which of them the labels fix is checked
