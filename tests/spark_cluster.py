@@ -29,7 +29,7 @@ _QUICK = (
 )
 """Java starts in less time so; it would be slow in the long run."""
 
-_SMALL = "local-cluster[1,2,1024]"
+_SMALL = "local[2]"
 """One worker with two cores and 1024 MB, started by Spark itself."""
 
 PARTITIONS = 3
