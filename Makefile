@@ -11,10 +11,10 @@ DATA ?= ../shared/data
 demo: .venv/plain  ## the main job on real data: a private histogram and its picture, in demo/
 	bash scripts/demo.sh
 
-test: .venv/loops .venv/spark  ## every test function with some of its cases, doctests included, on all cores: a few minutes
+test: .venv/ready .venv/loops .venv/spark  ## every test function with some of its cases, doctests included, on all cores: a few minutes
 	$(PY) -m pytest -n auto --dist worksteal
 
-test-slow: .venv/loops .venv/spark  ## every case of every test, and the real data in DATA's place: a quarter of an hour
+test-slow: .venv/ready .venv/loops .venv/spark  ## every case of every test, and the real data in DATA's place: a quarter of an hour
 	$(PY) -m pytest -n auto --dist worksteal --slow
 
 fast: .venv/ready  ## while editing: what takes under a minute
@@ -84,7 +84,7 @@ endif
 	bash scripts/setup.sh spark
 
 # machine code of the loops, made before several processes of tests would make it each for itself
-.venv/loops: .venv/ready tests/loops.py $(shell find src/pufferfish/core -name '*.py')
+.venv/loops: .venv/plain tests/loops.py $(shell find src/pufferfish/core -name '*.py')
 	$(PY) tests/loops.py
 	touch $@
 

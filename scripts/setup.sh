@@ -62,7 +62,7 @@ add_to_venv() {
     plain) add_packages --editable '.[plot]' ;;
     ready)
       add_packages --editable '.[plot,duckdb,pandas,docs]' --group dev
-      touch .venv/plain
+      [ -e .venv/plain ] || touch .venv/plain
       ;;
     spark)
       # 450 MB, which need Java: without one its tests are skipped, and say so. It comes as a source archive, and the

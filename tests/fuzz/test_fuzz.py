@@ -13,7 +13,7 @@ from pufferfish.errors import PufferfishError
 
 FOUND = Path(__file__).parent / "found"
 
-CHANGES = {"csv": 6, "commands": 15, "ledgers": 20, "each-subject": 15}
+CHANGES = {"csv": 3, "commands": 6, "ledgers": 8, "each-subject": 6}
 """How many changes are tried of targets that take longer; of the others 30; twenty times as many with --slow."""
 
 ENDS_THE_PROCESS = {"parquet-allocation"}
@@ -37,7 +37,7 @@ def test_changed_inputs_are_refused_in_one_line_or_sound(name: str, slow: bool) 
     for path in sorted(FOUND.glob(f"{name}-*")):
         if path.name not in ENDS_THE_PROCESS:
             assert finding_of(target, path.read_bytes()) is None, path.name
-    for _ in range(CHANGES.get(name, 30) * (20 if slow else 1)):
+    for _ in range(CHANGES.get(name, 12) * (50 if slow else 1)):
         data = target.mutated(rng.choice(seeds), rng)
         found = finding_of(target, data)
         assert found is None, (found, data)

@@ -55,13 +55,14 @@ def drawn(request: pytest.FixtureRequest) -> tuple[pf.Calibration, np.ndarray]:
     return noise, np.array([draw() for _ in range(DRAWS)]) - exact
 
 
-def test_each_output_has_the_law_of_its_sum(drawn: tuple[pf.Calibration, np.ndarray]) -> None:
+def test_each_output_has_the_law_of_its_sum(drawn: tuple[pf.Calibration, np.ndarray], slow: bool) -> None:
     noise, errors = drawn
     assert noise.strategy is not None
     several = 0
     for column, scales in zip(errors.T, noise.strategy.taken(noise.unit_scale), strict=True):
         assert p_value(column, list(scales)) > 1e-6
-        assert p_value(column, [1.35 * b for b in scales]) < 1e-6  # control
+        if slow or not several:  # controls
+            assert p_value(column, [1.35 * b for b in scales]) < 1e-6
         if len(scales) > 1:
             several += 1
             assert p_value(column, [max(scales)]) < 1e-4  # control: one of them alone is another law

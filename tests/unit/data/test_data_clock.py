@@ -53,14 +53,15 @@ def tables() -> dict[str, Any]:
 
 @pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("clock", list(PHASES))
-def test_every_engine_counts_by_the_local_clock(clock: str) -> None:
-    for name, table in tables().items():
+def test_every_engine_counts_by_the_local_clock(clock: str, slow: bool) -> None:
+    for i, (name, table) in enumerate(tables().items()):
         data = pf.read_sequences(table, "s", time="t", max_gap="30min", clock=clock)
         assert data.transitions_by_phase is not None
         assert np.array_equal(data.transitions_by_phase, expected(clock, ROWS)), name
         assert np.array_equal(data.transitions_by_phase.sum(axis=0), data.transitions), name
-        plain = pf.read_sequences(table, "s", time="t", max_gap="30min")
-        assert (plain.length, plain.base) == (data.length, data.base), name
+        if slow or i % 3 == 0:
+            plain = pf.read_sequences(table, "s", time="t", max_gap="30min")
+            assert (plain.length, plain.base) == (data.length, data.base), name
 
 
 def test_times_with_a_zone_follow_the_clock_of_the_zone() -> None:
