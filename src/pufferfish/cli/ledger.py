@@ -31,9 +31,10 @@ def ledger_command() -> None:
 
     \b
     Example:
-      pufferfish ledger create book.json --model model.json --budget 2 --table steps.csv --state activity --subject id
-      pufferfish release steps.csv --state activity --subject id --model model.json --epsilon 0.5
-                                   --ledger book.json --output first.json
+      pufferfish ledger create book.json --model model.json --budget 2 \\
+        --table steps.csv --state activity --subject id --time minute --max-gap 10min
+      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min \\
+        --model model.json --epsilon 0.5 --ledger book.json --output first.json
       pufferfish ledger show   book.json
     """
 

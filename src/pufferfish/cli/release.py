@@ -181,7 +181,8 @@ def release_command(
         else:
             calibration = ledger.calibrate(query, up_to=up_to, data=data, noise=noise)
     if up_to is not None:
-        _check_seen(data, calibration, up_to)
+        assert ledger is not None
+        _check_seen(data, calibration, up_to, ledger.budget)
     asked_for = None if accuracy is None else _asked_for(accuracy, alpha, calibration, max_epsilon)
     told = warnings_of_reading(data, model)
     known = data.warnings if isinstance(data, Sequences) else ()  # which release adds by itself
@@ -227,17 +228,18 @@ def _asked_for(accuracy: float, alpha: float | None, calibration: Calibration, m
     return f"asked: {asked}, which takes ε = {epsilon:.4g}"
 
 
-def _check_seen(data: Sequences | Rows, calibration: Calibration, up_to: float) -> None:
+def _check_seen(data: Sequences | Rows, calibration: Calibration, up_to: float, budget: float) -> None:
     """Refuse to spend the last of a budget on noise that hides everything; both are public."""
     records = [data.records] if data.groups is None else data.groups.records
     if not nothing_seen(calibration, records):
         return
     own = "" if calibration.mechanism == DEFAULT_MECHANISM else f" --mechanism {calibration.mechanism}"
     told = counted(data.records, "row" if isinstance(data, Rows) else "record")
+    remedy = "take a larger --up-to, or ask for less" if up_to < budget else "the budget is as good as used up"
     raise ParameterError(
         f"--up-to {up_to:g} leaves ε = {calibration.epsilon:.3g} for this release, whose noise would hide all that "
         f"{told if data.groups is None else 'the groups'} can say: its error is as large as the range of what can "
-        "be true. Nothing is spent: take a larger --up-to, or ask for less; if you mean it, give "
+        f"be true. Nothing is spent: {remedy}; if you mean it, give "
         f"--epsilon {_below(calibration.epsilon)}{own} instead"
     )
 

@@ -101,12 +101,18 @@ def wrong_line(path: Path) -> str | None:
 
 
 def line_with(name: str, path: Path) -> int | None:
-    """Return which of the first lines of a CSV file names a column, where the first line names fewer: it is a title."""
+    """Return which of the first lines of a CSV file names a column, where the first line has one cell only: a title.
+
+    A first line with more cells names columns, though some names may be empty; a row below it is no header.
+    """
     with _opened(path) as file:
         lines = [file.readline(LONGEST_LINE).decode("utf-8-sig", "replace") for _ in range(_TITLE_LINES)]
     separator = separator_of(path.name) or ","
     cells = [[cell.strip(' \t\r\n"') for cell in line.split(separator)] for line in lines]
     named = [sum(map(bool, each)) for each in cells]
+    title = next(csv.reader([f"{lines[0]}\n"], delimiter=separator))
+    if sum(map(bool, map(str.strip, title))) > 1:
+        return None
     return next((i + 1 for i, each in enumerate(cells) if name in each and named[i] > named[0]), None)
 
 

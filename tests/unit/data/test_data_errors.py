@@ -182,6 +182,8 @@ def test_a_title_above_the_names_of_the_columns_is_told(tmp_path, ending):
     twice = write("id,x,x", "a,rest,walk", "a,rest,walk")
     for name in ("x", "x_duplicated_0"):
         assert refused(twice, name)[1] == "column 'x' is there more than once: rename or drop the others"
+    for head in (",id,activity", "id,activity,"):  # a column without a name, as of a pandas index, makes no title
+        assert "Line" not in refused(write(head, "0,p1,rest"), "rest")[1]
 
 
 def test_dates_that_are_not_iso_are_told_how_to_write_them(tmp_path):
