@@ -84,7 +84,7 @@ def slow(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory, slow: bool) -> Generator[spark_cluster.Cluster]:
-    """A Spark master on this machine with two workers, or a small one, which starts sooner."""
+    """With --slow a Spark master on this machine and two workers, else what stands for them in one process."""
     spark_cluster.skip_without_spark()
     with spark_cluster.cluster(tmp_path_factory.mktemp("spark"), small=not slow) as found:
         yield found
@@ -92,7 +92,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, slow: bool) -> Generator[s
 
 @pytest.fixture(scope="session")
 def spark(cluster: spark_cluster.Cluster, slow: bool) -> Generator[Any]:
-    """A Spark session on that cluster."""
+    """A Spark session there."""
     with spark_cluster.session(cluster, small=not slow) as session:
         yield session
 

@@ -1,7 +1,7 @@
 """A real Spark cluster on this machine: a standalone master and its workers, each a process of its own.
 
 They are the classes of Spark's own jars that ``sbin/start-all.sh`` starts, on free ports of 127.0.0.1, and they end
-with the tests. A small cluster has its master and its worker in the process of the session, and executors of their own.
+with the tests. The usual tests have one process with two threads instead, which plans and splits tables alike.
 """
 
 import importlib.util
@@ -30,7 +30,7 @@ _QUICK = (
 """Java starts in less time so; it would be slow in the long run."""
 
 _SMALL = "local[2]"
-"""One worker with two cores and 1024 MB, started by Spark itself."""
+"""Two threads of the process of the session; it starts in half the time."""
 
 PARTITIONS = 3
 """Of a shuffle: more than workers, and so few that tests are quick."""
@@ -58,7 +58,7 @@ def java() -> str | None:
 
 
 class Cluster:
-    """A master and its workers; processes of the operating system, but for a small one."""
+    """A master and its workers, each a process of its own; or, if small, only the threads of a session."""
 
     def __init__(self, folder: Path, *, small: bool) -> None:
         self.folder = folder
@@ -188,9 +188,7 @@ def session(cluster: Cluster, *, small: bool) -> Generator[Any]:
     for name, value in settings.items():
         builder = builder.config(name, value)
     interrupted = signal.getsignal(signal.SIGINT)
-    with pytest.MonkeyPatch.context() as environment:  # which Spark's scripts look at to start executors
-        environment.setenv("SPARK_SCALA_VERSION", _version_of_scala())
-        spark = builder.getOrCreate()
+    spark = builder.getOrCreate()
     signal.signal(signal.SIGINT, interrupted)  # Spark takes it, and other tests look at it
     try:
         yield spark

@@ -14,7 +14,7 @@ from pufferfish.errors import PufferfishError
 FOUND = Path(__file__).parent / "found"
 
 CHANGES = {"csv": 3, "commands": 6, "ledgers": 8, "each-subject": 6}
-"""How many changes are tried of targets that take longer; of the others 30; twenty times as many with --slow."""
+"""How many changes are tried of targets that take longer; of the others 12; fifty times as many with --slow."""
 
 ENDS_THE_PROCESS = {"parquet-allocation"}
 """Faults of libraries that nothing can catch (docs/known_limits.md)."""
