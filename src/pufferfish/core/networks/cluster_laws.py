@@ -269,4 +269,4 @@ def largest(logs: Any) -> float:
     return found
 
 
-_LOOPS = Loops(visit, called=(states_of, within, largest, summed), after=20_000)
+_LOOPS = Loops(visit, after=20_000)

@@ -6,7 +6,7 @@ with what it does interpreted, bit for bit.
 
 import hashlib
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any, ClassVar
@@ -20,35 +20,48 @@ _INTERPRETED = 100_000
 """Steps that a loop does interpreted before it is compiled."""
 
 
-def _compiled(loops: Iterable[Callable[..., Any]], called: Iterable[Callable[..., Any]] = ()) -> list[Any]:
-    """Return loops compiled, from disk where they were before.
-
-    Parameters
-    ----------
-    loops : iterable of callable
-        Plain loops.
-    called : iterable of callable
-        Functions that they call.
-    """
+def _compiled(loops: Iterable[Callable[..., Any]]) -> list[Any]:
+    """Return loops compiled, from disk where they were before."""
     report_progress("compiling loops, once on a machine", 0.0)
+    return [_machine_code(loop, True) for loop in loops]
+
+
+@cache
+def _machine_code(function: FunctionType, from_python: bool) -> Any:
+    """Return a function compiled: once in a process, whatever calls it, and all that it calls likewise.
+
+    What only other loops call needs nothing that turns objects of Python into numbers, which takes long to compile.
+    """
     import numba  # here: it takes long to load, and small problems do without
-    from numba import extending
 
-    loops, called = list(loops), list(called)
-    register: Any = extending.register_jitable
-    for function in called:
-        register(function)
-    jit: Any = numba.njit
+    jit: Any = partial(numba.njit, nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=not from_python)
     try:
-        name = version(sources([*loops, *called]))
-        return [jit(renamed(loop, name), cache=True, nogil=True) for loop in loops]
+        own = renamed(function, f"{version(sources([function]))}{'' if from_python else '_inner'}")
+        found = jit(own, cache=True)
     except (OSError, RuntimeError):  # no source to read, or no folder to write to: compile anew in every process
-        return [jit(loop, nogil=True) for loop in loops]
+        own = renamed(function, "")
+        found = jit(own)
+    outer = {loop for loops in Loops.made for loop in vars(loops.plain).values()}
+    own.__globals__.update({name: _machine_code(each, each in outer) for name, each in _called(function).items()})
+    return found
 
 
-def sources(functions: Iterable[Any]) -> set[str]:
-    """Return the files that machine code is made of."""
-    return {function.__code__.co_filename for function in functions} | {rounding.__file__}
+def _called(function: FunctionType) -> dict[str, FunctionType]:
+    """Return the plain functions that one calls, by the names it knows them by."""
+    known = function.__globals__
+    return {name: known[name] for name in function.__code__.co_names if isinstance(known.get(name), FunctionType)}
+
+
+def sources(functions: Iterable[FunctionType]) -> set[str]:
+    """Return the files that machine code is made of: those of the functions, and of all that they call."""
+    reached: set[FunctionType] = set()
+    left = list(functions)
+    while left:
+        function = left.pop()
+        if function not in reached:
+            reached.add(function)
+            left.extend(_called(function).values())
+    return {function.__code__.co_filename for function in reached} | {rounding.__file__}
 
 
 def version(files: Iterable[str]) -> str:
@@ -59,13 +72,13 @@ def version(files: Iterable[str]) -> str:
     return contents.hexdigest()[:16]
 
 
-def renamed(loop: Any, name: str) -> FunctionType:
-    """Return a loop under a name of its own for every version of what it calls.
+def renamed(loop: FunctionType, name: str) -> FunctionType:
+    """Return a loop under a name of its own for every version of what it calls, and with globals of its own.
 
     Kept machine code goes by the name of the loop and the file it stands in; that a function of another file has
     changed, the one that checks proofs say, would go unnoticed.
     """
-    copy = FunctionType(loop.__code__, loop.__globals__, loop.__name__)
+    copy = FunctionType(loop.__code__, dict(loop.__globals__), loop.__name__)
     copy.__qualname__ = f"{loop.__name__}_{name}"
     return copy
 
@@ -76,9 +89,8 @@ class Loops:
     Parameters
     ----------
     *loops : callable
-        Plain loops over numbers and arrays, so that numba can compile them as they stand.
-    called : iterable of callable
-        Functions that they call.
+        Plain loops over numbers and arrays, so that numba can compile them as they stand, and the functions that they
+        call by name too.
     after : int
         Steps that are interpreted before loading the compiled loops pays.
     """
@@ -86,19 +98,15 @@ class Loops:
     made: ClassVar[list["Loops"]] = []
     """All there are."""
 
-    def __init__(
-        self, *loops: Callable[..., Any], called: Iterable[Callable[..., Any]] = (), after: float = _INTERPRETED
-    ) -> None:
+    def __init__(self, *loops: Callable[..., Any], after: float = _INTERPRETED) -> None:
         self.plain = SimpleNamespace(**{loop.__name__: loop for loop in loops})
-        self.called, self.after, self._loaded = list(called), after, False
+        self.after, self._loaded = after, False
         Loops.made.append(self)
 
     @cached_property
     def compiled(self) -> SimpleNamespace:
         """The loops compiled, by their names."""
-        found = SimpleNamespace(
-            **dict(zip(vars(self.plain), _compiled(vars(self.plain).values(), self.called), strict=True))
-        )
+        found = SimpleNamespace(**dict(zip(vars(self.plain), _compiled(vars(self.plain).values()), strict=True)))
         self._loaded = True
         return found
 

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from pufferfish.core.numbers.compiled import Loops
 from pufferfish.core.numbers.rounding import UNIT
-from pufferfish.core.phi.certificate import SEARCHED, prove
+from pufferfish.core.phi.certificate import SEARCHED
 from pufferfish.core.phi.phi import DENSE, Kernel, stars_of
-from pufferfish.core.phi.simplex import climb
 from pufferfish.core.phi.stacked_loops import pass_on, search_each
 
 __all__ = ["StackedRatios"]
@@ -188,4 +187,4 @@ def _solve_around(
         change[j] = residual[j] + np.sum(shares[j] * change[source[j]][ends[j]], axis=-1)
 
 
-_LOOPS = Loops(search_each, pass_on, called=(climb, prove), after=_INTERPRETED)
+_LOOPS = Loops(search_each, pass_on, after=_INTERPRETED)

@@ -128,8 +128,4 @@ def quilted(
     return values, where
 
 
-_LOOPS = Loops(
-    binary_box_loops.propagate,
-    binary_box_quilts.search,
-    called=[getattr(m, name) for m in (binary_box_loops, binary_box_quilts) for name in m.__all__],
-)
+_LOOPS = Loops(binary_box_loops.propagate, binary_box_quilts.search)

@@ -18,9 +18,6 @@ from pufferfish.core.networks.junction_tree import Bucket, ClusterTree, Scope, c
 from pufferfish.core.numbers.compiled import Loops
 from pufferfish.core.numbers.kept import Kept
 from pufferfish.core.numbers.rounding import UNIT, up
-from pufferfish.core.phi.certificate import phi, prove
-from pufferfish.core.phi.first_guess import on_path, passed_on, path_ratio, stars, taken_in
-from pufferfish.core.phi.simplex import climb
 from pufferfish.core.propagation import cluster_loops
 from pufferfish.core.propagation.cluster_plan import Layout, Term
 
@@ -31,18 +28,6 @@ LOOPS = Loops(
     cluster_loops.sweep,
     cluster_loops.eliminate,
     cluster_loops.worst_of,
-    called=(
-        climb,
-        passed_on,
-        taken_in,
-        path_ratio,
-        on_path,
-        stars,
-        prove,
-        phi,
-        cluster_loops.gathered,
-        cluster_loops.one_pair,
-    ),
     after=50_000,  # pairs times squared columns
 )
 

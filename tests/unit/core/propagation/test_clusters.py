@@ -211,7 +211,7 @@ class TestCompiled:
     def test_small_forests_are_interpreted_until_there_was_much_to_do(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = []
 
-        def compiled(plain: Iterable[object], called: object) -> list[object]:
+        def compiled(plain: Iterable[object]) -> list[object]:
             asked.append(True)
             return list(plain)
 
@@ -240,10 +240,7 @@ class TestCompiled:
         assert before in renamed.__qualname__
 
     def test_all_that_sound_numbers_rest_on_is_among_those_files(self) -> None:
-        files = {
-            Path(name).name
-            for name in loop.sources([*cluster_sweep.LOOPS.called, *vars(cluster_sweep.LOOPS.plain).values()])
-        }
+        files = {Path(name).name for name in loop.sources(vars(cluster_sweep.LOOPS.plain).values())}
         assert files == {"certificate.py", "first_guess.py", "simplex.py", "cluster_loops.py", "rounding.py"}
 
 

@@ -37,8 +37,7 @@ Functional = Callable[[Array], list[Array]]
 """Linear maps of the numbers of ones, last axis, with non-negative coefficients."""
 
 
-_CALLED = ("_over", "_separately", "_jointly", "_between", "_share", "_softplus", "_mixed", "_log")
-_LOOPS = Loops(two_state_clear.clear, called=[getattr(two_state_clear, name) for name in _CALLED])
+_LOOPS = Loops(two_state_clear.clear)
 
 
 @dataclass(frozen=True, slots=True)
