@@ -58,6 +58,20 @@ MUTANTS = [
         "unit/core/propagation oracle/test_oracle_propagation.py",
     ),
     Mutant(
+        "phi: a walk passes on what arrived without the loss of the record",
+        "core/phi/walk_loops.py",
+        "arrived = loss[y, z] if told == 0.0 else np.nextafter(loss[y, z] + told, np.inf)",
+        "arrived = loss[y, z] if told == 0.0 else told",
+        "unit/core/propagation/test_walks.py",
+    ),
+    Mutant(
+        "phi: a walk takes what is no number as a bound",
+        "core/phi/walk_loops.py",
+        "most = max(most, np.inf if math.isnan(a[y, z]) else a[y, z])",
+        "most = max(most, a[y, z])",
+        "unit/core/propagation/test_walks.py",
+    ),
+    Mutant(
         "propagation: the past of a given start is dropped",
         "core/propagation/chain.py",
         "total = np.where(secrets, own + before + after, -np.inf)",

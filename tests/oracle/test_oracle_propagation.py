@@ -537,6 +537,8 @@ def test_a_long_profile_leaks_the_same_whatever_was_asked_before(first: float) -
 
 
 def test_a_step_that_is_no_number_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pufferfish.core.phi.phi.LogRatios.__call__", lambda *_: np.array([[0, np.nan], [np.nan, 0]]))
+    nothing = np.array([[0, np.nan], [np.nan, 0]])
+    monkeypatch.setattr("pufferfish.core.phi.phi.LogRatios.__call__", lambda *_: nothing)
+    monkeypatch.setattr("pufferfish.core.phi.phi.LogRatios.walk", lambda *_: nothing[None])
     chain = propagation.ChainPropagation(np.array([[0.9, 0.1], [0.4, 0.6]]), "stationary")
     assert chain.leakage([Run(5, 0.1 * (1 - np.eye(2)))]).total == math.inf

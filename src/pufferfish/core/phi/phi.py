@@ -29,13 +29,14 @@ from pufferfish.core.numbers.compiled import Loops
 from pufferfish.core.numbers.rounding import SMALLEST, UNIT, up
 from pufferfish.core.phi.certificate import SEARCHED, prove
 from pufferfish.core.phi.simplex import climb
+from pufferfish.core.phi.walk_loops import walk
 
 __all__ = ["DENSE", "Kernel", "LogRatios", "close", "solve_slopes", "without_flows"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_LOOPS = Loops(climb, prove, after=20_000)  # pairs times states squared
+_LOOPS = Loops(climb, prove, walk, after=20_000)  # pairs times states squared
 
 
 _MOST_PARTS, _WORTH_A_CORE = 32, 200_000
@@ -125,19 +126,47 @@ class LogRatios:
 
         +∞ for pairs of states of which one cannot occur, 0 on the diagonal.
         """
-        k = a.shape[0]
-        if self._pairs is None or self._pairs.kernel is not kernel:
-            self._pairs = _Pairs.of(kernel)
-        x, x_ = self._pairs.x, self._pairs.x_
+        k, pairs = a.shape[0], self._pairs_of(kernel)
+        x, x_ = pairs.x, pairs.x_
         bounds: Matrix = np.full((k, k), np.inf)
         np.fill_diagonal(bounds, 0.0)
         if x.size:
-            most = up(float(np.max(a[self._pairs.reached])) + UNIT * (k + 4))  # rows sum to 1 up to rounding
-            found = np.minimum(self._pairs.always, most)
+            most = up(float(np.max(a[pairs.reached])) + UNIT * (k + 4))  # rows sum to 1 up to rounding
+            found = np.minimum(pairs.always, most)
             if most <= SEARCHED:
                 found = np.minimum(found, self.of_pairs(kernel, a, x, x_))
             bounds[x, x_] = found
         return bounds
+
+    def walk(self, kernel: Kernel, a: Matrix, loss: Matrix, most: int, enough: float) -> Matrix:
+        """Return Φ(A), then Φ(d + Φ(A)) and so on, at most so many of them; shape (n, k, k), n ≥ 1.
+
+        They end where a step changes bounds by at most ``enough``, or earlier: large steps are returned one by one.
+        """
+        pairs, k = self._pairs_of(kernel), a.shape[0]
+        x, x_ = pairs.x, pairs.x_
+        loops = _LOOPS.at(self._work + x.size * k**2)
+        if most == 1 or not x.size or loops is _LOOPS.plain or len(_parts(x.size, k)) > 1:
+            return self(kernel, a)[None]
+        known, messages = self._trees_for(kernel, a, x, x_), np.empty((most, k, k))
+        n = loops.walk(
+            kernel.upper,
+            kernel.lower,
+            pairs.reached[1].ravel(),
+            x,
+            x_,
+            pairs.always,
+            known.follows,
+            known.tails,
+            known.heads,
+            known.flows,
+            known.shares,
+            np.ascontiguousarray(loss),
+            enough,
+            np.array(a, order="C"),
+            messages,
+        )
+        return messages[:n].copy()
 
     def of_pairs(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return what the flows found prove for pairs of laws; shape (n,).
@@ -179,6 +208,11 @@ class LogRatios:
             if trees is None
             else solve_slopes(residual, trees.x, trees.x_, trees.tails, trees.heads, trees.shares)
         )
+
+    def _pairs_of(self, kernel: Kernel) -> _Pairs:
+        if self._pairs is None or self._pairs.kernel is not kernel:
+            self._pairs = _Pairs.of(kernel)
+        return self._pairs
 
     def _trees_for(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> _Trees:
         pairs, known = self._pairs, self._trees

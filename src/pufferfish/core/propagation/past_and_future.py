@@ -65,6 +65,13 @@ class Side(ABC):
         Shape (..., k, k); +∞ for pairs of states that the place cannot have.
         """
 
+    def walk(self, place: int, a: Matrix, loss: Matrix, most: int, enough: float) -> Matrix:
+        """Return what arrives at ``most`` places after this one, whose records have this loss, or at fewer, at least 1.
+
+        Shape (n, ..., k, k). A walk ends where a step changes bounds by at most ``enough``, or earlier.
+        """
+        return self.message(place + 1, a)[None]
+
     @abstractmethod
     def settled(self, place: int, loss: Matrix, room: float) -> Settled | None:
         """Return a bound for records of this loss at every place after ``place``, if what enters is below it."""
@@ -99,8 +106,9 @@ class Homogeneous(Side):
         phi: Callable[[Matrix], Matrix],
         solve: Callable[[Matrix], Matrix],
         guess: Callable[[Matrix], Matrix] | None = None,
+        walk: Callable[[Matrix, Matrix, int, float], Matrix] | None = None,
     ) -> None:
-        self._secrets, self._phi = _pairs(states), phi
+        self._secrets, self._phi, self._walk = _pairs(states), phi, walk
         self._fixed = FixedPoint(phi, solve, guess=guess)
         self.phases = states.shape[:-1]
         self.most_steps = _most_steps(self.phases)
@@ -108,12 +116,18 @@ class Homogeneous(Side):
     @classmethod
     def of(cls, kernel: Kernel, ratios: Any) -> "Homogeneous":
         """Return the side of one kernel, or of one for each phase."""
-        guess = None if kernel.rows.ndim > 1 else partial(_for_small_losses, kernel)
-        return cls(kernel.rows, lambda a: ratios(kernel, a), ratios.solve, guess)
+        if kernel.rows.ndim > 1:
+            return cls(kernel.rows, lambda a: ratios(kernel, a), ratios.solve)
+        guess, walk = partial(_for_small_losses, kernel), partial(ratios.walk, kernel)
+        return cls(kernel.rows, lambda a: ratios(kernel, a), ratios.solve, guess, walk)
 
     def message(self, place: int, a: Matrix) -> Matrix:
         """Return what arrives at a place."""
         return self._phi(a)
+
+    def walk(self, place: int, a: Matrix, loss: Matrix, most: int, enough: float) -> Matrix:
+        """Return what arrives at the next places."""
+        return self._phi(a)[None] if self._walk is None else self._walk(a, loss, most, enough)
 
     def settled(self, place: int, loss: Matrix, room: float) -> Settled | None:
         """Return a bound for every place after this one."""

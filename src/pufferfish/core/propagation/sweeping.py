@@ -130,6 +130,7 @@ class _Sweep:
         """Go through a run of records with the same loss."""
         side, k = self.side, run.loss.shape[0]
         left, still, look = run.steps, False, _FIRST_LOOK
+        enough = (_CONVERGED if self.proven else _HARDLY_MOVES) * self.room
         while left:
             spent = self.visits <= 0
             looks = self.a is not None and run.steps - left >= look
@@ -148,15 +149,20 @@ class _Sweep:
                     self.place += left
                     self.a = np.nextafter(run.loss + self.segments[-1].message, np.inf)
                     break
-            message = np.zeros((*side.phases, k, k)) if self.a is None else side.message(self.place + 1, self.a)
-            self.place, self.visits, left = self.place + 1, self.visits - 1, left - 1
-            self.segments.append(Segment(self.place, self.place, message))
-            arrived = np.where(message == 0, run.loss, np.nextafter(run.loss + message, np.inf))
-            enough = (_CONVERGED if self.proven else _HARDLY_MOVES) * self.room
-            still = left < run.steps - 1 and self.a is not None and _moves_little(self.a, arrived, enough)
+            if self.a is None:  # nothing arrives at the first record
+                messages = np.zeros((1, *side.phases, k, k))
+                before, arrived = None, _arrived(run.loss, messages[0])
+            else:
+                most = max(1, min(left, self.visits, look - (run.steps - left)))
+                messages = side.walk(self.place, self.a, run.loss, most, enough)
+                before, arrived = (self.a, *(_arrived(run.loss, message) for message in messages[-2:]))[-2:]
+            self.segments.extend(Segment(self.place + i, self.place + i, each) for i, each in enumerate(messages, 1))
+            n = len(messages)
+            self.place, self.visits, left = self.place + n, self.visits - n, left - n
+            still = left < run.steps - 1 and before is not None and _moves_little(before, arrived, enough)
             self.a = arrived
             if still and left and not self.proven:
-                self.segments.append(Segment(self.place + 1, self.place + left, message))
+                self.segments.append(Segment(self.place + 1, self.place + left, messages[-1]))
                 self.place, left = self.place + left, 0
 
     def repeat(self, cycle: Sequence[Run]) -> bool:
@@ -266,6 +272,11 @@ def exact_steps(side: Side, runs: Sequence[Run]) -> int:
     if len(runs) == 1 and side.starts_settled and runs[0].steps > longest:
         return 0
     return most
+
+
+def _arrived(loss: Matrix, message: Matrix) -> Matrix:
+    """Return the bounds of a place: what its record tells, and what arrives there."""
+    return np.where(message == 0, loss, np.nextafter(loss + message, np.inf))
 
 
 def _moves_little(a: Matrix, b: Matrix, enough: float) -> bool:
