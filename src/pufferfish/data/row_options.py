@@ -9,7 +9,7 @@ from pufferfish.data.options import check_choice, listed
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
 from pufferfish.given import is_list
-from pufferfish.hints import did_you_mean, nearest, same_name
+from pufferfish.hints import did_you_mean, nearest, same_name, unseen_difference
 from pufferfish.queries.joint_query import refuse_many_combinations
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.model_class import ModelClass
@@ -55,7 +55,7 @@ class RowOptions:
             if label not in present and spelled:
                 raise DataError(
                     f"node {label!r} has no column, and column {spelled[0]!r} is no node: rename it if it is "
-                    "the same, or name the nodes that shall be read, by columns"
+                    f"the same, or name the nodes that shall be read, by columns.{unseen_difference(label, spelled[0])}"
                 )
 
     def needed(self, present: Sequence[str]) -> Sequence[str]:
