@@ -68,16 +68,15 @@ class RowOptions:
         if not cells:
             near = {nearest(label, present): label for label in self.nodes}
             pairs = ", ".join(f"{label!r}: {column!r}" for column, label in near.items() if column is not None)
-            remedy = f"Did you mean columns={{{pairs}}}?" if pairs else "Give columns={node: column}."
             raise DataError(
-                f"no column is a node of the network. {remedy} Columns: {listed(present)}. "
-                f"Nodes: {listed(list(self.nodes))}."
+                f"no column is a node of the network: rename columns, or in Python give "
+                f"columns={{{pairs or 'node: column'}}}. Columns: {listed(present)}. Nodes: {listed(list(self.nodes))}."
             )
         unread = [label for labels in self.joint for label in labels if label not in cells]
         if unread:
             raise DataError(
-                f"joint names the node {unread[0]!r}, and no column has its name: give columns={{{unread[0]!r}: …}}. "
-                f"Columns: {listed(present)}."
+                f"joint names the node {unread[0]!r}, and no column has its name: rename one, or in Python give "
+                f"columns={{{unread[0]!r}: …}}. Columns: {listed(present)}."
             )
         subject = () if self.subject is None else (self.subject,)
         return tuple(dict.fromkeys([*cells.values(), *subject, *self.public]))
