@@ -1,4 +1,11 @@
-"""Calls with missing, unknown or too many arguments: one clear line with the right call, not Python's own words."""
+"""Calls with missing, unknown or too many arguments: one clear line with the right call, not Python's own words.
+
+What a user calls to begin with has it: all public functions, the constructors of what users make, and the methods of
+mechanisms and ledgers that need to be given something. There a wrong call is mostly a misunderstanding, and an example
+helps. Methods of what one already holds (``release.accuracy(alhpa=0.1)``), alternative constructors such as
+``from_json``, and records, which the package makes, answer with Python's own TypeError, as in any other library: it
+names the method and the argument.
+"""
 
 import inspect
 from abc import ABCMeta

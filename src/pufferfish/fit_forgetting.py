@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calls import called_as
-from pufferfish.core.numbers.given import real_number, whole_number
+from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.given import is_list
+from pufferfish.given import is_list, whole_at_least
 from pufferfish.shown import counted
 from pufferfish.theta.chain_class import as_chain_class
 from pufferfish.theta.forgetting_class import ForgettingClass
@@ -79,7 +79,7 @@ def overlap(chain: Any, steps: Any) -> Any:
                 'time: use initial_distribution="stationary"'
             )
     asked = list(steps) if is_list(steps) else [steps]
-    found = tuple(min(_of_chain(m, _whole(n)) for m in members) for n in asked)
+    found = tuple(min(_of_chain(m, whole_at_least(n, "steps", 1, ", such as 8")) for m in members) for n in asked)
     return found if is_list(steps) else found[0]
 
 
@@ -275,13 +275,3 @@ def _smoothed(counts: Matrix, pool: Matrix, added: float) -> Matrix:
     seen = counts.sum(axis=1, keepdims=True)
     whole = np.where(seen + added > 0, seen + added, 1.0)
     return (counts + added * like) / whole + like * (seen + added == 0)
-
-
-def _whole(steps: Any) -> int:
-    try:
-        number = whole_number(steps)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise ParameterError(f"steps is {steps!r}, expected a whole number of at least 1, such as 8")
-    return number

@@ -1,13 +1,14 @@
-"""Lists, truth values and words that users give: what they are, and one line where they are something else."""
+"""Lists, numbers, truth values and words that users give: what they are, and one line where they are something else."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
+from pufferfish.core.numbers.given import whole_number
 from pufferfish.errors import ParameterError, PufferfishError, shortened
 
-__all__ = ["check_kind", "is_list", "listed", "one_of", "texts", "truth"]
+__all__ = ["check_kind", "is_list", "listed", "one_of", "texts", "truth", "whole_at_least"]
 
 
 def is_list(given: Any) -> bool:
@@ -74,6 +75,23 @@ def truth(given: Any, what: str, error: type[PufferfishError] = ParameterError) 
     if not isinstance(given, bool | np.bool_):
         raise error(f"{what} is {shortened(repr(given))}, expected True or False")
     return bool(given)
+
+
+def whole_at_least(given: Any, what: str, least: int, also: str = "") -> int:
+    """Return a whole number that a user gives; ``also`` ends the message, such as by an example.
+
+    Raises
+    ------
+    ParameterError
+        If it is none, or below the least one.
+    """
+    try:
+        number = whole_number(given)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise ParameterError(f"{what} is {given!r}, expected a whole number of at least {least}{also}")
+    return number
 
 
 def one_of(given: Any, words: tuple[str | None, ...]) -> bool:

@@ -1,9 +1,10 @@
 """What a misspelt name was probably meant to be, for every message about a name that is not known."""
 
+import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["did_you_mean", "names_of", "nearest", "same_name"]
+__all__ = ["composed", "did_you_mean", "names_of", "nearest", "same_name", "unseen_difference"]
 
 
 def nearest(name: object, known: Iterable[object]) -> str | None:
@@ -32,7 +33,36 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     ''
     """
     near = nearest(name, known)
-    return f" Did you mean {near!r}?" if near else ""
+    return f" Did you mean {near!r}?{unseen_difference(str(name), near)}" if near else ""
+
+
+def unseen_difference(name: str, other: str) -> str:
+    """Return the sentence to put behind a message about two names that look the same; empty if they do not.
+
+    Examples
+    --------
+    >>> unseen_difference("e" + chr(0x301), chr(0xe9))
+    ' Both look the same and have other code points: write both in one Unicode form (NFC).'
+    >>> unseen_difference("rest", "Rest")
+    ''
+    """
+    if name == other or composed(name) != composed(other):
+        return ""
+    return " Both look the same and have other code points: write both in one Unicode form (NFC)."
+
+
+def composed(name: str) -> str:
+    """Return a name with each accented letter as one code point, where Unicode has one (NFC).
+
+    Names that look the same may have other code points, and are other names. This is for messages that say so: tables
+    and models are never changed.
+
+    Examples
+    --------
+    >>> len("e" + chr(0x301)), len(composed("e" + chr(0x301)))
+    (2, 1)
+    """
+    return unicodedata.normalize("NFC", name)
 
 
 def same_name(name: object, other: object) -> bool:
@@ -60,4 +90,6 @@ def names_of(names: Iterable[object], most: int = 20) -> str:
 
 
 def _bare(name: object) -> str:
-    return "".join(character for character in str(name).casefold() if not character.isspace() and character not in "-_")
+    return "".join(
+        character for character in composed(str(name)).casefold() if not character.isspace() and character not in "-_"
+    )

@@ -93,3 +93,11 @@ def test_an_error_inside_a_constructor_stays_what_it_is():
         Broken(1)
     with pytest.raises(pf.ParameterError, match=r"^Broken: value is missing"):
         Broken()
+
+
+def test_every_public_function_says_so():
+    functions = [getattr(pf, name) for name in pf.__all__ if inspect.isfunction(getattr(pf, name))]
+    assert len(functions) > 15
+    for function in functions:
+        with pytest.raises(pf.ParameterError, match="there is no argument 'nothing'"):
+            function(nothing=1)

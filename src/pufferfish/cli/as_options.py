@@ -2,6 +2,9 @@
 
 The library names its arguments, and the command line has an option of the same name for each. So messages are turned
 here, in one place, as they are printed. What stands in quotes is a name of the user's, and stays.
+
+Marks around the arguments, put there where a message is written, would be lost or printed on the way: messages are put
+together from parts, and warnings go into records, which are for both kinds of readers.
 """
 
 import re
@@ -9,7 +12,7 @@ import re
 __all__ = ["as_options"]
 
 _NAMES = (
-    *("state", "subject", "time", "max_gap", "step", "bins", "where", "missing", "gaps", "by"),
+    *("state", "subject", "time", "max_gap", "step", "bins", "where", "missing", "gaps", "by", "columns"),
     *("epsilon", "accuracy", "alpha", "noise", "clock", "order", "smoothing", "pooling", "secrets"),
 )
 _VALID = "postprocess"

@@ -6,12 +6,17 @@ import click
 
 from pufferfish.audit import report
 from pufferfish.cli.printing import progress
-from pufferfish.files import Kind, check_writable, write_whole
+from pufferfish.cli.targets import check_targets
+from pufferfish.files import Kind, write_whole
 
 __all__ = ["audit_command"]
 
 _PAGE = Kind(
-    "page of an audit", lambda content: content.startswith(b"# Audit\n\nMade by `pufferfish audit"), "name another file"
+    "page of an audit",
+    lambda content: content.startswith(b"# Audit\n\nMade by `pufferfish audit"),
+    "name another file",
+    (".md",),
+    any_name=True,
 )
 
 
@@ -28,7 +33,7 @@ def audit_command(output: str | None) -> None:
       pufferfish audit --output audit.md
     """
     if output is not None:
-        check_writable(output, _PAGE, overwrite=True)
+        check_targets([("--output", output, _PAGE)], inputs=(), overwrite=True)
     with progress("auditing"):
         found = report()
     if output is None:

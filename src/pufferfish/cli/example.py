@@ -20,7 +20,12 @@ _STAYS = (0.95, 0.85)
 _TABLES = {"survey-2019.csv": (8, datetime(2019, 5, 6), 2), "steps.csv": (6, datetime(2020, 1, 31), 3)}
 """How many people, the first day, how many days."""
 
-_EXAMPLE = Kind("example", lambda _: True, "nothing is written over it; name another folder")
+_EXAMPLE = Kind(
+    "example",
+    lambda _: True,
+    "nothing is ever written over. Name another folder, as in pufferfish example FOLDER, or move this file away first",
+    (".csv",),
+)
 
 
 @click.command("example")

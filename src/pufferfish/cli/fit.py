@@ -13,7 +13,7 @@ from pufferfish.cli.fit_forgetting import forgetting_model
 from pufferfish.cli.fit_subjects import subjects_model
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import split_list, table_options
-from pufferfish.cli.printing import print_warnings, progress
+from pufferfish.cli.printing import never_seen, print_warnings, progress
 from pufferfish.cli.tables import fingerprint, opened
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import Sequences, read_sequences
@@ -284,24 +284,12 @@ def _of_clock(chain: PeriodicChain, sequences: Sequences, counted: str, pooling:
             f"{', …' if len(unseen) > 4 else ''}): --smoothing alone says that records are independent there, a strong "
             "claim; --pooling 10 takes them to be as in the other phases"
         )
-    impossible = int((chain.matrices == 0).sum())
-    if impossible:
-        lines.append(
-            f"{impossible} of {chain.matrices.size} transitions were never seen and are taken as impossible at their "
-            f"{word}, which is a strong claim; --smoothing 0.5 does not make it"
-        )
-    return lines
+    return lines + never_seen([chain.matrices], 0.5, f" at their {word}")
 
 
 def _of_order(chain: HigherOrderChain, counted: str) -> list[str]:
-    lines = [f"chain of {chain.k} states, each record depends on the {chain.order} before it, {counted}"]
-    impossible = int((chain.tensor == 0).sum())
-    if impossible:
-        lines.append(
-            f"{impossible} of {chain.tensor.size} transitions were never seen and are taken as impossible, which is a "
-            "strong claim; --smoothing 0.5 does not make it"
-        )
-    return lines
+    line = f"chain of {chain.k} states, each record depends on the {chain.order} before it, {counted}"
+    return [line, *never_seen([chain.tensor], 0.5)]
 
 
 def _of_chain(chain: MarkovChain, counted: str) -> list[str]:
@@ -310,13 +298,7 @@ def _of_chain(chain: MarkovChain, counted: str) -> list[str]:
         lines.append(f"π_min {chain.pi_min:.3g}, eigengap of P P* {chain.eigengap:.3g}, period {chain.period}")
     else:
         lines.append("reducible: not every state can be reached from every other")
-    impossible = int((chain.transition_matrix == 0).sum())
-    if impossible:
-        lines.append(
-            f"{impossible} of {chain.k**2} transitions were never seen and are taken as impossible, which is a strong "
-            "claim; --smoothing 1 does not make it"
-        )
-    return lines
+    return lines + never_seen([chain.transition_matrix], 1)
 
 
 def _of_bounds(theta: IntervalChain, counted: str) -> list[str]:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from pufferfish.cli.options import split_list
-from pufferfish.cli.printing import print_warnings, progress
+from pufferfish.cli.printing import never_seen, print_warnings, progress
 from pufferfish.cli.tables import fingerprint
 from pufferfish.fit_subjects import POOLING, SubjectsFit, fit_each_subject
 from pufferfish.model_file import Model
@@ -62,10 +62,4 @@ def _lines(found: SubjectsFit) -> list[str]:
             f"every row of every subject was given {found.pooling:g} transitions of all subjects; "
             f"{found.mostly_pool} subject{' has' if found.mostly_pool == 1 else 's have'} a row with fewer of its own"
         )
-    impossible = sum(int((chain.transition_matrix == 0).sum()) for chain in theta.chains)
-    if impossible:
-        lines.append(
-            f"{impossible} of {len(theta.chains) * theta.k**2} transitions were never seen and are taken as "
-            "impossible, which is a strong claim; --smoothing 1 does not make it"
-        )
-    return lines
+    return lines + never_seen([chain.transition_matrix for chain in theta.chains], 1)

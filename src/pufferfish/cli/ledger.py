@@ -83,6 +83,9 @@ def ledger_create_command(
     ledger.save(ledger_path)
     click.echo(f"ledger for {_size(data)}, budget {budget:g}")
     click.echo(printable(f"written: {ledger_path}"))
+    click.echo(
+        printable(f"{lock_of(ledger_path)} keeps two programs from spending at the same time; it is empty, and stays")
+    )
 
 
 @ledger_command.command("show")

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from pufferfish.cli.targets import check_targets
-from pufferfish.errors import NotApplicableError, ParameterError, RecordError, printable
+from pufferfish.errors import NotApplicableError, RecordError, printable
 from pufferfish.files import write_whole
 from pufferfish.files.reading import read_file, shown
 from pufferfish.release import MEASUREMENT
@@ -31,8 +31,6 @@ def notebook_command(release_path: str, output: str, table: str | None, overwrit
     Example:
       pufferfish notebook release.json --output analysis.ipynb
     """
-    if Path(output).suffix.lower() != ".ipynb":
-        raise ParameterError(f"--output is {shown(output)!r}, expected a name that ends in .ipynb")
     check_targets([("--output", output, NOTEBOOK)], inputs=(release_path,), overwrite=overwrite)
     content = read_file(release_path)
     if MEASUREMENT.holds(content):

@@ -1,9 +1,11 @@
 """Tables and numbers on standard output, progress on standard error."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 
 import click
+import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -11,7 +13,7 @@ from rich.table import Table
 from pufferfish.cli.telling import telling
 from pufferfish.core.numbers.progress import listening
 
-__all__ = ["number", "print_before", "print_table", "print_warnings", "progress"]
+__all__ = ["never_seen", "number", "print_before", "print_table", "print_warnings", "progress"]
 
 
 @contextmanager
@@ -46,6 +48,17 @@ def print_before(warnings: Iterable[str], told: Iterable[str], asked_for: str | 
     print_warnings(text for text in warnings if text not in known)
     if asked_for is not None:
         click.echo(asked_for)
+
+
+def never_seen(probabilities: Sequence[NDArray[np.float64]], smoothing: float, where: str = "") -> list[str]:
+    """Return the line about what a fit takes as impossible because nobody did it; none if there is nothing."""
+    impossible = sum(int((p == 0).sum()) for p in probabilities)
+    if not impossible:
+        return []
+    return [
+        f"{impossible} of {sum(p.size for p in probabilities)} transitions were never seen and are taken as "
+        f"impossible{where}, which is a strong claim; --smoothing {smoothing:g} does not make it"
+    ]
 
 
 def number(value: float) -> str:

@@ -15,12 +15,12 @@ from pufferfish.files import Kind, Output, check_writable, same_file
 from pufferfish.files.reading import shown
 from pufferfish.release import RELEASE, Release
 from pufferfish.release.groups import is_table
-from pufferfish.report.html import PREVIEW, REPORT
-from pufferfish.report.plot import PICTURE, PICTURE_KINDS, picture_of, require_matplotlib
+from pufferfish.report.html import PREVIEW
+from pufferfish.report.plot import PICTURE, picture_of, require_matplotlib
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import ThetaRecord
 
-__all__ = ["TABLE", "ReleaseFiles", "check_picture", "check_targets", "release_files"]
+__all__ = ["TABLE", "ReleaseFiles", "check_targets", "release_files"]
 
 _ROOM = 2**18
 """Bytes kept free for a picture, and for what a release holds beside Θ."""
@@ -28,7 +28,7 @@ _ROOM = 2**18
 _ROOM_OF_VALUE = 200
 """Bytes kept free for each value."""
 
-TABLE = Kind("table of the values of a release", is_table, "name another file")
+TABLE = Kind("table of the values of a release", is_table, "name another file", (".csv",))
 """A table is made of the release's record, so it is replaced as pictures are; it is known by its first line."""
 
 Target = tuple[str, str | None, Kind]
@@ -38,34 +38,23 @@ Target = tuple[str, str | None, Kind]
 def check_targets(targets: Sequence[Target], *, inputs: Sequence[str | Path], overwrite: bool) -> None:
     """Refuse what could not or must not be written, before any noise is drawn.
 
-    Never what is to be read, nor one file for two options. What is there already is replaced only if it is of the kind
-    that will be written; a picture or table may be made anew, a record only with ``overwrite``.
+    Never what is to be read, nor one file for two options, nor a name that promises another kind of file. What is there
+    already is replaced only if it is of the kind that will be written; a picture or table may be made anew, a record
+    only with ``overwrite``.
     """
     given = [(option, path, kind) for option, path, kind in targets if path is not None]
     for option, path, kind in given:
         if any(same_file(path, source) for source in inputs):
             raise ParameterError(f"{option} {shown(path)} is the file to be read: it would be lost; name another")
+        kind.check_name(option, path)
         if kind is PICTURE:
-            check_picture(path, option)
-        if kind is TABLE and Path(path).suffix.lower() != ".csv":
-            raise ParameterError(f"{option} is {shown(path)!r}, expected a name that ends in .csv")
-        if kind in (REPORT, PREVIEW) and Path(path).suffix.lower() not in (".html", ".htm"):
-            raise ParameterError(
-                f"{option} is {shown(path)!r}, expected a name that ends in .html (browsers print PDF)"
-            )
+            require_matplotlib()
     for (option, path, _), (other, second, _) in combinations(given, 2):
         if same_file(path, second):
             raise ParameterError(f"{other} and {option} name the same file")
     for option, path, kind in given:
         with _named(option, path):
             check_writable(path, kind, overwrite=overwrite or kind in (PICTURE, TABLE, PREVIEW))
-
-
-def check_picture(path: str, option: str = "--plot") -> None:
-    """Refuse a picture that could not be drawn."""
-    if Path(path).suffix.lower() not in PICTURE_KINDS:
-        raise ParameterError(f"{option} is {shown(path)!r}, expected a name that ends in {', '.join(PICTURE_KINDS)}")
-    require_matplotlib()
 
 
 class ReleaseFiles:

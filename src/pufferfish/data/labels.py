@@ -16,7 +16,7 @@ from typing import Any
 from pufferfish.data.fold import Fold
 from pufferfish.data.options import Options, listed
 from pufferfish.errors import DataError
-from pufferfish.hints import did_you_mean
+from pufferfish.hints import composed, did_you_mean, unseen_difference
 from pufferfish.shown import counted
 from pufferfish.theta.states import state_label
 
@@ -33,7 +33,8 @@ def name_states(fold: Fold, options: Options, *, untyped: bool) -> tuple[str, ..
     Raises
     ------
     DataError
-        If the table holds states that the model lacks, or says no types, and two states of the model then read alike.
+        If the table holds states that the model lacks, or two that look the same, or says no types, and two states of
+        the model then read alike.
     """
     raw = fold.states
     if options.bins is not None and options.states is not None:
@@ -43,7 +44,12 @@ def name_states(fold: Fold, options: Options, *, untyped: bool) -> tuple[str, ..
     labels = label_states(raw, options.states or (), untyped=untyped, where=where, owner="the model")
     fold.relabel(labels)
     if options.states is None:
-        return _sorted_labels(set(labels.values()))
+        found = _sorted_labels(set(labels.values()))
+        seen: dict[str, str] = {}
+        for label in found:
+            if unseen := unseen_difference(label, seen.setdefault(composed(label), label)):
+                raise DataError(f"{where} holds the state {label!r} in two ways.{unseen}".rstrip("."))
+        return found
     refuse_strangers(where, fold.totals, options.states, "the model")
     return options.states
 

@@ -9,7 +9,7 @@ from pufferfish.data.options import check_choice, listed
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
 from pufferfish.given import is_list
-from pufferfish.hints import did_you_mean, nearest, same_name
+from pufferfish.hints import did_you_mean, nearest, same_name, unseen_difference
 from pufferfish.queries.joint_query import refuse_many_combinations
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.model_class import ModelClass
@@ -55,7 +55,7 @@ class RowOptions:
             if label not in present and spelled:
                 raise DataError(
                     f"node {label!r} has no column, and column {spelled[0]!r} is no node: rename it if it is "
-                    "the same, or name the nodes that shall be read, by columns"
+                    f"the same, or name the nodes that shall be read, by columns.{unseen_difference(label, spelled[0])}"
                 )
 
     def needed(self, present: Sequence[str]) -> Sequence[str]:
@@ -68,16 +68,15 @@ class RowOptions:
         if not cells:
             near = {nearest(label, present): label for label in self.nodes}
             pairs = ", ".join(f"{label!r}: {column!r}" for column, label in near.items() if column is not None)
-            remedy = f"Did you mean columns={{{pairs}}}?" if pairs else "Give columns={node: column}."
             raise DataError(
-                f"no column is a node of the network. {remedy} Columns: {listed(present)}. "
-                f"Nodes: {listed(list(self.nodes))}."
+                f"no column is a node of the network: rename columns, or in Python give "
+                f"columns={{{pairs or 'node: column'}}}. Columns: {listed(present)}. Nodes: {listed(list(self.nodes))}."
             )
         unread = [label for labels in self.joint for label in labels if label not in cells]
         if unread:
             raise DataError(
-                f"joint names the node {unread[0]!r}, and no column has its name: give columns={{{unread[0]!r}: …}}. "
-                f"Columns: {listed(present)}."
+                f"joint names the node {unread[0]!r}, and no column has its name: rename one, or in Python give "
+                f"columns={{{unread[0]!r}: …}}. Columns: {listed(present)}."
             )
         subject = () if self.subject is None else (self.subject,)
         return tuple(dict.fromkeys([*cells.values(), *subject, *self.public]))

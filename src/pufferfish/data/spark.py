@@ -27,6 +27,7 @@ from typing import Any
 import narwhals as nw
 
 from pufferfish.data.kinds import KINDS, is_parquet, separator_of
+from pufferfish.data.text_faults import NO_TEXT
 from pufferfish.errors import DataError, ParameterError, PufferfishError, public
 from pufferfish.files.reading import shown
 
@@ -152,7 +153,7 @@ def refuse_lines(files: SparkFiles) -> None:
     """Refuse CSV files with lines that Spark would take for others than they are, in one pass over the text.
 
     Spark reads lines, each by itself: it would cut a cell of several lines into records, put signs in the place of what
-    is no UTF-8, and leave out cells that are too many.
+    is no UTF-8, take bytes of no text for a part of a name, and leave out cells that are too many.
 
     Raises
     ------
@@ -169,6 +170,7 @@ def refuse_lines(files: SparkFiles) -> None:
     bare = functions.regexp_replace(line, rf'(?:^|(?<={separator}))"(?:[^"]|"")*"(?={separator}|$)', "")
     faults = {
         "no UTF-8 text: save it as CSV in UTF-8": ~functions.is_valid_utf8("value"),
+        **{what: functions.contains("value", functions.lit(mark.decode())) for mark, what in NO_TEXT.items()},
         "a line with CR inside: end lines with LF or CRLF": functions.contains(line, functions.lit("\r")),
         "a cell of several lines or a stray quote: Spark reads each line by itself, so save it as Parquet, or without "
         'line ends in cells, and write a quote inside a cell twice ("")': functions.contains(bare, functions.lit('"')),

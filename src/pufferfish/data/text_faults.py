@@ -14,20 +14,20 @@ from pufferfish.data.long_lines import LONGEST_LINE, refuse_long_lines
 from pufferfish.errors import DataError
 from pufferfish.files.reading import shown
 
-__all__ = ["line_with", "refuse_text", "wrong_line", "wrong_text"]
+__all__ = ["NO_TEXT", "line_with", "refuse_text", "wrong_line", "wrong_text"]
 
 _HEAD = 2**16  # bytes by which the kind of text is told
 _CHUNK = 2**20
 _TITLE_LINES = 20  # among which the names of the columns are looked for
 _QUOTE = ord('"')
-_NO_TEXT = {
-    b"\0": "as have files that are no text or were not written to their end",
-    b"\x1a": "by which old programs end a file",
-}
-"""Bytes that would be names of states, and what they mostly are."""
-
 _STRAY = "it has a stray quote"
 _BOM = b"\xef\xbb\xbf"  # what some programs write before UTF-8
+NO_TEXT = {
+    b"\0": "the byte 0x00, as have files that are no text or were not written to their end: save it as text, without",
+    b"\x1a": "the byte 0x1a, by which old programs end a file: save it as text, without",
+    _BOM: "a byte order mark inside, as have files that were joined: remove it, or save the file again",
+}
+"""Bytes that would become a part of names, which look the same with them; what they mostly are, and the remedy."""
 
 
 def wrong_text(path: Path) -> str | None:
@@ -154,14 +154,14 @@ def refuse_text(path: Path) -> None:
 
 
 def _fault(path: Path) -> str | None:
-    """Return which line holds a byte of no text or a stray quote, in words; None if none does.
+    """Return which line holds bytes of no text or a stray quote, in words; None if none does.
 
     A stray quote neither begins nor ends a cell, nor is one of two inside a cell in quotes. From there on the engine
     may take rows for a part of a cell, and so lose them without an error. Quotes open and close by turns; one that
     opens follows the end of a cell or, being the second of two, one that closes.
     """
-    mark = (separator_of(path.name) or ",").encode()
-    around = np.frombuffer(b'\r\n"' + mark, np.uint8)
+    separator = (separator_of(path.name) or ",").encode()
+    around = np.frombuffer(b'\r\n"' + separator, np.uint8)
     inside, before, line = 0, b"\n", 1
     with _opened(path) as file:
         if file.read(len(_BOM)) != _BOM:
@@ -169,10 +169,11 @@ def _fault(path: Path) -> str | None:
         chunk = file.read(_CHUNK)
         while chunk:
             more = file.read(_CHUNK)
-            for byte, why in _NO_TEXT.items():
-                if (at := chunk.find(byte)) >= 0:
-                    line += chunk.count(b"\n", 0, at)
-                    return f"line {line:,} of the file has the byte {byte[0]:#04x}, {why}: save it as text, without"
+            seen = chunk + more[: len(_BOM) - 1]
+            for mark, what in NO_TEXT.items():
+                if (at := seen.find(mark)) >= 0:
+                    line += seen.count(b"\n", 0, at)
+                    return f"line {line:,} of the file has {what}"
             line += chunk.count(b"\n")
             if b'"' in chunk:
                 text = np.frombuffer(before + chunk + (more[:1] or b"\n"), np.uint8)

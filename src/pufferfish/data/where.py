@@ -135,6 +135,7 @@ def parse_where(text: Any, private: Collection[str], called: str) -> Where:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(text.strip(), mode="eval").body
+        _keep_names_as_written(tree, text.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         hint = ""
         if re.search(r"(?<!['\"0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
@@ -157,6 +158,13 @@ def parse_where(text: Any, private: Collection[str], called: str) -> Where:
         raise DataError(f"where {text!r} names no column, expected a condition such as 'awake and steps > 0'")
     timed = [_part_of_time(node) for node in ast.walk(tree)]
     return Where(text, columns, tuple(dict.fromkeys(found[1] for found in timed if found is not None)), tree)
+
+
+def _keep_names_as_written(tree: ast.expr, text: str) -> None:
+    """Give names the code points that they have in the text: Python takes the micro sign for a Greek mu."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.id = ast.get_source_segment(text, node) or node.id
 
 
 def _columns(node: ast.expr, text: str) -> Iterator[str]:

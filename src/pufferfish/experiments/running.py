@@ -150,7 +150,7 @@ def _numbers_of(experiment: Experiment) -> Kind:
     def holds(content: bytes) -> bool:
         return bool(_COLUMNS & set(content.partition(b"\n")[0].split(b",")))
 
-    return Kind(f"CSV file of an earlier run of {experiment.name}", holds, "name another folder")
+    return Kind(f"CSV file of an earlier run of {experiment.name}", holds, "name another folder", (".csv",))
 
 
 def _page_of(experiment: Experiment) -> Kind:
@@ -159,7 +159,7 @@ def _page_of(experiment: Experiment) -> Kind:
     def holds(content: bytes) -> bool:
         return content.startswith(f"# {experiment.title}\n".encode())
 
-    return Kind(f"page of an earlier run of {experiment.name}", holds, "name another folder")
+    return Kind(f"page of an earlier run of {experiment.name}", holds, "name another folder", (".md",))
 
 
 def _reasons(rows: list[Row]) -> list[str]:

@@ -15,10 +15,16 @@ from typing import Any
 
 import msgspec
 
-from pufferfish.errors import RecordError
+from pufferfish.errors import ParameterError, RecordError
 from pufferfish.files.reading import check_path, failing, leads_nowhere, read_file, shown
 
 __all__ = ["Kind", "check_output", "record_kind", "same_file"]
+
+_ENDINGS = frozenset(
+    ".bif .csv .doc .docx .feather .gz .htm .html .ipynb .jpg .json .md .parquet .pdf .png .py .svg .tsv .txt .xlsx "
+    ".yaml .zip".split()
+)
+"""Names that end so promise a certain kind of file; one that ends in .2031 or .final promises nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +39,38 @@ class Kind:
         Whether the content of a file is of this kind.
     keep : str
         Why such a file is not replaced unasked, and what to do.
+    endings : tuple of str
+        How names of such files end, in small letters.
+    any_name : bool, default False
+        Whether a name may also end in something else, if it is no other kind's: for files that only this program reads,
+        which knows them by their content.
     """
 
     name: str
     holds: Callable[[bytes], bool]
     keep: str
+    endings: tuple[str, ...]
+    any_name: bool = False
+
+    def check_name(self, option: str, path: str) -> None:
+        """Refuse a name that promises another kind of file than will be written there.
+
+        Raises
+        ------
+        ParameterError
+            If it does.
+        """
+        ending = Path(path).suffix.lower()
+        if ending not in self.endings and not (self.any_name and ending not in _ENDINGS):
+            raise ParameterError(
+                f"{option} is {shown(path)!r}, expected a name that ends in {', '.join(self.endings)}: "
+                f"a {self.name} is written there"
+            )
 
 
 def record_kind(name: str, format_: str, keep: str) -> Kind:
     """Return the kind of a JSON record of this package, known by its ``format``."""
-    return Kind(name, lambda content: _format_of(content) == format_, keep)
+    return Kind(name, lambda content: _format_of(content) == format_, keep, (".json",), any_name=True)
 
 
 def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: bool) -> Path:

@@ -1,4 +1,10 @@
-"""Lock files: who holds one keeps other programs out. They stay: one that is removed could be held by two programs."""
+"""Lock files: who holds one keeps other programs out. They stay: one that is removed could be held by two programs.
+
+Who removes a lock while another program waits for it leaves that program with a file that has no name, and a third one
+makes a new file. A program could look, once it holds a lock, whether the name still is that of its file. But all of
+them would have to: older versions of this package and of filelock do not, and on a network disk a removed file that is
+open keeps a name. A budget that is spent twice is worse than an empty file.
+"""
 
 import os
 import stat

@@ -154,6 +154,8 @@ class Ledger(Shown):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ledger to a new file; from now on everything spent is on the disk before ``spend`` returns.
 
+        An empty file of the same name with ``.lock`` stays beside it, by which programs wait for each other.
+
         Raises
         ------
         RecordError

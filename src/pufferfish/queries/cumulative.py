@@ -84,11 +84,6 @@ class CDF(_Cumulative):
         "cdf-counts": QueryKind("records", None),
     }
 
-    @property
-    def kind(self) -> str:
-        """Word for the query."""
-        return "cdf" if self.relative else "cdf-counts"
-
 
 @dataclass(frozen=True, init=False)
 class Quantiles(_Cumulative):
@@ -127,11 +122,6 @@ class Quantiles(_Cumulative):
         object.__setattr__(self, "shares", tuple(sorted(found)))
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {"quantiles": QueryKind("share of records", None, relative=True)}
-
-    @property
-    def kind(self) -> str:
-        """Word for the query."""
-        return "quantiles"
 
     @property
     def quantiles(self) -> tuple[float, ...]:

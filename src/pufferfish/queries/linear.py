@@ -314,9 +314,10 @@ class Query(ABC):
         """
 
     @property
-    @abstractmethod
     def kind(self) -> str:
-        """Word for the query on the command line and in records."""
+        """Word for the query on the command line and in records: of its kinds that of shares, or that of numbers."""
+        relative = getattr(self, "relative", False)
+        return next(word for word, known in self.kinds.items() if known.relative == relative)
 
     @property
     def known(self) -> QueryKind | None:

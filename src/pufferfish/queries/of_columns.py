@@ -77,11 +77,6 @@ class Joint(ReadOnly, Query):
         object.__setattr__(self, "relative", truth(relative, "relative", QueryError))
 
     @property
-    def kind(self) -> str:
-        """Word for the query."""
-        return "joint" if self.relative else "joint-counts"
-
-    @property
     def is_histogram(self) -> bool:
         """The counts of all combinations sum to the public number of rows."""
         return True

@@ -48,11 +48,6 @@ class _OfStates(ReadOnly, Query):
         "count": QueryKind("records", 1),
     }
 
-    @property
-    def kind(self) -> str:
-        """Word for the query."""
-        return "frequency" if self.relative else "count"
-
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and the public number of records."""
         for label in self.states:
@@ -136,11 +131,6 @@ class Histogram(ReadOnly, Query):
     }
 
     @property
-    def kind(self) -> str:
-        """Word for the query."""
-        return "histogram" if self.relative else "histogram-counts"
-
-    @property
     def is_histogram(self) -> bool:
         """Histograms sum to a public total."""
         return True
@@ -179,11 +169,6 @@ class _OfValues(ReadOnly, Query):
         "mean": QueryKind("mean", None, relative=True),
         "sum": QueryKind("sum", None),
     }
-
-    @property
-    def kind(self) -> str:
-        """Word for the query."""
-        return "mean" if self.relative else "sum"
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and the public number of records."""

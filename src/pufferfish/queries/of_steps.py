@@ -91,11 +91,6 @@ class Transitions(_OfSteps):
     }
 
     @property
-    def kind(self) -> str:
-        """Word for the query."""
-        return "transition-rates" if self.relative else "transitions"
-
-    @property
     def is_histogram(self) -> bool:
         """The counts sum to the public number of steps."""
         return True
@@ -127,11 +122,6 @@ class Switches(_OfSteps):
         "switches": QueryKind("changes of state", 2),
         "switch-rate": QueryKind("changes of state per record", 2, relative=True),
     }
-
-    @property
-    def kind(self) -> str:
-        """Word for the query."""
-        return "switch-rate" if self.relative else "switches"
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> StepQuery:
         """Bind to a model's states and the public number of records."""
@@ -166,11 +156,6 @@ class Bouts(ReadOnly, Query):
     @called_as('{}("walking")')
     def __init__(self, states: Any) -> None:
         object.__setattr__(self, "states", states_named(states, "Bouts"))
-
-    @property
-    def kind(self) -> str:
-        """Word for the query."""
-        return "bouts"
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> StepQuery:
         """Bind to a model's states and the public number of records."""

@@ -101,11 +101,6 @@ class Marginals(ReadOnly, Query):
         object.__setattr__(self, "relative", truth(relative, "relative", QueryError))
 
     @property
-    def kind(self) -> str:
-        """Word for the query."""
-        return "marginals" if self.relative else "marginal-counts"
-
-    @property
     def is_histogram(self) -> bool:
         """The histogram of each variable sums to the public number of rows."""
         return True

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EACH", "EachQuery", "EachRelease", "TableRecord", "file_digest", "is_table_of", "table_kind"]
 
+TABLE_ENDINGS = (".parquet", ".csv")
+
 FORMAT = "pufferfish-each-subject"
 VERSION = 1
 
@@ -303,4 +305,5 @@ def table_kind(*, ours: bool) -> Kind:
         "table of a release for each subject",
         lambda content: ours,
         "it is the table of an earlier release, which is spent; name another file, or give --overwrite",
+        TABLE_ENDINGS,
     )

@@ -44,6 +44,7 @@ from pufferfish.release.draft import Prepared, draft_of, not_promised, place_in,
 from pufferfish.release.each_record import (
     EACH,
     OWN_RECORDS,
+    TABLE_ENDINGS,
     EachQuery,
     EachRelease,
     TableRecord,
@@ -62,8 +63,6 @@ __all__ = ["Places", "prepare_each", "release_each"]
 
 _REQUEST = ("query", "postprocessing", "epsilon", "noise", "data", "theta")
 """What two records of the same request share."""
-
-_SUFFIXES = (".parquet", ".csv")
 
 
 @called_as('release_each(data, query, calibration, "values.parquet")')
@@ -161,7 +160,7 @@ class Places:
     """
 
     def __init__(self, output: str | os.PathLike[str], *, overwrite: bool) -> None:
-        if not isinstance(output, str | os.PathLike) or Path(output).suffix.lower() not in _SUFFIXES:
+        if not isinstance(output, str | os.PathLike) or Path(output).suffix.lower() not in TABLE_ENDINGS:
             raise ParameterError(
                 f"output is {shown(output)!r}, expected a name that ends in .parquet or .csv: the table of values; its "
                 "record goes into a .json file of the same name"
@@ -374,7 +373,7 @@ def _begun(places: Places, draft: EachRelease) -> EachRelease | None:
             f"{places.given_record}.pending is an interrupted release into {found.table.name}: name that file, and the "
             "release is finished there"
         )
-    for suffix in _SUFFIXES:  # a release with another suffix has the same record
+    for suffix in TABLE_ENDINGS:  # a release with another suffix has the same record
         elsewhere = places.table.with_suffix(suffix).name
         of_it = os.path.lexists(places.table.with_name(f"{elsewhere}.pending"))
         if of_it and elsewhere != places.table.name:

@@ -32,7 +32,12 @@ def _is_notebook(content: bytes) -> bool:
     return f'"{_MARK}"'.encode() in content and b'"nbformat"' in content
 
 
-NOTEBOOK = Kind("notebook of a release", _is_notebook, "you may have worked in it; name another file, or --overwrite")
+NOTEBOOK = Kind(
+    "notebook of a release",
+    _is_notebook,
+    "you may have worked in it; name another file, or --overwrite",
+    (".ipynb",),
+)
 """Notebooks say in their metadata who wrote them."""
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish.core.numbers.given import whole_number
 from pufferfish.errors import ParameterError
+from pufferfish.given import whole_at_least
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.steps import fitted_chain
 
@@ -23,10 +23,10 @@ _MOST_DRAWN = 10**8
 
 def synthetic_series(found: ReleaseFields, length: Any, series: Any, seed: Any) -> list[Any]:
     """Return one series of the fitted chain, or a list of several."""
-    records, several = _at_least_1(length, "length"), 1 if series is None else _at_least_1(series, "series")
+    records, several = whole_at_least(length, "length", 1), 1 if series is None else whole_at_least(series, "series", 1)
     if records * several > _MOST_DRAWN:
         raise ParameterError(f"{several} series of {records} records are more than {_MOST_DRAWN:,} records: ask fewer")
-    drawn = np.random.default_rng(None if seed is None else _seed(seed))
+    drawn = np.random.default_rng(None if seed is None else whole_at_least(seed, "seed", 0, ", or None"))
     chain = fitted_chain(found)
     # sums but the last one, which is 1 but for rounding: no number that is drawn may be above it
     after: list[list[float]] = np.cumsum(chain.transition_matrix, axis=1)[:, :-1].tolist()
@@ -43,23 +43,3 @@ def _drawn(numbers: Sequence[float], first: list[float], after: list[list[float]
         found.append(states[state])
         sums = after[state]
     return found
-
-
-def _at_least_1(value: Any, name: str) -> int:
-    try:
-        number = whole_number(value)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise ParameterError(f"{name} is {value!r}, expected a whole number of at least 1")
-    return number
-
-
-def _seed(value: Any) -> int:
-    try:
-        number = whole_number(value)
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise ParameterError(f"seed is {value!r}, expected a whole number of at least 0, or None")
-    return number

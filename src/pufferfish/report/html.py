@@ -23,7 +23,7 @@ _MARKS = {"report": "pufferfish-report", "preview": "pufferfish-preview"}
 
 def _kind(name: str, what: str, keep: str) -> Kind:
     begins = _HEAD.format(_MARKS[name]).encode()
-    return Kind(what, lambda content: content.startswith(begins), keep)
+    return Kind(what, lambda content: content.startswith(begins), keep, (".html", ".htm"))
 
 
 REPORT = _kind("report", "report of releases", "it is an earlier report; name another file, or give --overwrite")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.calls import called_as
 from pufferfish.errors import NotApplicableError
 from pufferfish.report.axes import clean, name_ticks, titled
 from pufferfish.report.palette import BLUE, INK, LINES, PALE
@@ -29,6 +30,7 @@ _MOST_LINES = len(LINES)
 Array = NDArray[np.float64]
 
 
+@called_as("draw_model(theta)")
 def draw_model(theta: Any) -> "Figure":
     """Draw a class of chains: transition probabilities as a heat map, and how many records each state lasts.
 

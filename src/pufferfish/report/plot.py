@@ -41,7 +41,7 @@ def _is_picture(content: bytes) -> bool:
     return content.startswith(_SIGNS) and _MARK.encode() in content
 
 
-PICTURE = Kind("picture", _is_picture, "name another file")
+PICTURE = Kind("picture", _is_picture, "name another file", PICTURE_KINDS)
 """Pictures say in their metadata who drew them: only those are drawn over."""
 
 _LONGEST_LABEL = 24

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from pufferfish.errors import ModelError, shortened
 from pufferfish.given import is_list
+from pufferfish.hints import composed, unseen_difference
 
 __all__ = ["listed_labels", "listed_names", "refuse_missing", "state_label", "state_names"]
 
@@ -59,19 +60,22 @@ def listed_names(given: Any, what: str, example: str = '["rest", "walk"]') -> tu
     Raises
     ------
     ModelError
-        If it is text or a set, which have no names in an order, or a name is missing or repeated.
+        If it is text or a set, which have no names in an order, or a name is missing or repeated, or looks like
+        another: an accented letter may be one code point or two.
     """
     if not is_list(given):
         shown = shortened(repr(cast("object", given)))
         raise ModelError(f"{what} is {shown}, expected a list of names such as {example}")
     names: tuple[Any, ...] = tuple(given)
-    seen: set[str] = set()
+    seen: dict[str, str] = {}
     for i, name in enumerate(names):
         refuse_missing(name, f"{what}[{i}]")
         label = state_label(name)
-        if label in seen:
-            raise ModelError(f"{what}[{i}] repeats the name {shortened(label)!r}; names are distinct")
-        seen.add(label)
+        before = seen.setdefault(composed(label), label)
+        if i >= len(seen):
+            unseen = unseen_difference(label, before)
+            said = f"{what}[{i}] repeats the name {shortened(label)!r}; names are distinct.{unseen}"
+            raise ModelError(said.rstrip("."))
     return names
 
 

@@ -31,7 +31,8 @@ def test_tables_that_every_command_reads(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_nothing_is_replaced_and_nothing_half_written(tmp_path: Path) -> None:
     (tmp_path / "steps.csv").write_text("mine\n")
-    refused("example", tmp_path, says=["steps.csv exists"])
+    says = [f"{tmp_path / 'steps.csv'} exists", "pufferfish example FOLDER", "move this file away"]
+    refused("example", tmp_path, says=says)
     assert [path.name for path in tmp_path.iterdir()] == ["steps.csv"]
     assert (tmp_path / "steps.csv").read_text() == "mine\n"
     refused("example", tmp_path / "absent", says=["there is no folder", "make it first"])

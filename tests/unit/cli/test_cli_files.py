@@ -151,7 +151,8 @@ def test_two_options_that_name_one_file(folder: Path) -> None:
         ("inside/r.png", "later.png"),
         ("inside/r.png", folder / "inside" / "r.png"),
     ):
-        assert "name the same file" in refused(*release(output, "--plot", plot))
+        both = ["--plot", output, "--draw", plot]
+        assert "name the same file" in refused("compare", "model.json", "--length", 5, "--epsilon", 1, *both)
     assert "name the same file" in refused(
         "compare", "model.json", "--length", 60, "--epsilon", 1, "--plot", "c.png", "--draw", "C.png"
     )
@@ -261,6 +262,30 @@ def test_names_of_outputs_that_no_file_should_have(folder: Path) -> None:
 
 
 # A disk that is full
+
+
+def test_a_name_that_promises_another_kind_of_file_is_refused(folder: Path) -> None:
+    before = contents(folder)
+    fit = ["fit", "table.csv", *READING, "--output"]
+    create = ["--model", "model.json", "--table", "table.csv", *READING, "--mechanism", "group-dp", "--budget", 9]
+    for command, kind in (
+        ([*fit, "new.txt"], "model"),
+        ([*fit, "new.BIF"], "model"),
+        (release("new.csv"), "release"),
+        (release("new.json", "--csv", "values.txt"), "table of the values of a release"),
+        (["ledger", "create", "new.html", *create], "ledger"),
+        (["check", "model.json", "table.csv", *READING, "--output", "new.png"], "check"),
+        (["compare", "model.json", "--length", 5, "--epsilon", 1, "--report", "new.pdf"], "preview of a release"),
+        (["audit", "--output", "new.json"], "page of an audit"),
+        (["report", "release.json", "--output", "new"], "report of releases"),
+        (["notebook", "release.json", "--output", "new.json"], "notebook of a release"),
+    ):
+        line = refused(*command)
+        assert "expected a name that ends in ." in line
+        assert line.rstrip().endswith(f": a {kind} is written there")
+    assert contents(folder) == before
+    for name in ("new", "new.v1.2", "new.JSON"):  # a record is known by its content
+        assert run(*fit, name).exit_code == 0
 
 
 def test_paths_that_end_in_a_slash_or_lead_nowhere(folder: Path) -> None:

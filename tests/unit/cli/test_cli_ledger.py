@@ -51,6 +51,7 @@ def book(tmp_path: Path, table: Path, model: Path) -> Path:
     path = tmp_path / "book.json"
     result = run("ledger", "create", path, "--model", model, "--budget", 1, "--table", table, *READING)
     assert result.exit_code == 0, result.output
+    assert f"{path}.lock keeps two programs from spending at the same time" in result.stdout
     return path
 
 

@@ -193,3 +193,11 @@ def test_what_was_read_is_said_and_a_column_of_another_spelling_is_no_latent_nod
     refused("release", "other.csv", *given, says=["node 'smoker' has no column", "'Smoker'", "by columns"])
     assert run("release", "other.csv", *given, "--columns", "cough,fever").exit_code == 0
     refused("release", "ward.csv", *given, "--by", "hour", says=["say of which column: hour(column)"])
+
+
+def test_messages_about_columns_have_remedies_of_the_command_line() -> None:
+    given = ["--model", "tree.bif", "--epsilon", 1, "--output", "r.json"]
+    TABLE.rename({name: name.upper() for name in TABLE.columns}).write_csv("upper.csv")
+    refused("release", "upper.csv", *given, says=["no column is a node of the network: rename columns, or in Python"])
+    TABLE.with_columns(fever=pl.lit("")).write_csv("empty.csv")
+    refused("release", "empty.csv", *given, "--missing", "unobserved", says=["leave the node out of --columns"])

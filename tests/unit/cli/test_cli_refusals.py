@@ -140,7 +140,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_spent(
     release = ["release", private, *READING, "--model", model, "--epsilon", 1]
     refused(*release, "--output", tmp_path, says=["it is a folder"])
     refused(*release, "--output", tmp_path / "r.json", "--plot", tmp_path / "r.json", says=[".png"])
-    refused(*release, "--output", tmp_path / "r.png", "--plot", tmp_path / "r.png", says=["same file"])
+    refused(*release, "--output", tmp_path / "r.png", "--plot", tmp_path / "r.png", says=[".json"])
     assert drawn == []
 
 

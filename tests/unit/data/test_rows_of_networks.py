@@ -228,11 +228,11 @@ def test_no_column_is_a_node():
     kind, message = refused(frame)
     assert kind is DataError
     assert message == (
-        "no column is a node of the network. Did you mean columns={'rain': 'Rain'}? Columns: Rain, Day. Nodes: rain, "
-        "wind, wet."
+        "no column is a node of the network: rename columns, or in Python give columns={'rain': 'Rain'}. Columns: "
+        "Rain, Day. Nodes: rain, wind, wet."
     )
     assert refused(pl.DataFrame({"x": [1]}))[1].startswith(
-        "no column is a node of the network. Give columns={node: column}. Columns: x."
+        "no column is a node of the network: rename columns, or in Python give columns={node: column}. Columns: x."
     )
     assert "Columns: x." in refused(pd.DataFrame({"x": [1]}))[1]
 

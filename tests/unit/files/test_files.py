@@ -13,7 +13,7 @@ import pufferfish as pf
 from pufferfish.errors import RecordError
 from pufferfish.files import Kind, check_writable as check_kind, write_whole as write_kind
 
-ANY = Kind("file", lambda _: True, "name another file")
+ANY = Kind("file", lambda _: True, "name another file", (), any_name=True)
 
 
 def check_writable(path: Path) -> Path:

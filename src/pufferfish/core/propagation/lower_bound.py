@@ -22,7 +22,7 @@ from pufferfish.core.numbers.inversion import bracket
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.numbers.rounding import UNIT
 
-__all__ = ["EDGE", "HORIZON", "Powers", "Signs", "TiltedChain", "scale_too_small", "scaled", "spread", "visits"]
+__all__ = ["HORIZON", "Powers", "Signs", "TiltedChain", "scale_too_small", "scaled", "visits"]
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -31,7 +31,7 @@ Signs = NDArray[np.float64]
 _ENUMERATED = 10
 """With at most this many outputs all sign vectors are tried."""
 
-EDGE = 96
+_EDGE = 96
 """First records of a long chain that are looked at one by one, beside the middle one."""
 
 HORIZON = 128
@@ -88,9 +88,11 @@ class TiltedChain:
 
     def candidates(self) -> Signs:
         """Return sign vectors worth trying: all of them, or those that are best where noise is large; shape (n, m)."""
-        m = self._weights.shape[0]
         if self.all_signs:
-            return np.array(list(itertools.product((1.0, -1.0), repeat=m)))
+            return np.array(list(itertools.product((1.0, -1.0), repeat=self._weights.shape[0])))
+        return self._best_where_noise_is_large()
+
+    def _best_where_noise_is_large(self) -> Signs:
         told = visits(self._p, min(self._records, 4 * HORIZON))
         if len(strong_components(self._p > 0)) == 1:
             pi = stationary_law(self._p)
@@ -130,40 +132,56 @@ class TiltedChain:
     def _seen_from_the_middle(self, signs: Signs, scale: float) -> Vector:
         """Return about what each tilt tells about a record in the middle: with the records near it only."""
         tilts = signs @ self._weights / scale
-        g = _tilted(tilts)
-        law = self._starts[:1]
-        future, past = np.ones_like(g), np.repeat(law, len(g), axis=0)
+        g, own, law = self._factors(tilts), self._own(tilts), self._starts[:1]
+        future, past = np.ones_like(own), np.repeat(law, len(own), axis=0)
         for _ in range(min(self._records // 2, HORIZON)):
-            future, past, law = scaled((g * future) @ self._p.T), scaled((g * past) @ self._p), law @ self._p
-        return spread(tilts, future, past, law)
+            future, past, law = self._back(g, future), self._on(g, past), law @ self._p
+        return _spread(own, future, past, law)
 
     def _losses(self, tilts: Matrix, law: Matrix) -> Vector:
-        """Largest loss over the records looked at, of each tilt (n, k) under one initial law each (n, k)."""
-        p, g, records = self._p, _tilted(tilts), self._records
-        near = records if records <= 2 * EDGE else EDGE
-        onwards = Powers(g[:, None, :] * p)
-        past = law
+        """Largest loss over the records looked at, of each tilt under one initial law each (n, k)."""
+        g, own, records = self._factors(tilts), self._own(tilts), self._records
+        near = records if records <= 2 * _EDGE else _EDGE
+        far_on, far_back = self._powers(g)
+        first, past, nothing = law, law, np.ones_like(law)
         steps: list[tuple[Matrix, Matrix]] = []
         for _ in range(near):
             steps.append((past, law))
-            past, law = scaled((g * past) @ p), law @ p
-        future = onwards.from_right(np.ones_like(g), records - near)
-        best = np.full(len(g), -np.inf)
+            past, law = self._on(g, past), law @ self._p
+        future = far_back.from_right(nothing, records - near)
+        best = np.full(len(law), -np.inf)
         for past, law in reversed(steps):
-            best = np.maximum(best, spread(tilts, future, past, law))
-            future = scaled((g * future) @ p.T)
+            best = np.maximum(best, _spread(own, future, past, law))
+            future = self._back(g, future)
         if near < records:
             middle = records // 2
-            future = onwards.from_right(np.ones_like(g), records - 1 - middle)
-            past = Powers(g[:, :, None] * p).from_left(steps[0][0], middle)
-            law = Powers(p[None]).from_left(steps[0][1], middle)
-            best = np.maximum(best, spread(tilts, future, past, law))
+            future = far_back.from_right(nothing, records - 1 - middle)
+            past = far_on.from_left(first, middle)
+            law = Powers(self._p[None]).from_left(first, middle)
+            best = np.maximum(best, _spread(own, future, past, law))
         return best
 
+    # -- what a tilt is: here a factor for the state of each record -----------------------------------------------
 
-def _tilted(tilts: Matrix) -> Matrix:
-    """Return g of each tilt, scaled to a largest entry of 1: a common factor cancels."""
-    return np.exp(tilts - tilts.max(axis=1, keepdims=True))
+    def _factors(self, tilts: Matrix) -> Vector:
+        """Return g of each tilt, scaled to a largest entry of 1: a common factor cancels."""
+        return np.exp(tilts - tilts.max(axis=1, keepdims=True))
+
+    def _own(self, tilts: Matrix) -> Matrix:
+        """Return what each tilt tells about a record by its own state; (n, k)."""
+        return tilts
+
+    def _on(self, g: Vector, past: Matrix) -> Matrix:
+        """Lead what the past of a record tells to the next record."""
+        return scaled((g * past) @ self._p)
+
+    def _back(self, g: Vector, future: Matrix) -> Matrix:
+        """Lead what the future of a record tells to the record before."""
+        return scaled((g * future) @ self._p.T)
+
+    def _powers(self, g: Vector) -> tuple["Powers", "Powers"]:
+        """Return the matrices of both, for many steps at once."""
+        return Powers(g[:, :, None] * self._p), Powers(g[:, None, :] * self._p)
 
 
 def scaled(vectors: Matrix) -> Matrix:
@@ -171,7 +189,7 @@ def scaled(vectors: Matrix) -> Matrix:
     return vectors / np.maximum(vectors.max(axis=1, keepdims=True), _LEAST)
 
 
-def spread(tilts: Matrix, future: Matrix, past: Matrix, law: Matrix) -> Vector:
+def _spread(tilts: Matrix, future: Matrix, past: Matrix, law: Matrix) -> Vector:
     """Largest difference between two states of what a record, its future and its past tell, per row."""
     known = (future > _LEAST) & (past > _LEAST) & (law > _LEAST)
     safe = [np.log(np.where(known, part, 1.0)) for part in (future, past, law)]

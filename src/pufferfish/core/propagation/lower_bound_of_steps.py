@@ -5,14 +5,13 @@ over steps of e^{s_j/b}, where j is the output in which the step counts, and 1 w
 means of :mod:`pufferfish.core.propagation.lower_bound` have a tilted matrix in the place of tilted states.
 """
 
-import itertools
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.chains.markov import stationary_law, strong_components
-from pufferfish.core.propagation.lower_bound import EDGE, HORIZON, Powers, Signs, TiltedChain, scaled, spread, visits
+from pufferfish.core.propagation.lower_bound import HORIZON, Powers, Signs, TiltedChain, scaled, visits
 
 __all__ = ["TiltedSteps"]
 
@@ -46,11 +45,8 @@ class TiltedSteps(TiltedChain):
         weights = (np.arange(int(counted.max()) + 1)[:, None] == counted).astype(np.int64)
         super().__init__(transition_matrix, initial, weights, records)
 
-    def candidates(self) -> Signs:
-        """Return sign vectors worth trying: all of them, or those that are best where noise is large; shape (n, m)."""
-        m, p, k = self._weights.shape[0], self._p, self._p.shape[0]
-        if self.all_signs:
-            return np.array(list(itertools.product((1.0, -1.0), repeat=m)))
+    def _best_where_noise_is_large(self) -> Signs:
+        p, k = self._p, self._p.shape[0]
         steps = min(self._records, 4 * HORIZON)
         told = visits(p, steps)[:, :, None] * p  # how often each step follows in the mean, from each state
         if len(strong_components(p > 0)) == 1:
@@ -61,40 +57,20 @@ class TiltedSteps(TiltedChain):
         apart = (told[x] - told[x_]).reshape(len(x), k * k)
         return np.unique(np.where(apart @ self._weights.T >= 0, 1.0, -1.0), axis=0)
 
-    def _seen_from_the_middle(self, signs: Signs, scale: float) -> Vector:
-        """Return about what each tilt tells about a record in the middle: with the records near it only."""
-        kernels = self._kernels(signs @ self._weights / scale)
-        law = self._starts[:1]
-        future, past = np.ones(kernels.shape[:2]), np.repeat(law, len(kernels), axis=0)
-        for _ in range(min(self._records // 2, HORIZON)):
-            future = scaled(np.matmul(kernels, future[:, :, None])[:, :, 0])
-            past = scaled(np.matmul(past[:, None, :], kernels)[:, 0, :])
-            law = law @ self._p
-        return spread(np.zeros_like(future), future, past, law)
+    # -- a tilt is a matrix here ----------------------------------------------------------------------------------
 
-    def _losses(self, tilts: Matrix, law: Matrix) -> Vector:
-        """Largest loss over the records looked at, of each tilt (n, k²) under one initial law each (n, k)."""
-        p, kernels, records = self._p, self._kernels(tilts), self._records
-        near = records if records <= 2 * EDGE else EDGE
-        powers, none = Powers(kernels), np.zeros_like(law)
-        past, places = law, list[tuple[Matrix, Matrix]]()
-        for _ in range(near):
-            places.append((past, law))
-            past, law = scaled(np.matmul(past[:, None, :], kernels)[:, 0, :]), law @ p
-        future = powers.from_right(np.ones_like(law), records - near)
-        best = np.full(len(law), -np.inf)
-        for past, law in reversed(places):
-            best = np.maximum(best, spread(none, future, past, law))
-            future = scaled(np.matmul(kernels, future[:, :, None])[:, :, 0])
-        if near < records:
-            middle = records // 2
-            future = powers.from_right(np.ones_like(law), records - 1 - middle)
-            past = powers.from_left(places[0][0], middle)
-            law = Powers(p[None]).from_left(places[0][1], middle)
-            best = np.maximum(best, spread(none, future, past, law))
-        return best
+    def _factors(self, tilts: Matrix) -> Vector:
+        return super()._factors(tilts).reshape(-1, *self._p.shape) * self._p
 
-    def _kernels(self, tilts: Matrix) -> NDArray[np.float64]:
-        """Return the tilted matrix of each tilt, but for a common factor, which cancels."""
-        factors = np.exp(tilts - tilts.max(axis=1, keepdims=True))
-        return factors.reshape(-1, *self._p.shape) * self._p
+    def _own(self, tilts: Matrix) -> Matrix:
+        return np.zeros((len(tilts), self._p.shape[0]))
+
+    def _on(self, g: Vector, past: Matrix) -> Matrix:
+        return scaled(np.matmul(past[:, None, :], g)[:, 0, :])
+
+    def _back(self, g: Vector, future: Matrix) -> Matrix:
+        return scaled(np.matmul(g, future[:, :, None])[:, :, 0])
+
+    def _powers(self, g: Vector) -> tuple[Powers, Powers]:
+        powers = Powers(g)
+        return powers, powers
