@@ -19,6 +19,10 @@ def chain(k: int) -> pf.MarkovChain:
     return pf.MarkovChain(np.random.default_rng(0).dirichlet(np.ones(k), k))
 
 
+def clock(k: int) -> pf.PeriodicChain:
+    return pf.PeriodicChain(np.random.default_rng(0).dirichlet(np.ones(k), (24, k)))
+
+
 def tree(nodes: int) -> pf.BayesianNetwork:
     step = [[0.9, 0.1], [0.2, 0.8]]
     first = {"v0": pf.CPT(["a", "b"], [0.5, 0.5])}
@@ -34,9 +38,7 @@ CASES: dict[str, Callable[[], object]] = {
     "chains": lambda: pf.LeakagePropagation(chain(5), 1000).calibrate(pf.Histogram(), 1.0),
     "laws of a chain": lambda: pf.ExactLaplace(chain(2), 1000).calibrate(pf.Count("1"), 1.0),
     "wide laws": lambda: pf.Wasserstein(chain(3), 300).calibrate(pf.Count("1"), 1.0),
-    "clocks": lambda: pf.LeakagePropagation(pf.PeriodicChain([chain(4).transition_matrix] * 24), 300).calibrate(
-        pf.Histogram(), 1.0
-    ),
+    "clocks": lambda: pf.LeakagePropagation(clock(4), 100).calibrate(pf.Histogram(), 1.0),
     "GK16": lambda: pf.GK16(pf.MarkovChain([[0.55, 0.45], [0.5, 0.5]], "any"), 1_000_000).calibrate(pf.Count("1"), 1.0),
 }
 """The longest first."""
