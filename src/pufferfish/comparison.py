@@ -13,6 +13,7 @@ from pufferfish.comparison_table import Comparison
 from pufferfish.core.numbers import discrete_laplace
 from pufferfish.core.numbers.kept import Kept
 from pufferfish.core.numbers.progress import part_of, report_progress
+from pufferfish.core.numbers.rounding import nearest
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.given import one_of
 from pufferfish.hints import did_you_mean
@@ -218,13 +219,12 @@ class Contest:
             return ComparisonRow(mechanism=kind.name, title=kind.title, reason="no noise is known")
         bound = self._mechanism(kind).bind(self._query)
         multiplier = None if bound.lipschitz is None else scale / bound.lipschitz
-        unit = float(bound.unit)
         return ComparisonRow(
             mechanism=kind.name,
             title=kind.title,
             scale=scale,
             noise_multiplier=multiplier,
-            accuracy=discrete_laplace.accuracy(scale / unit, 0.05) * unit,
+            accuracy=nearest(discrete_laplace.accuracy(scale / float(bound.unit), 0.05) * bound.unit),
             composes=kind.composes,
         )
 
