@@ -147,7 +147,8 @@ def _lines(found: ModelCheck, reworded: Callable[[str], str]) -> Iterator[str]:
 
 def _leakage(found: ModelCheck, reworded: Callable[[str], str]) -> Iterator[str]:
     noise = "" if found.noise_multiplier is None else f" (multiplier {found.noise_multiplier:.3g})"
-    yield f"what the noise of a histogram, calibrated to this model at ε = {found.epsilon:g}{noise}, leaks at most, in nats"
+    of = f"the noise of a histogram, calibrated to this model at ε = {found.epsilon:g}{noise}"
+    yield f"what {of}, leaks at most, in nats"
     rows = [
         (
             CALLED[each.kind],

@@ -1,11 +1,12 @@
 """The command line: one clear line for every bad input, and nothing written, replaced or spent."""
 
-import errno
 import io
 import json
+import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,10 @@ BAD_TABLES = {
     "empty": ("", []),
     "header only": (HEAD, []),
     "unsorted": (HEAD + "A,2024-05-01 08:02,rest\nA,2024-05-01 08:01,rest\n", ["A", "sort"]),
-    "duplicate": (HEAD + "A,2024-05-01 08:01,rest\nA,2024-05-01 08:01,rest\n", ["A", "duplicate"]),
+    "duplicate": (
+        HEAD + "A,2024-05-01 08:01,rest\nA,2024-05-01 08:01,rest\n",
+        ["A", "rows 1 and 2 below the header", "duplicate"],
+    ),
     "unparsable": (HEAD + "A,2024-05-01 08:01,rest\nA,yesterday,rest\n", ["yesterday"]),
     "one row each": (HEAD + "A,2024-05-01 08:01,rest\nB,2024-05-01 08:01,rest\n", ["one record"]),
     "unknown state": (HEAD + "A,2024-05-01 08:01,rest\nA,2024-05-01 08:02,asleep\n", ["asleep", "active"]),
@@ -308,13 +312,6 @@ def test_a_closed_standard_output_is_no_traceback(tmp_path: Path, private: Path,
     assert subprocess.run(both, capture_output=True).returncode == 1
 
 
-class _Gone(io.StringIO):
-    """Standard output whose reader has gone, as head does."""
-
-    def write(self, text: str) -> int:
-        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
-
-
 @pytest.mark.grid(keep=7)
 @pytest.mark.parametrize("command", ["fit", "check", "compare", "ledger", "release", "release, asked", "report"])
 def test_a_reader_that_goes_is_exit_code_1_and_nothing_else(
@@ -335,9 +332,10 @@ def test_a_reader_that_goes_is_exit_code_1_and_nothing_else(
         "release, asked": [*release, "--accuracy", 300, "--ledger", book, "--output", output],  # says its ε before
         "report": ["report", first, "--brief", "--output", tmp_path / "report.html"],
     }
-    told = io.StringIO()
-    with monkeypatch.context() as patched:
-        patched.setattr(sys, "stdout", _Gone())
+    told, (reader, writer) = io.StringIO(), os.pipe()
+    os.close(reader)
+    with monkeypatch.context() as patched, suppress(BrokenPipeError), os.fdopen(writer, "w") as gone:
+        patched.setattr(sys, "stdout", gone)
         patched.setattr(sys, "stderr", told)
         with pytest.raises(SystemExit) as ended:
             main([str(argument) for argument in commands[command]], prog_name="pufferfish")
