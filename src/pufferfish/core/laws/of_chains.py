@@ -7,7 +7,8 @@ and β_i(a, s) that of a sum s over the records after i, given X_i = a. Both are
 
 Only sums of non-negative products occur, on numbers with a wide exponent, so that every mass has the relative accuracy
 of doubles however small it is. A sweep costs T·S·k² (S the number of values of F), the convolution at node i about
-min(i, T − i)·S·k.
+min(i, T − i)·S·k. What other, independent records add is convolved in once, where the first law is asked for: until
+then a sweep has the sums of this chain alone. Both convolutions together add up no more terms than F has values.
 
 **Most nodes need no law of their own.** Let M(z) be the matrix of polynomials P(x, y) z^{f(y)}. Between records c − m
 and c + D + m, with m steps on either side of the nodes c and c + D, the laws given X_c = a and given X_{c+D} = a differ
