@@ -32,8 +32,8 @@ MUTANTS = [
     Mutant(
         "rounding: a sum of fractions is rounded to nearest, not up",
         "core/numbers/rounding.py",
-        "return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)",
-        "return nearest",
+        "return found if found == math.inf or Fraction(found) >= exact else math.nextafter(found, math.inf)",
+        "return found",
         "unit/core/numbers unit/ledger/test_ledger_sums.py",
     ),
     Mutant(

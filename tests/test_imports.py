@@ -20,7 +20,7 @@ LAYERS = [
     {"calibration"},
     {"laws"},
     {"mechanisms"},
-    {"noise", "comparison_row", "promises"},
+    {"noise", "comparison_row", "few_records", "promises"},
     {"report"},
     {"comparison_table"},
     {"wasserstein_inf", "comparison", "robustness"},

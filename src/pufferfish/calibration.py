@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pufferfish.core.numbers import discrete_laplace
 from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish.core.numbers.rounding import nearest
 from pufferfish.core.propagation.lower_bound import TiltedChain, scale_too_small
 from pufferfish.core.propagation.lower_bound_of_networks import TiltedNetwork
 from pufferfish.core.propagation.lower_bound_of_steps import TiltedSteps
@@ -352,11 +353,11 @@ class Calibration(Shown, ReadOnly):
         ParameterError
             If alpha is out of range.
         """
-        together, unit = truth(joint, "joint"), float(self.linear.unit)
+        together, unit = truth(joint, "joint"), self.linear.unit
         if self.strategy is not None:
-            return self.strategy.error(self.unit_scale, alpha, joint=together) * unit
+            return nearest(self.strategy.error(self.unit_scale, alpha, joint=together) * unit)
         outputs = len(self.linear.labels) if together else 1
-        return discrete_laplace.accuracy(self.unit_scale, alpha, together=outputs) * unit
+        return nearest(discrete_laplace.accuracy(self.unit_scale, alpha, together=outputs) * unit)
 
     def accuracies(self, alpha: float = 0.05, *, joint: bool = False) -> NDArray[np.float64]:
         """Return for each output the error that it, or with ``joint`` any of them its own, exceeds so rarely.
@@ -366,4 +367,5 @@ class Calibration(Shown, ReadOnly):
         together = truth(joint, "joint")
         if self.strategy is None:
             return np.full(len(self.linear.labels), self.accuracy(alpha, joint=together))
-        return np.array(self.strategy.errors(self.unit_scale, alpha, joint=together)) * float(self.linear.unit)
+        errors = self.strategy.errors(self.unit_scale, alpha, joint=together)
+        return np.array([nearest(error * self.linear.unit) for error in errors])

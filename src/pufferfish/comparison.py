@@ -1,7 +1,8 @@
 """The noise of every mechanism, before anything is spent."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -10,9 +11,12 @@ from pufferfish.calls import called_as
 from pufferfish.comparison_row import ComparisonRow, NoiseCurve
 from pufferfish.comparison_table import Comparison
 from pufferfish.core.numbers import discrete_laplace
-from pufferfish.core.numbers.progress import report_progress
+from pufferfish.core.numbers.kept import Kept
+from pufferfish.core.numbers.progress import part_of, report_progress
+from pufferfish.core.numbers.rounding import nearest
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.given import one_of
+from pufferfish.hints import did_you_mean
 from pufferfish.mechanisms import MECHANISMS, LawMechanism, LeakagePropagation, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
 from pufferfish.mechanisms.mechanism import as_epsilon
@@ -20,7 +24,7 @@ from pufferfish.queries import Query, measure_of, refuse_pooling
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.model_class import Theta, as_theta, lengths_of
 
-__all__ = ["Comparison", "ComparisonRow", "Contest", "compare", "row_of"]
+__all__ = ["Comparison", "ComparisonRow", "Contest", "compare", "mechanisms_named", "row_of"]
 
 _AS_LITTLE = 1.001
 """Noise within this factor of the least counts as equal when one mechanism is recommended."""
@@ -33,6 +37,8 @@ class Contest:
     ----------
     theta, query, length, secrets, noise
         As for :func:`compare`.
+    kinds : tuple of Mechanism classes, optional
+        Those that are asked; by default all.
     own : Mechanism, optional
         A mechanism that is made already, such as that of a release: it is asked with its own settings, and stands
         beside the others also where none of its kind does.
@@ -46,6 +52,7 @@ class Contest:
         *,
         secrets: Any = None,
         noise: Any = "equal",
+        kinds: tuple[type[Mechanism], ...] = MECHANISMS,
         own: Mechanism | None = None,
     ) -> None:
         if not one_of(noise, ("equal", "best")):
@@ -60,8 +67,10 @@ class Contest:
             refuse_pooling(query, networks[0].node_states)
         self._secrets = None if secrets is None else NodeSecrets(secrets, networks[0])
         self._made: dict[str, Mechanism | NotApplicableError] = {} if own is None else {own.name: own}
-        listed = own is None or own.name in {kind.name for kind in MECHANISMS}
-        self._kinds: tuple[type[Mechanism], ...] = MECHANISMS if own is None or listed else (*MECHANISMS, type(own))
+        listed = own is None or own.name in {kind.name for kind in kinds}
+        self._kinds: tuple[type[Mechanism], ...] = kinds if own is None or listed else (*kinds, type(own))
+        self._scales: dict[tuple[str, float], float | None] = {}
+        self._curves: Kept[list[NoiseCurve]] = Kept(4)
 
     @property
     def theta(self) -> Theta:
@@ -76,11 +85,11 @@ class Contest:
         """Return the least ε with which each mechanism is as accurate as asked."""
         rows: list[ComparisonRow] = []
         for i, kind in enumerate(self._kinds):
-            report_progress(f"{kind.title} for an accuracy of {accuracy:g}", i / len(self._kinds))
-            rows.append(
-                self._tried(kind, lambda found: found.calibrate(self._query, accuracy=accuracy, alpha=alpha))[0]
-            )
-            rows.extend(self._best(kind, accuracy=accuracy, alpha=alpha))
+            with self._working(i, f"for an accuracy of {accuracy:g}"):
+                rows.append(
+                    self._tried(kind, lambda found: found.calibrate(self._query, accuracy=accuracy, alpha=alpha))[0]
+                )
+                rows.extend(self._best(kind, accuracy=accuracy, alpha=alpha))
         share = 1 - (0.05 if alpha is None else alpha)
         title = f"{self._query.kind} within {accuracy:g} with {share:.6g} probability; Θ: {self._theta.origin}"
         ordered = _in_order(rows, None, lambda row: row.epsilon or 0.0)
@@ -98,52 +107,81 @@ class Contest:
     def at_each(self, epsilons: Sequence[float]) -> dict[float, Comparison]:
         """Return the noise at several ε for a picture: laws of the query are computed once, and without the proofs."""
         scales: dict[str, list[float | None]] = {}
-        for kind in self._kinds:
+        for i, kind in enumerate(self._kinds):
             if issubclass(kind, LawMechanism):
-                report_progress(f"{kind.title} at {len(epsilons)} ε", 0.0)
-                scales[kind.name] = self._law_scales(kind, epsilons)
+                with self._working(i, f"at {len(epsilons)} ε"):
+                    scales[kind.name] = self._law_scales(kind, epsilons)
         return {e: self._at(e, {name: known[i] for name, known in scales.items()}) for i, e in enumerate(epsilons)}
+
+    def around(
+        self, epsilon: float, epsilons: Sequence[float], best: str | None = None
+    ) -> tuple[Comparison, list[NoiseCurve]]:
+        """Return the noise at one ε, and the curves through ``epsilons``, where that is one of them.
+
+        Laws are computed once for both, and without the proofs: a release that is reported on has its own.
+        """
+        curves = self.curves(epsilons, best)
+        laws = [kind for kind in self._kinds if issubclass(kind, LawMechanism)]
+        scales = {kind.name: self._law_scales(kind, [epsilon])[0] for kind in laws}
+        return self._at(epsilon, {name: scale for name, scale in scales.items() if scale is not None}), curves
 
     def curves(self, epsilons: Sequence[float], best: str | None = None) -> list[NoiseCurve]:
         """Return the noise of every mechanism that applies at several ε, with the errors it makes.
 
         ``best`` names a mechanism whose noise of the best shape is followed too.
         """
+        return self._curves.of((tuple(epsilons), best), lambda: self._followed(epsilons, best))
+
+    def _followed(self, epsilons: Sequence[float], best: str | None) -> list[NoiseCurve]:
         found: list[NoiseCurve] = []
         for i, kind in enumerate(self._kinds):
-            report_progress(f"{kind.title} at {len(epsilons)} ε", i / len(self._kinds))
-            if issubclass(kind, LawMechanism):
-                rows = [self._drawn(kind, scale) for scale in self._law_scales(kind, epsilons)]
-                found.append(_curve(kind, "equal", rows))
-                continue
-            rows = [self._tried(kind, lambda made, e=e: made.calibrate(self._query, e))[0] for e in epsilons]
-            found.append(_curve(kind, "equal", rows))
-            if kind.name == best:
-                shaped = [[*self._shaped(kind, epsilon=e), row][0] for e, row in zip(epsilons, rows, strict=True)]
-                found.append(_curve(kind, "best", shaped))
+            with self._working(i, f"at {len(epsilons)} ε"):
+                found += self._curves_of(kind, epsilons, shaped=kind.name == best)
         return [curve for curve in found if any(scale is not None for scale in curve.scales)]
 
+    def _curves_of(self, kind: type[Mechanism], epsilons: Sequence[float], *, shaped: bool) -> list[NoiseCurve]:
+        if issubclass(kind, LawMechanism):
+            return [_curve(kind, "equal", [self._drawn(kind, scale) for scale in self._law_scales(kind, epsilons)])]
+        rows = [self._tried(kind, lambda made, e=e: made.calibrate(self._query, e))[0] for e in epsilons]
+        found = [_curve(kind, "equal", rows)]
+        if shaped:
+            better = [[*self._shaped(kind, epsilon=e), row][0] for e, row in zip(epsilons, rows, strict=True)]
+            found.append(_curve(kind, "best", better))
+        return found
+
     def _law_scales(self, kind: type[LawMechanism], epsilons: Sequence[float]) -> list[float | None]:
-        try:
-            mechanism = self._mechanism(kind)
-            assert isinstance(mechanism, LawMechanism)
-            return mechanism.scales(self._query, epsilons)
-        except NotApplicableError:
-            return [None] * len(epsilons)
+        """Return scales at several ε, of which those that were asked before are not computed again."""
+        if new := [e for e in epsilons if (kind.name, e) not in self._scales]:
+            try:
+                mechanism = self._mechanism(kind)
+                assert isinstance(mechanism, LawMechanism)
+                scales = mechanism.scales(self._query, new)
+            except NotApplicableError:
+                scales = [None] * len(new)
+            self._scales |= {(kind.name, e): scale for e, scale in zip(new, scales, strict=True)}
+        return [self._scales[kind.name, e] for e in epsilons]
+
+    @contextmanager
+    def _working(self, place: int, on_what: str) -> Generator[None]:
+        """Name the mechanism that is at work, also while it tells of the parts of its work."""
+        title = f"{self._kinds[place].title} {on_what}"
+        report_progress(title, place / len(self._kinds))
+        with part_of(title):
+            yield
 
     def _at(self, epsilon: float, known: Mapping[str, float | None]) -> Comparison:
         """Return the noise of every mechanism, of some by their scales that are known."""
         rows: list[ComparisonRow] = []
         best: Calibration | None = None
         for i, mechanism in enumerate(self._kinds):
-            report_progress(f"{mechanism.title} at ε = {epsilon:g}", i / len(self._kinds))
             if mechanism.name in known:
                 rows.append(self._drawn(mechanism, known[mechanism.name]))
                 continue
-            row, found = self._tried(mechanism, lambda made: made.calibrate(self._query, epsilon))
-            best = found if found is not None and (best is None or found.scale < best.scale) else best
-            rows.append(row)
-            rows.extend(self._best(mechanism, epsilon=epsilon))
+            with self._working(i, f"at ε = {epsilon:g}"):
+                row, found = self._tried(mechanism, lambda made: made.calibrate(self._query, epsilon))
+                best = found if found is not None and (best is None or found.scale < best.scale) else best
+                rows.append(row)
+                rows.extend(self._best(mechanism, epsilon=epsilon))
         lower = None if best is None else best.lower_bound or None
         title = f"{self._query.kind} at ε = {epsilon:g}; Θ: {self._theta.origin}"
         ordered = _in_order(rows, lower, _expected) if self._shapes else _in_order(rows, lower)
@@ -181,13 +219,12 @@ class Contest:
             return ComparisonRow(mechanism=kind.name, title=kind.title, reason="no noise is known")
         bound = self._mechanism(kind).bind(self._query)
         multiplier = None if bound.lipschitz is None else scale / bound.lipschitz
-        unit = float(bound.unit)
         return ComparisonRow(
             mechanism=kind.name,
             title=kind.title,
             scale=scale,
             noise_multiplier=multiplier,
-            accuracy=discrete_laplace.accuracy(scale / unit, 0.05) * unit,
+            accuracy=nearest(discrete_laplace.accuracy(scale / float(bound.unit), 0.05) * bound.unit),
             composes=kind.composes,
         )
 
@@ -221,6 +258,7 @@ def compare(
     alpha: float | None = None,
     secrets: Any = None,
     noise: Literal["equal", "best"] = "equal",
+    mechanisms: Sequence[str] | None = None,
 ) -> Comparison:
     """Noise of every mechanism for one query. Reads no data, spends nothing.
 
@@ -244,6 +282,9 @@ def compare(
     noise : {"equal", "best"}, default "equal"
         With "best" a second row for each mechanism that composes, with the noise of the best shape found, where that
         errs less; rows are then in the order of their expected error.
+    mechanisms : sequence of str, optional
+        Names of the mechanisms to ask, such as "propagation"; by default all of them. Where the query has many values,
+        "exact-laplace" and "wasserstein" take the longest.
 
     Returns
     -------
@@ -271,7 +312,8 @@ def compare(
         raise ParameterError("epsilon and accuracy both say how much noise there is: give one of them")
     if accuracy is None and alpha is not None:
         raise ParameterError("alpha says how often accuracy may be missed: give accuracy, or leave it out")
-    contest = Contest(theta, query, length, secrets=secrets, noise=noise)
+    kinds = MECHANISMS if mechanisms is None else mechanisms_named(mechanisms)
+    contest = Contest(theta, query, length, secrets=secrets, noise=noise, kinds=kinds)
     if accuracy is not None:
         return contest.at_accuracy(accuracy, alpha)
     if epsilon is None:
@@ -318,6 +360,26 @@ def _in_order(
     best = max(equal, key=lambda row: order.index(row.mechanism if row.mechanism in order else ""), default=None)
     fit = [replace(row, lower_bound=lower if row.noise == "equal" else None, recommended=row is best) for row in fit]
     return (*fit, *(row for row in rows if row.reason is not None))
+
+
+def mechanisms_named(names: Sequence[str]) -> tuple[type[Mechanism], ...]:
+    """Return the mechanisms of some names, in their usual order.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such mechanism, one is named twice, or none is named.
+    """
+    known = [kind.name for kind in MECHANISMS]
+    if isinstance(names, str) or not isinstance(names, Sequence) or not names:
+        raise ParameterError(f'mechanisms is {names!r}, expected a list of names, such as ["propagation", "mqm-exact"]')
+    for i, name in enumerate(names):
+        if name not in known:
+            hint = did_you_mean(name, known) if isinstance(name, str) else ""
+            raise ParameterError(f"there is no mechanism {name!r}.{hint} Mechanisms: {', '.join(known)}")
+        if name in names[:i]:
+            raise ParameterError(f"mechanism {name!r} is named twice: name it once")
+    return tuple(kind for kind in MECHANISMS if kind.name in names)
 
 
 def _settings(mechanism: type[Mechanism], secrets: NodeSecrets | None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.comparison import Contest
+from pufferfish.errors import ParameterError
 from pufferfish.mechanisms import MECHANISMS
 from pufferfish.mechanisms.one_query import exact_laplace, law_mechanism
 
@@ -69,3 +70,44 @@ def test_without_correlated_records_that_compose_the_least_is_recommended() -> N
     assert sum(row.recommended for row in rows) == 1
     composing = [row for row in fit if row.composes] or fit
     assert next(row for row in rows if row.recommended).scale == composing[0].scale
+
+
+def test_only_the_mechanisms_that_are_named_are_asked() -> None:
+    rows = pf.compare(CHAIN, pf.Histogram(), 1.0, 30, mechanisms=["propagation", "mqm-exact", "gk16"])
+    assert [row.mechanism for row in rows] == ["propagation", "mqm-exact", "gk16"]  # by their noise, then who does not
+    assert rows[0].recommended
+    assert rows[0].over_lower_bound is not None
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        ("propagation", r'expected a list of names, such as \["propagation"'),
+        ([], "expected a list of names"),
+        (["mqm-exakt"], r"there is no mechanism 'mqm-exakt'\. Did you mean 'mqm-exact'\? Mechanisms: entry-dp, "),
+        (["gk16", "gk16"], "'gk16' is named twice"),
+    ],
+)
+def test_names_of_no_mechanisms_are_refused(names: list[str], says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        pf.compare(CHAIN, pf.Histogram(), 1.0, 30, mechanisms=names)
+
+
+def test_what_a_report_shows_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The laws of a query once for all ε, whatever is too large to be kept; and nothing for a second report."""
+    monkeypatch.setattr(exact_laplace, "_KEPT", 0)
+    laws: list[int] = []
+    pairs = law_mechanism.pairs_of_laws
+    monkeypatch.setattr(law_mechanism, "pairs_of_laws", lambda *given: (laws.append(1), pairs(*given))[1])
+    contest = Contest(CHAIN, pf.Histogram(), 30)
+    found, curves = contest.around(1.0, (*FACTORS[:2], 1.0, *FACTORS[2:]))
+    assert len(laws) == 2  # one mechanism each
+    assert contest.around(1.0, (*FACTORS[:2], 1.0, *FACTORS[2:]))[1] == curves
+    assert len(laws) == 2
+    expected = {row.mechanism: row for row in pf.compare(CHAIN, pf.Histogram(), 1.0, 30)}
+    assert {row.mechanism: (row.reason, row.accuracy) for row in found} == {
+        name: (row.reason, row.accuracy) for name, row in expected.items()
+    }
+    for row in found:
+        if row.scale is not None:
+            assert row.scale == pytest.approx(expected[row.mechanism].scale, rel=1e-9)

@@ -1,6 +1,7 @@
 """The picture of a check: how long states last, what people do by the hour, and how soon they forget."""
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,8 @@ def draw_check(found: ModelCheck) -> "Figure":
     for axes, draw in zip(figure.subplots(1, len(panels)), panels, strict=True):
         draw(axes, found)
         clean(axes, share=draw is not _stays)
-    titled(figure, found.verdict, f"{found.source}; Θ: {found.origin}")
+    sentences = re.split(r"(?<=\.) ", found.verdict)  # a line each: a title cuts long ones
+    titled(figure, *sentences, f"{found.source}; Θ: {found.origin}")
     return figure
 
 

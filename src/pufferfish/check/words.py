@@ -1,7 +1,8 @@
 """What a check says: its verdict in plain words, and its numbers as text."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from pufferfish.check.record import ModelCheck, RicherModel
@@ -26,7 +27,13 @@ _FOUND = {
     "hour": "habits depend on the hour",
     "order2": "the next state depends on more than the present one",
 }
-_KNOWS = {"pooled": "that chain", "own": "them", "hour": "the hours", "order2": "the last two states"}
+_KNOWS = {
+    "pooled": "that chain",
+    "own": "them",
+    "hour": "the hours",
+    "order2": "the last two states",
+    "forgets": "how soon the least forgetful subject forgets",
+}
 _REMEDY = {
     "pooled": "a model fitted to these data",
     "own": "fit --each-subject",
@@ -44,26 +51,44 @@ CALLED = {
 
 
 def verdict_of(gains: Mapping[str, float], richer: Sequence[RicherModel], epsilon: float, transitions: int) -> str:
-    """Return what a check found, in one or two sentences."""
+    """Return what a check found, in two or three sentences: what predicts these data better, and what leaks most."""
     found = [kind for kind in _FOUND if gains.get(kind, 0.0) > CLEARLY]
     if not found:
         looked = {"own": "each subject's own chain", "hour": "the hour"}
         others = [words for kind, words in looked.items() if kind in gains]
         few = f" But these are {transitions:,} transitions only, which tell little." if transitions < _FEW else ""
         known = _listed([*others, "the state two steps before"])
-        return f"The model describes these data: {known} {_predict(others)}{few}"
+        return f"The model describes these data: {known} {_predict(others)}{few}{_at_most(richer, epsilon)}"
     first = _capital(_listed([_FOUND[kind] for kind in found]))
     known = {each.kind: each.leakage for each in richer if each.leakage is not None}
     told = _listed([_leaks(each) for each in richer if each.kind in found and each.leakage is not None])
     if not told:
-        return f"{first}. What noise calibrated to this model leaks for that is not computed."
-    noise = f"noise calibrated to this model at ε = {epsilon:g}"
+        return (
+            f"{first}. What noise calibrated to this model leaks for that is not computed.{_at_most(richer, epsilon)}"
+        )
+    noise = _noise(epsilon)
     missing = [kind for kind in found if kind not in known]
     rest = f" What {_listed([_MISSING[kind] for kind in missing])} leaks is not computed." if missing else ""
+    rest += _at_most(richer, epsilon, told=found)
     above = [kind for kind in found if known.get(kind, 0.0) > epsilon * _WITHIN]
     if not above:
         return f"{first}, but {noise} covers it: it leaks {told}.{rest}"
     return f"{first}: {noise} would leak {told}; use {_listed([_REMEDY[kind] for kind in above], 'or')}.{rest}"
+
+
+def _noise(epsilon: float) -> str:
+    return f"noise calibrated to this model at ε = {epsilon:g}"
+
+
+def _at_most(richer: Sequence[RicherModel], epsilon: float, told: Sequence[str] = ()) -> str:
+    """Return the sentence about the largest leakage of all, so that no number below the verdict contradicts it."""
+    known = [each for each in richer if each.leakage is not None]
+    most = max(known, key=lambda each: each.leakage or 0.0, default=None)
+    if most is None or most.kind in told:
+        return ""
+    if (most.leakage or 0.0) <= epsilon * _WITHIN:
+        return "" if told else f" {_capital(_noise(epsilon))} leaks no more than that under the richer models either."
+    return f" The largest leakage found: {_noise(epsilon)} would leak {_leaks(most)}."
 
 
 def _predict(others: Sequence[str]) -> str:
@@ -85,19 +110,22 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def text_of(found: ModelCheck) -> str:
-    """Return a check as text: the verdict, then the numbers it rests on."""
-    return "\n".join(printable(line) for line in _lines(found))
+def text_of(found: ModelCheck, reworded: Callable[[str], str] = str) -> str:
+    """Return a check as text: the verdict, then the numbers it rests on.
+
+    ``reworded`` turns errors of the library, by which numbers are missing, into the reader's words.
+    """
+    return "\n".join(printable(line) for line in _lines(found, reworded))
 
 
-def _lines(found: ModelCheck) -> Iterator[str]:
+def _lines(found: ModelCheck, reworded: Callable[[str], str]) -> Iterator[str]:
     many = len(found.subjects)
     yield f"Θ: {found.origin}"
     who = "one chain" if many == 1 else f"{many} subjects"
     yield f"held against {found.source}: {found.records:,} records, {found.transitions:,} transitions of {who}"
     yield found.verdict
     yield ""
-    yield from _leakage(found)
+    yield from _leakage(found, reworded)
     yield ""
     yield from _predictions(found)
     yield ""
@@ -108,18 +136,19 @@ def _lines(found: ModelCheck) -> Iterator[str]:
     missing = "" if found.overlaps else ": not known for these data"
     yield f"overlap of the laws of the state, given any two states some steps away (1: all is forgotten){missing}"
     rows = [
-        (f"{o.steps}", f"{o.pooled:.3f}", f"{o.worst:.3f}", "" if o.model is None else f"{o.model:.3f}", o.subject)
+        (f"{o.steps}", f"{o.pooled:.3f}", f"{o.worst:.3f}", o.subject, "" if o.model is None else f"{o.model:.3f}")
         for o in found.overlaps
     ]
-    yield from _table(("steps", "data, pooled", "least subject", "model", ""), rows)
+    yield from _table(("steps", "data, pooled", "data, least", "least subject", "model"), rows)
     if found.occupancy is not None:
         yield ""
         yield from _hours(found)
 
 
-def _leakage(found: ModelCheck) -> Iterator[str]:
+def _leakage(found: ModelCheck, reworded: Callable[[str], str]) -> Iterator[str]:
     noise = "" if found.noise_multiplier is None else f" (multiplier {found.noise_multiplier:.3g})"
-    yield f"what the noise of a histogram, calibrated to this model at ε = {found.epsilon:g}{noise}, leaks to who knows"
+    of = f"the noise of a histogram, calibrated to this model at ε = {found.epsilon:g}{noise}"
+    yield f"what {of}, leaks at most, in nats"
     rows = [
         (
             CALLED[each.kind],
@@ -130,10 +159,10 @@ def _leakage(found: ModelCheck) -> Iterator[str]:
         for each in found.richer
         if each.reason is None
     ]
-    yield from _table(("", "leakage", "multiplier it needs", ""), rows)
+    yield from _table(("to somebody who knows", "leakage", "multiplier it needs", "decided by"), rows)
     for each in found.richer:
         if each.reason is not None:
-            yield f"  {CALLED[each.kind]}: not computed: {each.reason}"
+            yield f"  {CALLED[each.kind]}: not computed: {reworded(each.reason)}"
 
 
 def _predictions(found: ModelCheck) -> Iterator[str]:
@@ -141,7 +170,7 @@ def _predictions(found: ModelCheck) -> Iterator[str]:
     kinds = [kind for kind in ("pooled", "own", "order2", "hour") if kind in found.gains]
     names = {"pooled": "one chain", "own": "own chain", "order2": "order 2", "hour": "by hour"}
     subjects = sorted(found.subjects, key=lambda s: s.model - (s.own if s.own is not None else s.pooled))
-    shown = subjects[:_MOST_SUBJECTS]
+    shown = sorted(subjects[:_MOST_SUBJECTS], key=lambda s: _in_order(s.subject))
     total = sum(s.transitions for s in found.subjects)
     rows: list[tuple[str, ...]] = []
     if len(found.subjects) > 1:
@@ -155,6 +184,11 @@ def _predictions(found: ModelCheck) -> Iterator[str]:
         yield f"  and {len(subjects) - len(shown)} subjects that the model fits better"
     gains = ", ".join(f"{names[kind]} {found.gains[kind]:+,.0f}" for kind in kinds)
     yield f"  better in all, in nats, than what is simpler: {gains}; above {CLEARLY:g} is clear"
+
+
+def _in_order(name: str) -> list[tuple[int, str]]:
+    """Return what names are sorted by, so that subject 2 comes before subject 10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def _hours(found: ModelCheck) -> Iterator[str]:

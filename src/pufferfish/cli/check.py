@@ -6,6 +6,8 @@ import click
 
 from pufferfish.check import CHECK, check_model
 from pufferfish.check.picture import draw_check
+from pufferfish.check.words import text_of
+from pufferfish.cli.as_options import as_options
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import table_options
 from pufferfish.cli.printing import progress
@@ -75,7 +77,7 @@ def check_command(
         options["missing"] = options["missing"] or "unobserved"
         with progress("checking the model"):
             found = check_model(model, source, reading["state"], public=True, epsilon=epsilon, **options)
-    click.echo(found)
+    click.echo(text_of(found, as_options))
     if output is not None:
         found.to_json(output, overwrite=overwrite)
         click.echo(printable(f"written: {output}"))

@@ -10,8 +10,10 @@ from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
     NOISE_HELP,
+    each_once,
     node_names,
     parse_lengths,
+    split_list,
     table_options,
 )
 from pufferfish.cli.printing import progress
@@ -19,10 +21,10 @@ from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
 from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_group_errors, split_groupings
 from pufferfish.cli.tables import opened, read_under
 from pufferfish.cli.targets import check_targets
-from pufferfish.comparison import Contest
+from pufferfish.comparison import Contest, mechanisms_named
 from pufferfish.data import Rows
 from pufferfish.errors import ParameterError, printable
-from pufferfish.mechanisms import MarkovQuilt
+from pufferfish.mechanisms import MECHANISMS, MarkovQuilt
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.queries import Query
@@ -35,6 +37,11 @@ __all__ = ["compare_command"]
 
 _FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
 """At which multiples of ε ``compare --plot`` looks too."""
+
+_MECHANISMS_HELP = (
+    f"Ask only these, of {', '.join(kind.name for kind in MECHANISMS)} [default: all]. With many records exact-laplace "
+    "and wasserstein take the longest."
+)
 
 
 @click.command("compare")
@@ -55,6 +62,7 @@ _FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
 @click.option("--accuracy", type=NUMBER, metavar="A", help=ACCURACY_HELP)
 @click.option("--alpha", type=NUMBER, metavar="P", help=ALPHA_HELP)
 @click.option("--noise", type=click.Choice(["equal", "best"]), default="equal", help=NOISE_HELP)
+@click.option("--mechanisms", metavar="A,B,…", help=_MECHANISMS_HELP)
 @click.option("--plot", "plot_path", metavar="FILE", help="Draw the noise from ε/10 to 10 ε (.png, .svg, .pdf).")
 @click.option("--report", "report_path", metavar="FILE", help="Write a preview as a page for a browser (.html).")
 @click.option("--draw", "draw_path", metavar="FILE", help="Draw a network, its worst node and that node's best quilt.")
@@ -69,6 +77,7 @@ def compare_command(
     accuracy: float | None,
     alpha: float | None,
     noise: str,
+    mechanisms: str | None,
     plot_path: str | None,
     report_path: str | None,
     draw_path: str | None,
@@ -81,6 +90,7 @@ def compare_command(
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1
       pufferfish compare asia.bif --columns lung,bronc --query marginal-counts --epsilon 1
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --report preview.html
+      pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --mechanisms propagation,mqm-exact
       pufferfish compare model.json --table steps.csv --state activity --subject id --time minute --max-gap 10min \\
         --by hour,sex --epsilon 1
     """
@@ -98,6 +108,7 @@ def compare_command(
     theta = model.theta
     secret, nodes = node_names(secrets, theta), node_names(reading["columns"], theta)
     query = parse_query(query_text, theta, nodes)
+    kinds = MECHANISMS if mechanisms is None else mechanisms_named(each_once(split_list(mechanisms), mechanisms))
     if by is not None:
         check_group_accuracy(query, accuracy)
     if draw_path is not None and not theta.networks:
@@ -116,7 +127,7 @@ def compare_command(
         query = parse_query(query_text, theta, nodes, data.nodes if isinstance(data, Rows) else None)
     else:
         length = cast(Any, _rows(lengths) if theta.networks else parse_lengths(lengths))
-    contest = Contest(theta, query, length, secrets=secret, noise=noise)
+    contest = Contest(theta, query, length, secrets=secret, noise=noise, kinds=kinds)
     with progress("comparing mechanisms"):
         if accuracy is not None:
             found = contest.at_accuracy(accuracy, alpha)

@@ -34,12 +34,12 @@ from pufferfish.errors import ParameterError, printable
 from pufferfish.hints import names_of
 from pufferfish.ledger import Ledger, lock_of
 from pufferfish.ledger.views import part_of
+from pufferfish.ledger.what_fits import hides_all
 from pufferfish.mechanisms import BOUNDS, MECHANISMS
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.queries import Transitions
 from pufferfish.release import RELEASE, Release, prepare
-from pufferfish.release.few_records import nothing_seen
 from pufferfish.release.summary import noise_in_words, rounded
 from pufferfish.report.plot import PICTURE
 from pufferfish.shown import counted
@@ -230,8 +230,7 @@ def _asked_for(accuracy: float, alpha: float | None, calibration: Calibration, m
 
 def _check_seen(data: Sequences | Rows, calibration: Calibration, up_to: float, budget: float) -> None:
     """Refuse to spend the last of a budget on noise that hides everything; both are public."""
-    records = [data.records] if data.groups is None else data.groups.records
-    if not nothing_seen(calibration, records):
+    if not hides_all(calibration, data):
         return
     own = "" if calibration.mechanism == DEFAULT_MECHANISM else f" --mechanism {calibration.mechanism}"
     told = counted(data.records, "row" if isinstance(data, Rows) else "record")

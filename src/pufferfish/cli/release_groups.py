@@ -10,9 +10,9 @@ from pufferfish.calibration import Calibration
 from pufferfish.cli.printing import print_table, print_warnings
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable, shortened
+from pufferfish.few_records import few_in_groups
 from pufferfish.queries import Query
 from pufferfish.release import Release
-from pufferfish.release.few_records import few_in_groups
 from pufferfish.release.grouped import errors_of_groups
 from pufferfish.release.groups import GroupsRecord
 from pufferfish.release.summary import noise_in_words, rounded

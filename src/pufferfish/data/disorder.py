@@ -6,6 +6,8 @@ import narwhals as nw
 
 from pufferfish.data.chain_rows import ChainRows
 from pufferfish.data.chains import SUBJECT, TIME, Frame, Layout
+from pufferfish.data.columns import collected
+from pufferfish.data.files import ROW
 from pufferfish.data.labels import count_rows
 from pufferfish.errors import DataError
 from pufferfish.theta.states import state_label
@@ -52,23 +54,44 @@ class Disorder:
         """
         if not self.first:
             return
-        rows, name, duplicate = self.rows, self.rows.options.time, False not in self.first
+        rows, duplicate = self.rows, False not in self.first
         found, n = self.first[duplicate], count_rows(self.counts[duplicate])
-        of = f" for subject {state_label(found[SUBJECT])!r}" if rows.has_subject else ""
         times = {key: rows.time_text(found[key]) for key in ("earlier", "later")}
+        of = f" for subject {state_label(found[SUBJECT])!r}" if rows.has_subject else ""
+        column, order = f"column {rows.options.time!r}", "times increase strictly within a subject"
+        whose = "" if rows.has_subject else ", or give subject="
+        set_back = (
+            "; where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00"
+            if rows.instants and not rows.zoned
+            else ""
+        )
+        twice = self._twice(found)
         if duplicate:
+            where = f"{twice}; duplicate times" if twice else "duplicate times"
             raise DataError(
-                f"column {name!r} repeats {times['later']}{of} (duplicate times in {n}): times increase strictly "
-                "within a subject; drop or aggregate the duplicates"
-                + ("" if rows.has_subject else ", or give subject=")
+                f"{column} repeats {times['later']}{of} ({where} in {n}): {order}; drop or aggregate the "
+                f"duplicates{whose}"
+            )
+        if twice and rows.has_subject:  # as in a table that was added to itself: sorting it would not help
+            raise DataError(
+                f"{column} has {times['later']} twice{of} ({twice}): {order}; drop or aggregate the duplicates, and "
+                f"sort the table by subject and time{set_back}"
             )
         raise DataError(
-            f"column {name!r} is unsorted: {times['later']} comes after {times['earlier']}{of} (in {n}): times "
-            "increase strictly within a subject; sort the table by "
-            + ("subject and time" if rows.has_subject else "time, or give subject=")
-            + (
-                "; where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00"
-                if rows.instants and not rows.zoned
-                else ""
-            )
+            f"{column} is unsorted: {times['later']} comes after {times['earlier']}{of} (in {n}): {order}; sort the "
+            f"table by {'subject and time' if rows.has_subject else 'time'}{whose}{set_back}"
         )
+
+    def _twice(self, found: dict[str, Any]) -> str:
+        """Return the first two rows of a subject that have a time, in words; "" where there are none, or no numbers."""
+        places = self.rows.places
+        if not places.ordered:
+            return ""
+        same = nw.col(TIME) == found["later"]
+        if self.rows.has_subject:
+            same = same & (nw.col(SUBJECT) == found[SUBJECT])
+        alike = collected(self.rows.frame.filter(same).select(ROW).sort(ROW).head(2)).get_column(ROW).to_list()
+        if len(alike) < 2:
+            return ""
+        one, other = (f"{row + 1:,}" for row in alike)
+        return f"rows {one} and {other}{places.below}"

@@ -106,6 +106,10 @@ class Source:
         return DataError(f"no row of {self.name} is left where {where} ({total:,} before)")
 
 
+_DAMAGED = "File out of specification"
+"""What polars says of a Parquet file whose parts do not fit together."""
+
+
 @contextmanager
 def engine_errors(name: str, path: Path | None = None) -> Generator[None]:
     """Turn whatever an engine raises into one line; the path of a CSV file helps to say which of its lines is wrong.
@@ -129,6 +133,8 @@ def engine_errors(name: str, path: Path | None = None) -> Generator[None]:
             line = wrong_text(path) or wrong_line(path) or line.partition(" The current offset")[0]
             if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile) or "gzip" in str(error):
                 line = "the compressed file is cut off or damaged: copy or pack it again"
+        elif _DAMAGED in line:
+            line = f"the file is damaged ({line.rpartition(_DAMAGED)[2].strip(' :')[:100]}): copy or write it again"
         raise DataError(f"{name} cannot be read: {line[:300]}") from error
 
 

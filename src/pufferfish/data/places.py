@@ -46,11 +46,16 @@ class Places:
             columns.append(nw.col(ROW))
         return collected(frame.select(columns).head(1)).rows(named=True)[0] if columns else {}
 
+    @property
+    def below(self) -> str:
+        """What is said behind the number of a row: from where it is counted."""
+        return " below the header" if self.header else ""
+
     def describe(self, found: dict[str, Any]) -> str:
         """Say in words where a row is, as far as it is known."""
         parts: list[str] = []
         if ROW in found:
-            parts.append(f"row {int(found[ROW]) + 1}{' below the header' if self.header else ''}")
+            parts.append(f"row {int(found[ROW]) + 1}{self.below}")
         if SUBJECT in found and not is_absent(found[SUBJECT]):
             parts.append(f"subject {state_label(found[SUBJECT])!r}")
         return ", ".join(parts)

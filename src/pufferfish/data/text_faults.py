@@ -20,6 +20,12 @@ _HEAD = 2**16  # bytes by which the kind of text is told
 _CHUNK = 2**20
 _TITLE_LINES = 20  # among which the names of the columns are looked for
 _QUOTE = ord('"')
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x19\x1b-\x1f\x7f]")
+"""Bytes of characters that no table has; Ctrl-Z is told by itself."""
+
+_ONE_IN = 8
+"""One in so many bytes at least is NUL where characters have two bytes and many of them are Latin letters."""
+
 _STRAY = "it has a stray quote"
 _BOM = b"\xef\xbb\xbf"  # what some programs write before UTF-8
 NO_TEXT = {
@@ -134,8 +140,13 @@ def refuse_text(path: Path) -> None:
         raise DataError(f"{name} is no CSV file but a workbook of Excel or the like: save it there as CSV in UTF-8")
     if not head.strip(b"\r\n") and len(head) < _HEAD:
         raise DataError(f"{name} has no header line, all its lines are empty: the first line names the columns")
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head.partition(b"\n")[0]:
+    if _is_wide(head):
         raise DataError(f"{name} is no UTF-8 text (it looks like UTF-16): save it as CSV in UTF-8")
+    if _is_binary(head):
+        raise DataError(
+            f"{name} holds no text: it is damaged, or of another kind than its name says; export the table once more, "
+            "as CSV in UTF-8"
+        )
     if not ends:
         raise DataError(f"the first line of {name} has more than {LONGEST_LINE:,} characters: is it a CSV file?")
     unquoted = re.sub(rb'"[^"]*("|$)', b"", head)
@@ -151,6 +162,35 @@ def refuse_text(path: Path) -> None:
     refuse_long_lines(path, packed=name.lower().endswith(".gz"))
     if fault := _fault(path):
         raise DataError(f"{name} cannot be read: {fault}")
+
+
+def _is_wide(head: bytes) -> bool:
+    """Whether bytes are text of two or four bytes for each character: it says so itself, or has a NUL in each."""
+    marked = head.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if not (marked or head.count(b"\0") * _ONE_IN >= len(head) > 0):
+        return False
+    whole = head[: len(head) // 4 * 4]
+    codes = ("utf-16", "utf-32") if marked else ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
+    return any(_is_printable(whole, code) for code in codes)
+
+
+def _is_printable(text: bytes, code: str) -> bool:
+    try:
+        decoded = text.decode(code)
+    except UnicodeDecodeError as error:  # a character of which only the beginning was read
+        decoded = text[: error.start].decode(code) if error.start >= len(text) - 4 else "\0"
+    return "".join(decoded.split()).isprintable()
+
+
+def _is_binary(head: bytes) -> bool:
+    """Whether bytes are no text in any code: they are no UTF-8, and have control characters, as no Latin-1 text has."""
+    if not _CONTROL.search(head):
+        return False
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        return error.end < len(head)  # else a character of which only the beginning was read
+    return False
 
 
 def _fault(path: Path) -> str | None:

@@ -219,17 +219,21 @@ class BookFile:
         from filelock import FileLock, Timeout
 
         check_writable(self.path, LEDGER, overwrite=True)
-        lock = Path(lock_of(self.path))
+        path = Path(lock_of(self.path))
+        lock = FileLock(path, timeout=_WAIT)
         try:
-            check_lock(lock, f"the ledger {shown(self._given)}")
-            with FileLock(lock, timeout=_WAIT):
-                yield
+            check_lock(path, f"the ledger {shown(self._given)}")
+            lock.acquire()
         except Timeout:
             raise RecordError(
                 f"another program has kept the ledger {shown(self._given)} for {_WAIT:g} s: try again"
             ) from None
         except OSError as error:
             raise RecordError(f"cannot lock the ledger {shown(self._given)}: {error.strerror or error}") from error
+        try:  # what fails in here is no fault of the lock
+            yield
+        finally:
+            lock.release()
 
     def read(self) -> Book:
         """Read the book, validated.

@@ -34,6 +34,7 @@ from pufferfish.ledger.charges import Charge
 from pufferfish.ledger.charging_of import anywhere, charging_of
 from pufferfish.ledger.subjects import grid_of, subjects_of
 from pufferfish.ledger.views import entries_frame, in_words, view_of
+from pufferfish.ledger.what_fits import what_fits
 from pufferfish.ledger.windows import check_within
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
@@ -345,8 +346,7 @@ class Ledger(Shown):
                 spent = book.entries[-1].spent if book.entries else 0.0
                 raise BudgetExceeded(
                     f"this release would raise what is spent from {spent:.6g} to {after:.6g}, above the budget "
-                    f"of {book.budget:g}; for all that is left: --up-to {book.budget:g} (in Python "
-                    "ledger.calibrate(query))"
+                    f"of {book.budget:g}; {what_fits(self, what, data, window, each=release is not None)}"
                 )
             entry = Entry(
                 number=len(book.entries) + 1,

@@ -14,6 +14,7 @@ from pufferfish.calls import called_as
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
+from pufferfish.few_records import few_in_all, few_in_groups
 from pufferfish.given import one_of
 from pufferfish.ledger import Ledger
 from pufferfish.ledger.ties import check_start
@@ -32,7 +33,6 @@ from pufferfish.release.checks import (
 from pufferfish.release.draft import Prepared, draft_of, noise_of, not_promised, place_in, sentences
 from pufferfish.release.each_record import EACH, EachRelease
 from pufferfish.release.each_subject import prepare_each, release_each
-from pufferfish.release.few_records import few_in_all, few_in_groups
 from pufferfish.release.fields import LedgerRecord
 from pufferfish.release.grouped import grouped_of
 from pufferfish.release.measurement import MEASUREMENT, MeasurementRelease, release_measurement

@@ -23,6 +23,7 @@ from pufferfish.release.fields import (
     NoiseRecord,
     QueryRecord,
 )
+from pufferfish.release.query_rules import near
 from pufferfish.release.record import Release
 from pufferfish.shown import Shown, View, counted
 from pufferfish.theta.record import ThetaRecord
@@ -210,7 +211,9 @@ class EachRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, 
         try:
             self.theta.check()
             wrong = next(contradictions(self.as_release()), None)
-            if wrong is None and self.accuracy_95 != accuracy_of(self.noise, len(self.query.labels)):
+            said, again = self.accuracy_95, accuracy_of(self.noise, len(self.query.labels))
+            same = near(said.each, again.each) and near(said.joint, again.joint)
+            if wrong is None and not (same and (said.alpha, said.outputs) == (again.alpha, again.outputs)):
                 wrong = "accuracy_95 is that of the noise"
             if wrong is None and self.postprocessing not in (None, "clipped", "projected"):
                 wrong = "the post-processing is one of this program's"

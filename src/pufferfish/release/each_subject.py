@@ -30,6 +30,7 @@ from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused
+from pufferfish.few_records import few_of_subjects
 from pufferfish.files import write_whole
 from pufferfish.files.kinds import check_output
 from pufferfish.files.locks import check_lock
@@ -56,7 +57,6 @@ from pufferfish.release.each_record import (
     table_kind,
 )
 from pufferfish.release.each_values import each_subject, table_of
-from pufferfish.release.few_records import few_of_subjects
 from pufferfish.release.fields import NOISE_LAW, LedgerRecord, NoiseRecord
 
 __all__ = ["Places", "prepare_each", "release_each"]

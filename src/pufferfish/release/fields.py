@@ -1,6 +1,8 @@
 """What a release's record holds: everything a reader needs to judge it, and never the exact value."""
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Literal
 
 import msgspec
@@ -8,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.numbers import discrete_laplace, laplace_sums
+from pufferfish.core.numbers.rounding import nearest
 from pufferfish.core.strategies.search import MOST_STATES
 from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
@@ -39,6 +42,9 @@ __all__ = [
 
 _FEW_ULPS = 2.0**-50
 """More than what a scale loses in a record's numbers."""
+
+_LARGEST_DENOMINATOR = 2**26
+"""Fractions with denominators up to this are told apart by their doubles."""
 
 WEIGHTED = "weighted "
 """What the kind of a query begins with whose records count with factors of their own."""
@@ -95,7 +101,14 @@ class NoiseRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
     def accuracy(self, alpha: float, outputs: int = 1) -> float:
         """Return the error that any of some outputs, each with noise of this scale, exceeds with probability alpha."""
-        return discrete_laplace.accuracy(self.scale / self.unit, alpha, together=outputs) * self.unit
+        return self.worth(discrete_laplace.accuracy(self.scale / self.unit, alpha, together=outputs))
+
+    def worth(self, units: int) -> float:
+        """Return what so many units are worth: 3 units of 1/5, which this record says as 0.2, are 0.6."""
+        if not math.isfinite(self.unit):  # a record that is refused
+            return units * self.unit
+        fraction = Fraction(self.unit).limit_denominator(_LARGEST_DENOMINATOR)
+        return nearest(units * (fraction if float(fraction) == self.unit else Fraction(self.unit)))
 
 
 def strategy_of(kind: str, states: Sequence[str], noise: NoiseRecord) -> Strategy | None:
@@ -266,7 +279,7 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
             whole = noise.accuracy(alpha, len(self.query.labels) * cells if together else 1)
         else:
             own = laplace_sums.share_of_each(alpha, cells if together else 1)
-            whole = strategy.error(noise.one_scale, own, joint=together) * noise.unit
+            whole = noise.worth(strategy.error(noise.one_scale, own, joint=together))
         return whole if groups is None else whole * groups.most_error
 
     def quantiles_at(self, shares: Sequence[float]) -> list[QuantileRecord]:
@@ -302,7 +315,7 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
             whole = np.full(m, noise.accuracy(alpha, m * cells if together else 1))
         else:
             own = laplace_sums.share_of_each(alpha, cells if together else 1)
-            whole = np.array(strategy.errors(noise.one_scale, own, joint=together)) * noise.unit
+            whole = np.array([noise.worth(e) for e in strategy.errors(noise.one_scale, own, joint=together)])
         if groups is None:
             return whole
         found: NDArray[np.float64] = whole / np.array(groups.divided_by or [1] * cells)[:, None]

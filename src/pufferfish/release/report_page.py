@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from pufferfish.calibration import Calibration
 from pufferfish.comparison import Contest, row_of
-from pufferfish.core.numbers.progress import report_progress
+from pufferfish.core.numbers.progress import part_of, report_progress
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.files import read_file, write_whole
 from pufferfish.files.reading import decode_record, shown
@@ -134,9 +136,12 @@ def report_page(sources: Sequence[Source], *, ledger: Ledger | None = None, brie
         raise ParameterError("no release here names an entry of a ledger: leave the ledger out")
     parts: list[Html] = []
     data: list[dict[str, Any]] = []
+    contests: dict[bytes, Contest] = {}
     for i, source in enumerate(sources):
-        report_progress(f"release {i + 1} of {len(sources)}", i / len(sources))
-        part, numbers = _release_part(source, i, ledger, brief=brief)
+        which = f"release {i + 1} of {len(sources)}"
+        report_progress(which, i / len(sources))
+        with part_of(which):
+            part, numbers = _release_part(source, i, ledger, contests, brief=brief)
         parts += [part]
         data += [] if numbers is None else [numbers]
     here = {source.release.ledger.entry: i for i, source in enumerate(sources) if source.release.ledger is not None}
@@ -169,7 +174,9 @@ def _title(found: AnyRelease) -> str:
     return f"{found.query.kind.capitalize()}{each}{by} at ε = {found.epsilon:g}"
 
 
-def _release_part(source: Source, i: int, ledger: Ledger | None, *, brief: bool) -> tuple[Html, dict[str, Any] | None]:
+def _release_part(
+    source: Source, i: int, ledger: Ledger | None, contests: dict[bytes, Contest], *, brief: bool
+) -> tuple[Html, dict[str, Any] | None]:
     found = source.release
     checked = _checked(source, ledger if found.ledger is not None else None)
     if isinstance(found, MeasurementRelease):
@@ -179,7 +186,7 @@ def _release_part(source: Source, i: int, ledger: Ledger | None, *, brief: bool)
         fields: ReleaseFields = found.as_release() if isinstance(found, EachRelease) else found
         again = _calibration(fields)
         theta = fields.theta.any_theta() if again is None else again.theta
-        noise, numbers = _noise(found, fields, again, f"noise-{i}", brief=brief)
+        noise, numbers = _noise(found, fields, again, contests, f"noise-{i}", brief=brief)
         values = (
             each_part(found, None if source.path is None else source.path.parent, source.values)
             if isinstance(found, EachRelease)
@@ -292,7 +299,13 @@ def _measured(found: MeasurementRelease, theta: Theta | None) -> Html:
 
 
 def _noise(
-    found: Release | EachRelease, fields: ReleaseFields, again: Calibration | None, name: str, *, brief: bool
+    found: Release | EachRelease,
+    fields: ReleaseFields,
+    again: Calibration | None,
+    contests: dict[bytes, Contest],
+    name: str,
+    *,
+    brief: bool,
 ) -> tuple[Html, dict[str, Any] | None]:
     """Return the noise of all mechanisms and the slider, or why there is none."""
     own = f"{found.mechanism.title} added noise of scale {number(found.noise.scale, 6)} at ε = {found.epsilon:g}."
@@ -303,15 +316,14 @@ def _noise(
         why = "the query or Θ is a function of the user's" if kept else "an earlier version wrote the record"
         return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {why}."), None
     shape: Literal["equal", "best"] = "equal" if again.strategy is None else "best"
-    length: Any = again.bound.rows if again.theta.networks else again.length if again.theta.of_chains else None
     epsilons = points_around(found.epsilon)
     try:
-        contest = Contest(again.theta, again.query, length, secrets=_secrets(again), own=again.bound)
+        contest = _contest(fields, again, contests)
         ours = replace(row_of(again), noise=shape)
-        others = [row for row in contest.at(found.epsilon) if (row.mechanism, row.noise) != (again.mechanism, shape)]
+        asked, curves = contest.around(found.epsilon, epsilons, again.mechanism if shape == "best" else None)
+        others = [row for row in asked if (row.mechanism, row.noise) != (again.mechanism, shape)]
         lower = next((row.lower_bound for row in others if row.lower_bound), again.lower_bound or None)
         rows = sorted([ours, *others], key=lambda row: row.scale or math.inf)
-        curves = contest.curves(epsilons, again.mechanism if shape == "best" else None)
     except PufferfishError as error:
         return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {error}"), None
     error = found.accuracy_95.each if isinstance(found, EachRelease) else found.accuracy(0.05)
@@ -334,6 +346,18 @@ def _noise(
         error_factor=error / base if base > 0 else scale_factor,
     )
     return noise_part(about, name)
+
+
+def _contest(fields: ReleaseFields, again: Calibration, made: dict[bytes, Contest]) -> Contest:
+    """Return the mechanisms for a release; another release of the same query gets the same, with what they computed."""
+    assert isinstance(again.bound, Mechanism)
+    assert isinstance(fields.calibration, CalibrationRecord)
+    asked = msgspec.structs.replace(fields.calibration, unit_scale=0.0)  # all that does not depend on ε
+    key = msgspec.json.encode((fields.mechanism.name, fields.theta, asked, fields.groups))
+    if key not in made:
+        length: Any = again.bound.rows if again.theta.networks else again.length if again.theta.of_chains else None
+        made[key] = Contest(again.theta, again.query, length, secrets=_secrets(again), own=again.bound)
+    return made[key]
 
 
 def _secrets(again: Calibration) -> Any:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -122,6 +123,33 @@ def test_data_of_one_chain_fit_it(slow: bool) -> None:
             assert stay.observed[0] == pytest.approx(stay.least[0], rel=0.1)
         for overlap in found.overlaps[:4]:
             assert overlap.pooled == pytest.approx(overlap.model, abs=0.05)
+
+
+def test_the_verdict_names_the_largest_leakage_below_it() -> None:
+    table = simulated(lambda s, h: CALM, subjects=3, length=300, seed=4)
+    found = checked(table)
+    leaks = {each.kind: each.leakage or 0.0 for each in found.richer}
+    most = max(leaks.values())
+    assert most > 1.1
+    assert most == leaks["forgets"]
+    told = f"The largest leakage found: noise calibrated to this model at ε = 1 would leak up to {most:.3g} to somebody"
+    assert found.verdict.startswith("The model describes these data")
+    assert told in found.verdict
+    safe = checked(table, pf.MarkovChain([[0.99, 0.01], [0.01, 0.99]], states=["a", "b"]))
+    assert all(each.leakage is None or each.leakage < 1 for each in safe.richer)
+    assert "largest leakage" not in safe.verdict
+    assert found.verdict.split(". ")[1][:40] in (title := draw_check(found).get_suptitle())
+    assert "…" not in title
+
+
+def test_columns_have_headings_and_subjects_are_in_natural_order() -> None:
+    laws = {s: BUSY if s % 2 else CALM for s in range(11)}
+    lines = str(checked(simulated(lambda s, h: laws[s], subjects=11, length=100, seed=2))).splitlines()
+    cells = [re.split(" {2,}", line.strip()) for line in lines]
+    assert ["to somebody who knows", "leakage", "multiplier it needs", "decided by"] in cells
+    assert ["steps", "data, pooled", "data, least", "least subject", "model"] in cells
+    listed = [line.split()[0] for line in lines if line.startswith("  s") and line.split()[1] == "99"]
+    assert listed == [f"s{i}" for i in range(11)]
 
 
 def test_hours_and_subjects_are_told_apart_and_their_leakage_is_computed() -> None:

@@ -121,6 +121,18 @@ def test_releasing_the_table_the_model_was_fitted_to_is_called_no_guarantee(
     assert "not as a guarantee" in pf.Release.from_json(output).warnings[0]
 
 
+def test_compare_asks_only_the_mechanisms_that_are_named(model: Path) -> None:
+    compare = ("compare", model, "--length", 40, "--epsilon", 1, "--mechanisms")
+    found = run(*compare, "mqm-exact, propagation")
+    assert found.exit_code == 0, found.output
+    assert "* LeakagePropagation" in found.stdout
+    assert "MQMExact" in found.stdout
+    assert not any(other in found.stdout for other in ("ExactLaplace", "Wasserstein", "EntryDP", "does not apply"))
+    refused(*compare, "propagaton", says=["no mechanism 'propagaton'. Did you mean 'propagation'?", "wasserstein"])
+    refused(*compare, "gk16,gk16", says=["names 'gk16' twice"])
+    refused(*compare, "gk16,", says=["empty part"])
+
+
 def test_compare_shows_every_mechanism_and_why_one_does_not_apply(model: Path, private: Path) -> None:
     by_length = run("compare", model, "--length", 300, "--length", "300,300", "--epsilon", 1)
     by_table = run("compare", model, "--table", private, *READING, "--epsilon", 1)

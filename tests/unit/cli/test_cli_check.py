@@ -23,6 +23,15 @@ def test_a_model_is_checked_on_the_table_it_was_fitted_to(tmp_path: Path) -> Non
     assert "at ε = 0.5" in told.stdout
 
 
+def test_reasons_name_options_of_the_command_line(tmp_path: Path) -> None:
+    public, model = write_table(tmp_path / "a.csv", seed=1), tmp_path / "m.json"
+    assert run("fit", public, *READING, "--output", model).exit_code == 0
+    result = run("check", model, public, *READING)
+    reason = next(line for line in result.stdout.splitlines() if "a matrix for each hour: not computed" in line)
+    assert "give --max-gap 1min" in reason
+    assert "max_gap" not in result.stdout
+
+
 NETWORK = (
     "network n {\n}\nvariable a {\n  type discrete [ 2 ] { x, y };\n}\nprobability ( a ) {\n  table 0.5, 0.5;\n}\n"
 )

@@ -141,6 +141,24 @@ def test_months_by_where_cost_the_larger_and_not_the_sum(tmp_path: Path, model: 
     assert "where minute >= '2020-02-01'" in " ".join(run("ledger", "show", book).stdout.split())
 
 
+def test_a_refusal_recommends_only_what_would_work(tmp_path: Path, table: Path, model: Path, book: Path) -> None:
+    """Where --up-to would only find noise that hides everything, the refusal of --epsilon says so at once."""
+    base = ["release", table, *READING, "--model", model, "--ledger", book]
+    assert run(*base, "--epsilon", 0.5, "--output", tmp_path / "first.json").exit_code == 0
+    much = (*base, "--epsilon", 0.9, "--output", tmp_path / "second.json")
+    refused(tmp_path, *much, says=["above the budget of 1; for all that is left: --up-to 1 "])
+    each = (*base, "--epsilon", 0.9, "--each-subject", "--output", tmp_path / "each.csv")
+    refused(tmp_path, *each, says=["above the budget of 1; take a smaller epsilon"])
+    assert run(*base, "--up-to", 1, "--output", tmp_path / "second.json").exit_code == 0
+    third = (*base, "--output", tmp_path / "third.json")
+    refused(tmp_path, *third, "--up-to", 1, says=["the budget is as good as used up"])
+    result = run(*third, "--epsilon", 0.1)
+    assert result.exit_code == 2
+    assert "the budget is as good as used up" in result.stderr
+    assert "--up-to" not in result.stderr
+    assert not (tmp_path / "third.json").exists()
+
+
 def test_too_much_is_refused_and_nothing_is_spent(tmp_path: Path, table: Path, model: Path, book: Path) -> None:
     base = ["release", table, *READING, "--model", model, "--ledger", book]
     assert run(*base, "--epsilon", 0.7, "--output", tmp_path / "first.json").exit_code == 0

@@ -1,10 +1,14 @@
 """The command line: one clear line for every bad input, and nothing written, replaced or spent."""
 
+import io
 import json
+import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -12,6 +16,7 @@ from click.testing import CliRunner
 import pufferfish as pf
 from commands import READING, refused, run
 from pufferfish.cli import main
+from pufferfish.ledger import Ledger
 
 BAD_OPTIONS = {
     "epsilon 0": (["--epsilon", "0"], ["epsilon is 0", "positive"]),
@@ -41,7 +46,10 @@ BAD_TABLES = {
     "empty": ("", []),
     "header only": (HEAD, []),
     "unsorted": (HEAD + "A,2024-05-01 08:02,rest\nA,2024-05-01 08:01,rest\n", ["A", "sort"]),
-    "duplicate": (HEAD + "A,2024-05-01 08:01,rest\nA,2024-05-01 08:01,rest\n", ["A", "duplicate"]),
+    "duplicate": (
+        HEAD + "A,2024-05-01 08:01,rest\nA,2024-05-01 08:01,rest\n",
+        ["A", "rows 1 and 2 below the header", "duplicate"],
+    ),
     "unparsable": (HEAD + "A,2024-05-01 08:01,rest\nA,yesterday,rest\n", ["yesterday"]),
     "one row each": (HEAD + "A,2024-05-01 08:01,rest\nB,2024-05-01 08:01,rest\n", ["one record"]),
     "unknown state": (HEAD + "A,2024-05-01 08:01,rest\nA,2024-05-01 08:02,asleep\n", ["asleep", "active"]),
@@ -302,6 +310,41 @@ def test_a_closed_standard_output_is_no_traceback(tmp_path: Path, private: Path,
     assert pf.Release.from_json(output).epsilon == 10
     both = ["sh", "-c", '"$@" --overwrite >&- 2>&-', "sh", *command]
     assert subprocess.run(both, capture_output=True).returncode == 1
+
+
+@pytest.mark.grid(keep=7)
+@pytest.mark.parametrize("command", ["fit", "check", "compare", "ledger", "release", "release, asked", "report"])
+def test_a_reader_that_goes_is_exit_code_1_and_nothing_else(
+    command: str, tmp_path: Path, public: Path, private: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are whole or not there; of a ledger is spent what a release was written for, and no lock is blamed."""
+    book, output, first = (tmp_path / name for name in ("book.json", "output.json", "first.json"))
+    given = [*READING, "--model", model]
+    assert run("ledger", "create", book, *given, "--table", private, "--budget", 9).exit_code == 0
+    release = ["release", private, *given, "--mechanism", "group-dp", "--query", "count:active"]
+    assert run(*release, "--epsilon", 1, "--output", first).exit_code == 0
+    commands: dict[str, list[Any]] = {
+        "fit": ["fit", public, *READING, "--output", output],
+        "check": ["check", model, public, *READING, "--i-know-this-is-public"],
+        "compare": ["compare", model, "--length", 9, "--epsilon", 1, "--mechanisms", "group-dp"],
+        "ledger": ["ledger", "show", book],
+        "release": [*release, "--epsilon", 1, "--ledger", book, "--output", output],
+        "release, asked": [*release, "--accuracy", 300, "--ledger", book, "--output", output],  # says its ε before
+        "report": ["report", first, "--brief", "--output", tmp_path / "report.html"],
+    }
+    told, (reader, writer) = io.StringIO(), os.pipe()
+    os.close(reader)
+    with monkeypatch.context() as patched, suppress(BrokenPipeError), os.fdopen(writer, "w") as gone:
+        patched.setattr(sys, "stdout", gone)
+        patched.setattr(sys, "stderr", told)
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in commands[command]], prog_name="pufferfish")
+    assert (ended.value.code, told.getvalue()) == (1, "")
+    assert output.exists() == (command in ("fit", "release"))
+    assert (tmp_path / "report.html").exists() == (command == "report")
+    assert len(Ledger.open(book).entries) == (command == "release")
+    if command == "release":
+        assert pf.Release.from_json(output).ledger is not None
 
 
 def test_a_smoothing_that_drowns_the_counts_is_refused(tmp_path: Path, public: Path) -> None:

@@ -1,6 +1,7 @@
 """One test per message a table can meet: one clear line, whatever the engine raised."""
 
 import gzip
+import random
 import re
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -274,9 +275,23 @@ def test_duplicate():
     times = [datetime(2020, 1, 1, hour) for hour in (1, 2, 2, 1, 1)]
     message = refused(change(timestamp=times), "activity", subject="subject", time="timestamp")[1]
     assert message == (
-        "column 'timestamp' repeats 2020-01-01 02:00:00 for subject 'a' (duplicate times in 2 rows): times increase "
-        "strictly within a subject; drop or aggregate the duplicates"
+        "column 'timestamp' repeats 2020-01-01 02:00:00 for subject 'a' (rows 2 and 3; duplicate times in 2 rows): "
+        "times increase strictly within a subject; drop or aggregate the duplicates"
     )
+
+
+def test_a_table_that_is_there_twice_is_not_called_unsorted(tmp_path):
+    """Each time stands twice, though not in rows that follow each other: which rows, and what to do."""
+    rows = ["a,2024-05-01 08:01,rest", "a,2024-05-01 08:02,walk", "b,2024-05-01 08:01,rest"]
+    (tmp_path / "t.csv").write_text("\n".join(["subject,timestamp,activity", *rows, *rows]) + "\n")
+    message = refused(tmp_path / "t.csv", "activity", subject="subject", time="timestamp")[1]
+    assert message == (
+        "column 'timestamp' has 2024-05-01 08:01:00 twice for subject 'a' (rows 1 and 4 below the header): times "
+        "increase strictly within a subject; drop or aggregate the duplicates, and sort the table by subject and time; "
+        "where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00"
+    )
+    message = refused(tmp_path / "t.csv", "activity", time="timestamp")[1]
+    assert "sort the table by time, or give subject=" in message  # no subject was named: these may be several
 
 
 @pytest.mark.parametrize("times", [[1, 2, 3, 1, 2], [1, 2, 3, 3, 4]])
@@ -412,6 +427,30 @@ def test_text_that_is_not_utf_8_or_has_lines_of_old_macs(tmp_path, ending):
     for fine in (text.encode("utf-8-sig"), text.replace("\n", "\r\n").encode(), text.encode()):
         write(fine)
         assert read_sequences(path, "activity", subject="subject").records == 40
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bytes_that_are_no_text_are_not_taken_for_another_code(tmp_path, seed):
+    noise = random.Random(seed).randbytes(3000)
+    for content in (noise, b"\xff\xfe" + noise, b"PAR1" + noise):
+        (tmp_path / "t.csv").write_bytes(content)
+        message = refused(tmp_path / "t.csv", "activity")[1]
+        assert message.startswith("t.csv holds no text: it is damaged, or of another kind than its name says; export")
+    (tmp_path / "t.csv").write_bytes(b"sub\0ject,activity\na,rest\n")
+    assert "line 1 of the file has the byte 0x00" in refused(tmp_path / "t.csv", "activity")[1]
+
+
+@pytest.mark.parametrize("where", ["end", "middle"])
+def test_a_damaged_parquet_file_is_called_damaged(tmp_path, where):
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"activity": ["rest", "walk"] * 5000}).write_parquet(path, compression="gzip")
+    content = bytearray(path.read_bytes())
+    at = len(content) - 150 if where == "end" else 60
+    content[at : at + 30] = bytes(255 - byte for byte in content[at : at + 30])
+    path.write_bytes(content)
+    message = refused(path, "activity")[1]
+    assert message.startswith("t.parquet cannot be read: the file is damaged (")
+    assert message.endswith("): copy or write it again")
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv"])

@@ -37,6 +37,15 @@ def test_a_budget_can_be_spent_to_the_last_bit() -> None:
         spends_nothing(ledger, lambda ledger=ledger, more=more: ledger.spend(more), BudgetExceeded)
 
 
+def test_what_fits_is_recommended_as_it_can_be_typed() -> None:
+    ledger = ledger_of(budget=1.23456789)
+    much = pf.LeakagePropagation(CHAIN, 100).calibrate(COUNT, 2.0)
+    spends_nothing(ledger, lambda: ledger.spend(much), BudgetExceeded, "--up-to 1.23456789 ")  # 1.23457 is above it
+    spends_nothing(ledger, lambda: ledger.spend(50.0), BudgetExceeded, "1.23457 are left: release with more noise")
+    ledger.spend(ledger.calibrate(COUNT))
+    spends_nothing(ledger, lambda: ledger.spend(much), BudgetExceeded, "the budget is as good as used up")
+
+
 BAD_LOSSES = [
     math.nan,
     math.inf,

@@ -1,6 +1,7 @@
 """From the error that is allowed to the least ε, and to what an algorithm of others may spend."""
 
 import math
+from typing import Literal
 
 import pytest
 
@@ -34,6 +35,20 @@ def test_the_least_epsilon_that_is_as_accurate_as_asked(name: str, joint: bool) 
     less = mechanism.calibrate(query, found.epsilon * (1 - 2.5e-3))
     assert less.accuracy(0.1, joint=joint) > allowed
     assert found.prove_leakage() <= found.epsilon
+
+
+@pytest.mark.parametrize(("records", "allowed"), [(5, 0.6), (10, 0.3), (10, 0.7), (15, 0.6)])
+@pytest.mark.parametrize("noise", ["equal", "best"])
+def test_what_was_asked_holds_to_the_last_digit(records: int, allowed: float, noise: Literal["equal", "best"]) -> None:
+    """Three units of 1/5 are 0.6, and not 3 · 0.2 = 0.6000000000000001; in the record of a release too."""
+    mechanism = pf.GroupDP(CHAIN, records)
+    found = mechanism.calibrate(pf.Histogram(), accuracy=allowed, noise=noise)
+    release = pf.release((["rest", "active"] * records)[:records], pf.Histogram(), found)
+    said = release.accuracy_95
+    for error in (found.accuracy(), release.accuracy(), said.each, *found.accuracies(), *release.accuracies()):
+        assert allowed * 0.8 < error <= allowed
+    assert found.accuracy() == allowed == release.accuracy()
+    assert mechanism.leakage(found.record_loss) <= found.epsilon
 
 
 def test_alpha_is_five_percent_unless_given() -> None:

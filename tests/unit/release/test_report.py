@@ -18,6 +18,7 @@ import pufferfish as pf
 import release_cases
 from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, RecordError
 from pufferfish.ledger import Ledger
+from pufferfish.release import report_page
 from pufferfish.report.html import number
 from pufferfish.report.noise import points_around
 
@@ -142,6 +143,27 @@ def test_the_curves_are_what_calibration_says(tmp_path: Path, monkeypatch: pytes
             assert own["error"][i] == pytest.approx(there.accuracy(0.05) * factor)
         names = [curve for curve in about["curves"] if curve["error"][4] is not None]
         assert len(names) >= 3
+
+
+def test_releases_of_one_query_share_what_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever their ε; a release of another query has its own."""
+    data, chain = release_cases._series(["no", "yes"]), release_cases.TWO
+    bound, made = pf.GroupDP(chain, data.length), list[int]()
+
+    class Counted(report_page.Contest):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            made.append(1)
+            super().__init__(*given, **more)
+
+    monkeypatch.setattr(report_page, "Contest", Counted)
+    asked = [(pf.Histogram(), 1.0), (pf.Histogram(), 1.0), (pf.Histogram(), 0.5), (pf.Count("yes"), 1.0)]
+    sources = [report_page.Source(pf.release(data, query, bound.calibrate(query, e))) for query, e in asked]
+    (tmp_path / "r.html").write_bytes(report_page.report_page(sources))
+    assert len(made) == 2
+    shown = data_of(checked(tmp_path / "r.html"))
+    assert [part["epsilons"][4] for part in shown] == [1.0, 1.0, 0.5, 1.0]
+    assert shown[0]["curves"] == shown[1]["curves"] != shown[2]["curves"]
+    assert len({part["curves"][part["own"]]["error"][4] for part in shown[:1] + shown[3:]}) == 2
 
 
 def test_names_never_become_markup(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ and β_i(a, s) that of a sum s over the records after i, given X_i = a. Both are
 
 Only sums of non-negative products occur, on numbers with a wide exponent, so that every mass has the relative accuracy
 of doubles however small it is. A sweep costs T·S·k² (S the number of values of F), the convolution at node i about
-min(i, T − i)·S·k.
+min(i, T − i)·S·k. What other, independent records add is convolved in once, where the first law is asked for: until
+then a sweep has the sums of this chain alone. Both convolutions together add up no more terms than F has values.
 
 **Most nodes need no law of their own.** Let M(z) be the matrix of polynomials P(x, y) z^{f(y)}. Between records c − m
 and c + D + m, with m steps on either side of the nodes c and c + D, the laws given X_c = a and given X_{c+D} = a differ
@@ -134,7 +135,7 @@ class AdditiveChain:
 
     def given(self, allowed: Sequence[NDArray[np.bool_] | None]) -> Law | None:
         """Return the law given which states each record may have (None: any); None if that is impossible."""
-        at = self._sweep_forward(with_others=True)
+        at = self._with_others(self._first())
         for t in range(self.steps):
             if t:
                 at = self._parts.pushed(at, self._adds[t])
@@ -165,27 +166,29 @@ class AdditiveChain:
             yield NodeLaws(found.node, last if covers else found.node, laws)
         yield from self._right(last + 1)
 
-    def _sweep_forward(self, *, with_others: bool) -> Wide:
+    def _first(self) -> Wide:
+        """Return the law of the first record and of what it adds."""
         shape = self.k, 1 + int(self._adds[0].max())
         values, levels = np.zeros(shape), np.full(shape, -(2**40), dtype=np.int64)
         for x in range(self.k):
             add = int(self._adds[0, x])
             values[x, add], levels[x, add] = self._initial.values[x], self._initial.levels[x]
-        found = Wide(values, levels)
-        if with_others and self._others is not None:
-            found = found.convolved(_rows(self._others.masses, self.k))
-        return found
+        return Wide(values, levels)
+
+    def _with_others(self, one_side: Wide) -> Wide:
+        """Add what the other records add: late, as a sweep over their many sums would take longer than this."""
+        return one_side if self._others is None else one_side.convolved(_rows(self._others.masses, self.k))
 
     def _left(self, highest: int) -> Iterator[NodeLaws]:
         """Yield nodes ``highest`` … 0, backwards: their left parts are short, and are kept."""
-        left = [self._sweep_forward(with_others=False)]
+        left = [self._first()]
         for node in range(1, highest + 1):
             left.append(self._parts.pushed(left[-1], self._adds[node]))
         right = Wide.of(np.ones((self.k, 1)))
-        if self._others is not None:
-            right = _rows(self._others.masses, self.k)
         for node in range(self.steps - 1, -1, -1):
             self._report(self.steps - 1 - node)
+            if node == highest:
+                right = self._with_others(right)
             if node <= highest:
                 yield self._node(node, left.pop().convolved(right))
             right = self._pulled(right, node)
@@ -197,9 +200,11 @@ class AdditiveChain:
         right = [Wide.of(np.ones((self.k, 1)))]
         for node in range(self.steps - 1, lowest, -1):
             right.append(self._pulled(right[-1], node))
-        left = self._sweep_forward(with_others=True)
+        left = self._first()
         for node in range(self.steps):
             self._report(self.steps + node)
+            if node == lowest:
+                left = self._with_others(left)
             if node >= lowest:
                 yield self._node(node, right.pop().convolved(left))
             if node + 1 < self.steps:

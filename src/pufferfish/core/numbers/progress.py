@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["Listener", "listening", "report_progress"]
+__all__ = ["Listener", "listening", "part_of", "report_progress"]
 
 Listener = Callable[[str, float], None]
 """Called with what is being done and the share of it that is done, 0 to 1."""
@@ -37,3 +37,21 @@ def listening(listener: Listener) -> Generator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+@contextmanager
+def part_of(what: str) -> Generator[None]:
+    """Name, inside the block, what all that is reported there is a part of.
+
+    Examples
+    --------
+    >>> with listening(lambda what, share: print(what, share)), part_of("Wasserstein"):
+    ...     report_progress("laws of the query", 0.5)
+    Wasserstein: laws of the query 0.5
+    """
+    listener = _listener.get()
+    if listener is None:
+        yield
+        return
+    with listening(lambda part, share: listener(f"{what}: {part}", share)):
+        yield

@@ -10,7 +10,7 @@ below :data:`TINY` are never used: they are computed again in logarithms.
 import math
 from fractions import Fraction
 
-__all__ = ["SMALLEST", "TINY", "UNIT", "down", "float_up", "log_up", "or_infinite", "up"]
+__all__ = ["SMALLEST", "TINY", "UNIT", "down", "float_up", "log_up", "nearest", "or_infinite", "up"]
 
 UNIT = 2.0**-52
 """Twice the unit roundoff of double precision: every error bound here is stated with this slack of two."""
@@ -45,11 +45,22 @@ def float_up(exact: Fraction | int) -> float:
     >>> float_up(sum([Fraction("0.1")] * 10)), float_up(Fraction(1, 3)) > 1 / 3
     (1.0, True)
     """
+    found = nearest(exact)
+    return found if found == math.inf or Fraction(found) >= exact else math.nextafter(found, math.inf)
+
+
+def nearest(exact: Fraction | int) -> float:
+    """Return the double next to an exact number that is 0 or more: rounded once, and so never past another double.
+
+    Examples
+    --------
+    >>> nearest(3 * Fraction(1, 5)), 3 * 0.2
+    (0.6, 0.6000000000000001)
+    """
     try:
-        nearest = float(exact)
+        return float(exact)
     except OverflowError:
         return math.inf
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 def log_up(exact: Fraction) -> float:
