@@ -11,10 +11,9 @@ from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any, ClassVar
 
-from pufferfish.core.numbers import rounding
 from pufferfish.core.numbers.progress import report_progress
 
-__all__ = ["Loop", "Loops", "renamed", "sources", "version"]
+__all__ = ["Loop", "Loops", "reached", "renamed", "version"]
 
 _INTERPRETED = 100_000
 """Steps that a loop does interpreted before it is compiled."""
@@ -36,7 +35,7 @@ def _machine_code(function: FunctionType, from_python: bool) -> Any:
 
     jit: Any = partial(numba.njit, nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=not from_python)
     try:
-        own = renamed(function, f"{version(sources([function]))}{'' if from_python else '_inner'}")
+        own = renamed(function, f"{version([function])}{'' if from_python else '_inner'}")
         found = jit(own, cache=True)
     except (OSError, RuntimeError):  # no source to read, or no folder to write to: compile anew in every process
         own = renamed(function, "")
@@ -52,23 +51,26 @@ def _called(function: FunctionType) -> dict[str, FunctionType]:
     return {name: known[name] for name in function.__code__.co_names if isinstance(known.get(name), FunctionType)}
 
 
-def sources(functions: Iterable[FunctionType]) -> set[str]:
-    """Return the files that machine code is made of: those of the functions, and of all that they call."""
-    reached: set[FunctionType] = set()
+def reached(functions: Iterable[FunctionType]) -> set[FunctionType]:
+    """Return the functions that machine code is made of: some, and all that they call."""
+    found: set[FunctionType] = set()
     left = list(functions)
     while left:
         function = left.pop()
-        if function not in reached:
-            reached.add(function)
+        if function not in found:
+            found.add(function)
             left.extend(_called(function).values())
-    return {function.__code__.co_filename for function in reached} | {rounding.__file__}
+    return found
 
 
-def version(files: Iterable[str]) -> str:
-    """Return a name for what is in some files."""
+def version(functions: Iterable[FunctionType]) -> str:
+    """Return a name for all that machine code is made of: the files of functions, and the constants that they read."""
     contents = hashlib.sha256()
-    for file in sorted(files):
+    parts = reached(functions)
+    for file in sorted({part.__code__.co_filename for part in parts}):
         contents.update(hashlib.sha256(Path(file).read_bytes()).digest())
+    named = ((name, part.__globals__.get(name)) for part in parts for name in part.__code__.co_names)
+    contents.update(repr(sorted({(name, value) for name, value in named if isinstance(value, int | float)})).encode())
     return contents.hexdigest()[:16]
 
 

@@ -6,6 +6,7 @@ import pkgutil
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +16,8 @@ import pytest
 import pufferfish as pf
 import pufferfish.core
 from pufferfish.core.divergence import max_divergence
-from pufferfish.core.numbers.compiled import Loops
-from pufferfish.core.propagation import cluster_plan
+from pufferfish.core.numbers.compiled import Loops, reached, renamed, version
+from pufferfish.core.propagation import cluster_plan, cluster_sweep
 
 TINY = 1e-300
 EDGES: list[Any] = [
@@ -148,3 +149,25 @@ def test_compiled_loops_do_bit_for_bit_what_they_do_interpreted(monkeypatch: pyt
     one_variable_at_a_time(monkeypatch)
     assert not differ, Counter(differ)
     assert set(seen) == {name for loops in Loops.made for name in vars(loops.plain)}
+
+
+def test_kept_machine_code_goes_by_all_that_it_was_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba alone would not notice that a function of another file has changed, or a constant of a third one."""
+    inner, outer = tmp_path / "an_inner_loop.py", tmp_path / "an_outer_loop.py"
+    inner.write_text("def inner():\n    return 1\n")
+    outer.write_text("from an_inner_loop import inner\nLIMIT = 2.0\ndef outer():\n    return inner() + LIMIT\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    loop = importlib.import_module("an_outer_loop").outer
+    names = [version([loop])]
+    inner.write_text("def inner():\n    return 2\n")
+    names.append(version([loop]))
+    monkeypatch.setitem(loop.__globals__, "LIMIT", 3.0)
+    names.append(version([loop]))
+    assert len(set(names)) == 3
+    assert version([loop]) == names[-1]
+    assert names[-1] in renamed(loop, names[-1]).__qualname__
+
+
+def test_what_checks_proofs_is_among_it() -> None:
+    files = {Path(each.__code__.co_filename).name for each in reached(vars(cluster_sweep.LOOPS.plain).values())}
+    assert files == {"certificate.py", "first_guess.py", "simplex.py", "cluster_loops.py"}

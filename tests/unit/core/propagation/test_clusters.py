@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -225,23 +224,6 @@ class TestCompiled:
         monkeypatch.setattr(cluster_sweep.LOOPS, "after", 0)
         forest.leakage([even(2, 0.5)] * 3)
         assert asked
-
-    def test_kept_machine_code_goes_by_the_contents_of_every_file_it_was_made_of(self, tmp_path: Path) -> None:
-        """Numba alone would not notice that a function of another file has changed."""
-        one, other = tmp_path / "one.py", tmp_path / "other.py"
-        one.write_text("1")
-        other.write_text("2")
-        sources = [str(one), str(other)]
-        before = loop.version(sources)
-        assert loop.version(sources[::-1]) == before
-        other.write_text("3")
-        assert loop.version(sources) != before
-        renamed = loop.renamed(cluster_sweep.LOOPS.plain.sweep, before)
-        assert before in renamed.__qualname__
-
-    def test_all_that_sound_numbers_rest_on_is_among_those_files(self) -> None:
-        files = {Path(name).name for name in loop.sources(vars(cluster_sweep.LOOPS.plain).values())}
-        assert files == {"certificate.py", "first_guess.py", "simplex.py", "cluster_loops.py", "rounding.py"}
 
 
 class TestPhi:
