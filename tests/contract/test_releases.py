@@ -9,7 +9,7 @@ import pytest
 import pufferfish as pf
 from pufferfish.errors import NotApplicableError, QueryError
 from pufferfish.mechanisms import MECHANISMS, Mechanism
-from pufferfish.queries import KINDS, QUERIES
+from pufferfish.queries import KINDS, QUERIES, StepQuery
 from query_examples import EXAMPLES, STATES
 
 CHAIN = pf.MarkovChain([[0.56, 0.44], [0.4, 0.6]], states=STATES)
@@ -28,12 +28,11 @@ def test_every_query_has_an_example_of_each_of_its_kinds() -> None:
     for queries in EXAMPLES.values():
         for query in queries:
             known = KINDS[query.kind]
-            names = not isinstance(
-                query, pf.Transitions | pf.Switches | pf.Bouts | pf.CDF | pf.Quantiles
-            )  # others are of chains alone
+            names = not (known.of_steps or isinstance(query, pf.CDF | pf.Quantiles))  # others are of chains alone
             columns = {name: tuple(STATES) for name in ("uv" if isinstance(query, pf.Joint) else "u")}
             bound = query.bind(STATES, 12, columns if names else None)
             assert known.relative == (bound.divided_by is not None)
+            assert known.of_steps == isinstance(bound, StepQuery)
             assert known.moves in (None, bound.unit_lipschitz)
 
 

@@ -47,7 +47,10 @@ BOUNDS: tuple[type[InfluenceBound], ...] = (
     MarkovQuilt,
     LeakagePropagation,
 )
-"""Influence bounds, which compose: what a ledger can be kept by. All are built from (theta, length)."""
+"""Influence bounds, which compose: what a ledger can be kept by. All are built from (theta, length).
+
+Later ones cover more: where several need equal noise, ``compare`` recommends the last of them.
+"""
 
 MECHANISMS: tuple[type[Mechanism], ...] = (*BOUNDS, Wasserstein, ExactLaplace)
 """What ``compare`` lists and the command line offers, in this order; all are built from (theta, length)."""

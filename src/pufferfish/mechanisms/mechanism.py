@@ -63,7 +63,7 @@ class Mechanism(ABC):
     """Whether losses of several releases may be added before leakage is asked."""
 
     witnesses: ClassVar[tuple[type[Witness], ...]]
-    """Kinds of witnesses that its proofs have."""
+    """Kinds of witnesses that its proofs have; readers refuse releases with any other."""
 
     kinds: ClassVar[tuple[type, ...]] = (ChainClass,)
     """Kinds of Θ that it knows; :meth:`supports` says which of them it covers."""
@@ -149,7 +149,11 @@ class Mechanism(ABC):
     @classmethod
     @abstractmethod
     def supports(cls, theta: Any) -> str | None:
-        """Return why the mechanism does not cover Θ, or None where it does."""
+        """Return why the mechanism does not cover a Θ of one of its :attr:`kinds`, or None where it does.
+
+        The reason is one line, which stands after the title and "does not apply: ". A Θ of another kind is refused
+        before this is asked.
+        """
 
     @classmethod
     def _refuses(cls, theta: Theta) -> str | None:

@@ -273,11 +273,14 @@ class QueryKind:
         How many units one record moves the outputs; None where that is a matter of the query's values.
     relative : bool, default False
         Whether the answers are divided by the public number of records.
+    of_steps : bool, default False
+        Whether steps from record to record are counted: then the query binds to a :class:`StepQuery`.
     """
 
     measure: str
     moves: int | None
     relative: bool = False
+    of_steps: bool = False
 
 
 class Query(ABC):
@@ -298,6 +301,9 @@ class Query(ABC):
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> BoundQuery:
         """Return the query on these states, for a table of ``records`` observed records.
 
+        A mechanism asks for it, before it knows the table. It refuses a bound query that does not fit Θ itself: one of
+        steps where Θ has no chains, and one of several columns where Θ has no network.
+
         Parameters
         ----------
         states : sequence of str
@@ -315,7 +321,12 @@ class Query(ABC):
 
     @property
     def kind(self) -> str:
-        """Word for the query on the command line and in records: of its kinds that of shares, or that of numbers."""
+        """Word for the query on the command line and in records: its only kind, or that of shares, or that of numbers.
+
+        A query with several kinds of shares, or of numbers, says itself which one it is.
+        """
+        if len(self.kinds) == 1:
+            return next(iter(self.kinds))
         relative = getattr(self, "relative", False)
         return next(word for word, known in self.kinds.items() if known.relative == relative)
 

@@ -86,8 +86,8 @@ class Transitions(_OfSteps):
     """
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {
-        "transitions": QueryKind("steps", 4),
-        "transition-rates": QueryKind("steps per record", 4, relative=True),
+        "transitions": QueryKind("steps", 4, of_steps=True),
+        "transition-rates": QueryKind("steps per record", 4, relative=True, of_steps=True),
     }
 
     @property
@@ -119,8 +119,8 @@ class Switches(_OfSteps):
     """
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {
-        "switches": QueryKind("changes of state", 2),
-        "switch-rate": QueryKind("changes of state per record", 2, relative=True),
+        "switches": QueryKind("changes of state", 2, of_steps=True),
+        "switch-rate": QueryKind("changes of state per record", 2, relative=True, of_steps=True),
     }
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> StepQuery:
@@ -151,7 +151,7 @@ class Bouts(ReadOnly, Query):
 
     states: tuple[str, ...]
 
-    kinds: ClassVar[Mapping[str, QueryKind]] = {"bouts": QueryKind("bouts", 1)}
+    kinds: ClassVar[Mapping[str, QueryKind]] = {"bouts": QueryKind("bouts", 1, of_steps=True)}
 
     @called_as('{}("walking")')
     def __init__(self, states: Any) -> None:

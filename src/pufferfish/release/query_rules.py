@@ -26,7 +26,7 @@ _CUMULATIVE = {*CDF.kinds, *Quantiles.kinds}
 OF_ROWS = ("marginals", "joint")
 """Kinds of queries whose answers are shares of rows."""
 
-_OF_STEPS = {*Transitions.kinds, *Switches.kinds, *Bouts.kinds}
+_OF_STEPS = {word for word, kind in KINDS.items() if kind.of_steps}
 """Kinds of queries about steps."""
 
 _WORDS = {*KINDS, *(WEIGHTED + kind for kind in KINDS if kind not in _OF_STEPS), "function"}
@@ -216,7 +216,7 @@ def postprocessing_rules(found: ReleaseFields) -> Rules:
         return [(done.low == 0 and fits, "the range is from 0 to the number of records")]
     whole = kind.startswith(("histogram", "marginal")) or kind in {*Joint.kinds, *Transitions.kinds}
     rules = [(not whole and kind != "function", "histograms are projected")]
-    if kind in {*Switches.kinds, *Bouts.kinds}:
+    if kind in _OF_STEPS and not whole:
         total = (found.data.steps or 0) * unit
         return [*rules, (done.low == 0 and near(done.high, total), "the range is that of all possible answers")]
     records, sure = _records_read(found)
@@ -226,7 +226,8 @@ def postprocessing_rules(found: ReleaseFields) -> Rules:
     if kind in ("count", "frequency"):
         rules.append((done.low == 0, "the range of counts and shares begins at 0"))
     if not kind.startswith(WEIGHTED):
-        fits = abs(least - width) <= _SAME * max(width, size) if sure else least <= width + _SAME * size
+        one = len(found.query.labels) == 1  # one record may move several outputs: then each moves less than all
+        fits = abs(least - width) <= _SAME * max(width, size) if sure and one else least <= width + _SAME * size
         rules.append((fits, "the range is that of all possible answers"))
     return rules
 

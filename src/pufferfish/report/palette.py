@@ -3,7 +3,7 @@
 Colours are Okabe and Ito's; as shapes differ too, nothing rests on colour alone.
 """
 
-__all__ = ["BLUE", "INK", "LINES", "MARKS", "ORANGE", "PALE"]
+__all__ = ["BLUE", "INK", "LINES", "MARKS", "ORANGE", "PALE", "mark_of"]
 
 BLUE, INK, PALE, ORANGE = "#0072B2", "#1a1a1a", "#9ecae1", "#D55E00"
 
@@ -34,3 +34,10 @@ MARKS = {
     "temporal": ("#8B4513", ">"),
 }
 """Colour and marker of every mechanism, and of bounds of other papers, by name."""
+
+_ANY_OTHER = (ORANGE, "h")
+
+
+def mark_of(mechanism: str) -> tuple[str, str]:
+    """Return the colour and marker of a mechanism by its name; those that have none of their own share one."""
+    return MARKS.get(mechanism, _ANY_OTHER)

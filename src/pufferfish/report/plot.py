@@ -14,7 +14,7 @@ from pufferfish.comparison_row import ComparisonRow
 from pufferfish.errors import ParameterError, RecordError, printable
 from pufferfish.files import Kind, write_whole
 from pufferfish.files.reading import check_path, shown
-from pufferfish.report.palette import INK, MARKS
+from pufferfish.report.palette import INK, MARKS, mark_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,14 +96,14 @@ def draw_noise(comparisons: Mapping[float, Sequence[ComparisonRow]]) -> "Figure"
             if row.noise == "best":  # its error is not in proportion to its largest loss
                 continue
             if row.noise_multiplier:
-                curves[row.mechanism].append((e, row.noise_multiplier))
+                curves.setdefault(row.mechanism, []).append((e, row.noise_multiplier))
             if row.noise_multiplier and row.over_lower_bound:
                 floor[e] = row.noise_multiplier / row.over_lower_bound
     titles = {row.mechanism: row.title for row in comparisons[epsilons[0]]}
     for name, curve in curves.items():
         if curve:
             at, noise = zip(*curve, strict=True)
-            colour, marker = MARKS[name]
+            colour, marker = mark_of(name)
             axes.plot(at, noise, color=colour, marker=marker, markersize=4.5, linewidth=1.6, label=titles[name])
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 import pufferfish as pf
 from pufferfish.cli import main
+from pufferfish.comparison_row import ComparisonRow
 
 pytest.importorskip("matplotlib")
 
@@ -128,3 +129,12 @@ def test_numbers_of_switches_have_no_digits_that_mean_nothing():
         assert len(repr(told)) <= 11, told
         if query.kind.startswith("switch"):
             assert told == int(told)
+
+
+def test_a_mechanism_without_a_mark_of_its_own_is_drawn_too():
+    from pufferfish.report.plot import draw_noise
+
+    names = ("propagation", "my-bound")
+    rows = [ComparisonRow(mechanism=name, title=name.title(), epsilon=1.0, noise_multiplier=2.0) for name in names]
+    (axes,) = draw_noise({1.0: rows, 2.0: rows}).axes
+    assert [line.get_label() for line in axes.lines] == ["Propagation", "My-Bound"]

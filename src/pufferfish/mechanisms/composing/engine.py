@@ -42,7 +42,11 @@ class Engine(ABC):
 
     @abstractmethod
     def prove(self, losses: RecordLoss, enough: float | None) -> Found:
-        """Compute :meth:`leakage`."""
+        """Compute :meth:`leakage`: a number of nats, rounded up, and what decides.
+
+        It is ``inf`` where no bound holds, and ``(0.0, None)`` where there is no secret. On chains ``decisive(losses)``
+        yields those that can decide, and :func:`worst` takes the largest of what they leak. ``enough`` may be ignored.
+        """
 
     def guesser(self) -> Callable[[RecordLoss], float]:
         """Return what says about how much losses leak, quickly: for one search, whose outcome is proved afterwards."""

@@ -59,7 +59,7 @@ class InfluenceBound(Mechanism):
     """
 
     of_all_records: ClassVar[bool] = False
-    """Whether its proofs are about all records of a group at once, and name none of them."""
+    """Whether its proofs are about all records of a group at once: their witnesses have neither node nor pair."""
 
     searches_continuum: ClassVar[bool] = False
     """Whether its proofs over a continuum of two-state chains name the member that comes nearest."""
@@ -79,7 +79,7 @@ class InfluenceBound(Mechanism):
 
     @abstractmethod
     def _engine_of(self, theta: Theta) -> Engine:
-        """Return the engine for a Θ that is covered."""
+        """Return the engine for a Θ that is covered; it is asked for once and kept, with what it computed."""
 
     @called_as("mechanism.leakage(0.1), the loss of one record in nats")
     def leakage(self, record_loss: Any, *, enough: float | None = None) -> float:
