@@ -200,6 +200,19 @@ def test_a_query_about_unknown_states_is_refused(make: type[Mechanism]) -> None:
         make(MODELS["independent"], 40).calibrate(pf.Count("running"), 1.0)
 
 
+@pytest.mark.parametrize("make", MECHANISMS, ids=lambda make: make.name)
+def test_a_mechanism_is_written_in_one_line(make: type[Mechanism]) -> None:
+    theta: Any = pf.MarkovChain(COIN)
+    if make.supports(as_chain_class(theta)) is not None:
+        theta = pf.BayesianNetwork({"v": pf.CPT(["a", "b"], [0.5, 0.5])})
+    written = repr(make.of(theta, 7))
+    assert written.startswith(f"{make.__name__}(")
+    assert "<7 records>" in written
+    assert "\n" not in written
+    assert " at 0x" not in written
+    assert len(written) < 200
+
+
 def test_names_are_distinct() -> None:
     assert len({make.name for make in MECHANISMS}) == len({make.title for make in MECHANISMS}) == len(MECHANISMS)
 

@@ -14,11 +14,12 @@ from pufferfish.calls import called_as
 from pufferfish.core.numbers import discrete_laplace
 from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.rounding import UNIT
-from pufferfish.errors import NotApplicableError, ParameterError, QueryError
+from pufferfish.errors import NotApplicableError, ParameterError, QueryError, shortened
 from pufferfish.given import one_of, truth
 from pufferfish.mechanisms.steps import LARGEST_ANSWER, LEAST_EPSILON, accuracy_reached, steps_within
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
+from pufferfish.shown import counted
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_models import ChainModels
@@ -92,6 +93,12 @@ class Mechanism(ABC):
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"{type(self).__name__} is read-only: cannot delete {name!r}; make a new one")
+
+    def __repr__(self) -> str:
+        records = counted(self.rows * sum(chain.records for chain in self.length), "record")
+        given = {name: value for name, value in self.settings.items() if value is not None}
+        settings = "".join(f", {name}={shortened(repr(value))}" for name, value in given.items())
+        return f"{type(self).__name__}({self._theta!r}, <{records}>{settings})"
 
     @classmethod
     def of(cls, theta: Any, length: Any, **settings: Any) -> Self:

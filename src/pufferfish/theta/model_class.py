@@ -78,7 +78,7 @@ class ModelClass(ShownModel, ReadOnly):
         object.__setattr__(self, "members", members)
 
     def __repr__(self) -> str:
-        return f"ModelClass(<{len(self.members)} {self.kind}>, origin={self.origin!r})"
+        return f"ModelClass(<{self.kind}: {len(self.members)}>, origin={self.origin!r})"
 
     @property
     def in_words(self) -> str:
