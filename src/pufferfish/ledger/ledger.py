@@ -50,6 +50,10 @@ if TYPE_CHECKING:
 __all__ = ["Ledger"]
 
 
+class _AboveBudget(BudgetExceeded):
+    """A release that does not fit; its remedy is still to be found."""
+
+
 class Ledger(Shown):
     """A budget for all releases of one table.
 
@@ -338,15 +342,26 @@ class Ledger(Shown):
         """
         if note is not None and not isinstance(note, str):
             raise ParameterError(f"note is {note!r}, expected text")
+        try:
+            return self._written(what, data, window, coarsening, note, begin, release)
+        except _AboveBudget as error:
+            # looked for when others can spend again: it is a calibration, which may take long
+            remedy = what_fits(self, what, data, window, each=release is not None)
+            raise BudgetExceeded(f"{error}; {remedy}") from None
+
+    def _written(
+        self, what: Any, data: Any, window: Any, coarsening: Any, note: str | None, begin: Any, release: str | None
+    ) -> Entry:
+        """Write a release into the book if it fits, with everybody else kept out."""
         with self._alone():
             book, base, subjects, grid = self._book, self._book.tied_to, self._book.subjects, self._book.grid
             charge = self._charge(book, what, data, window, coarsening)
             after = max(self._leakage(book.entries, charge), book.entries[-1].spent if book.entries else 0.0)
             if not after <= float_up(Fraction(repr(book.budget))):
                 spent = book.entries[-1].spent if book.entries else 0.0
-                raise BudgetExceeded(
+                raise _AboveBudget(
                     f"this release would raise what is spent from {spent:.6g} to {after:.6g}, above the budget "
-                    f"of {book.budget:g}; {what_fits(self, what, data, window, each=release is not None)}"
+                    f"of {book.budget:g}"
                 )
             entry = Entry(
                 number=len(book.entries) + 1,

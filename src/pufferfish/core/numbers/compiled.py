@@ -7,7 +7,6 @@ with what it does interpreted, bit for bit.
 import hashlib
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property, partial
-from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any, ClassVar
 
@@ -37,7 +36,7 @@ def _machine_code(function: FunctionType, from_python: bool) -> Any:
     try:
         own = renamed(function, f"{version([function])}{'' if from_python else '_inner'}")
         found = jit(own, cache=True)
-    except (OSError, RuntimeError):  # no source to read, or no folder to write to: compile anew in every process
+    except RuntimeError:  # no folder to write to: compile anew in every process
         own = renamed(function, "")
         found = jit(own)
     outer = {loop for loops in Loops.made for loop in vars(loops.plain).values()}
@@ -64,14 +63,19 @@ def reached(functions: Iterable[FunctionType]) -> set[FunctionType]:
 
 
 def version(functions: Iterable[FunctionType]) -> str:
-    """Return a name for all that machine code is made of: the files of functions, and the constants that they read."""
-    contents = hashlib.sha256()
-    parts = reached(functions)
-    for file in sorted({part.__code__.co_filename for part in parts}):
-        contents.update(hashlib.sha256(Path(file).read_bytes()).digest())
-    named = ((name, part.__globals__.get(name)) for part in parts for name in part.__code__.co_names)
-    contents.update(repr(sorted({(name, value) for name, value in named if isinstance(value, int | float)})).encode())
-    return contents.hexdigest()[:16]
+    """Return a name for all that machine code is made of: the code of functions as it is in memory, and its constants.
+
+    Files may have changed since they were imported: code made now would be kept under the name of what they hold.
+    """
+    parts: set[str] = set()
+    for each in reached(functions):
+        code, known = each.__code__, each.__globals__
+        parts.add(
+            repr((each.__module__, code.co_qualname, code.co_code, code.co_consts, code.co_names, code.co_varnames))
+        )
+        constants = {name: known.get(name) for name in code.co_names}
+        parts.update(repr((name, value)) for name, value in constants.items() if isinstance(value, int | float))
+    return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:16]
 
 
 def renamed(loop: FunctionType, name: str) -> FunctionType:

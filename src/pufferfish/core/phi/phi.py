@@ -146,7 +146,9 @@ class LogRatios:
         pairs, k = self._pairs_of(kernel), a.shape[0]
         x, x_ = pairs.x, pairs.x_
         loops = _LOOPS.at(self._work + x.size * k**2)
-        if most == 1 or not x.size or loops is _LOOPS.plain or len(_parts(x.size, k)) > 1:
+        # the first trees are made where the first search is, as if each place were asked
+        alone = self._trees is None or loops is _LOOPS.plain or len(_parts(x.size, k)) > 1
+        if alone or most == 1 or not x.size:
             return self(kernel, a)[None]
         known, messages = self._trees_for(kernel, a, x, x_), np.empty((most, k, k))
         n = loops.walk(

@@ -40,17 +40,26 @@ def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> An
     return chosen
 
 
+def walked(ratios: LogRatios, kernel: Kernel, a: np.ndarray, loss: np.ndarray, places: int) -> np.ndarray:
+    """Walks one after the other; the first is short, as there are no trees to go on from."""
+    found: list[np.ndarray] = []
+    while len(found) < places:
+        found.extend(ratios.walk(kernel, a, loss, places - len(found), -1.0))
+        with np.errstate(over="ignore"):
+            a = arrived(loss, found[-1])
+    return np.array(found)
+
+
 @pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("size", [0.0, 1e-300, 0.3, SEARCHED / 3, 1e308])
-def test_it_says_what_places_say_one_by_one(size: float) -> None:
+@pytest.mark.parametrize("first", [0.1, 2 * SEARCHED])
+def test_it_says_what_places_say_one_by_one(size: float, first: float) -> None:
     rng = np.random.default_rng(3)
     for k in (2, 3, 5):
         for zeros in (False, True):
             kernel, loss = some_kernel(rng, k, zeros=zeros), some_loss(rng, k, size)
-            first = some_loss(rng, k, size / 2)
-            walked, asked, a = LogRatios().walk(kernel, first, loss, 6, -1.0), LogRatios(), first
-            assert walked.shape == (6, k, k)
-            for message in walked:
+            a, asked = some_loss(rng, k, first), LogRatios()
+            for message in walked(LogRatios(), kernel, a, loss, 6):
                 assert np.array_equal(asked(kernel, a), message)
                 with np.errstate(over="ignore"):
                     a = arrived(loss, message)
@@ -60,6 +69,7 @@ def test_it_says_what_places_say_one_by_one(size: float) -> None:
 def test_it_ends_where_bounds_hardly_move() -> None:
     kernel, loss = some_kernel(np.random.default_rng(0), 3, zeros=False), 0.1 * (1 - np.eye(3))
     ratios = LogRatios()
+    ratios(kernel, loss)
     found = ratios.walk(kernel, loss, loss, 1000, 1e-6)
     assert 3 < len(found) < 1000
     moves = [np.max(np.abs(after - before)) for before, after in pairwise(found)]
@@ -70,8 +80,9 @@ def test_it_ends_where_bounds_hardly_move() -> None:
 @pytest.mark.usefixtures("loops")
 def test_what_is_no_number_bounds_nothing() -> None:
     """Whatever follows then counts: no bound but that of the rows themselves."""
-    kernel = some_kernel(np.random.default_rng(0), 3, zeros=False)
+    kernel, ratios = some_kernel(np.random.default_rng(0), 3, zeros=False), LogRatios()
+    ratios(kernel, 0.1 * (1 - np.eye(3)))
     unknown = np.array([[0, np.nan, np.nan], [np.nan, 0, 0.1], [np.nan, 0.1, 0]])
-    found = LogRatios().walk(kernel, unknown, 0.1 * (1 - np.eye(3)), 2, 0.0)[0]
+    found = ratios.walk(kernel, unknown, 0.1 * (1 - np.eye(3)), 2, 0.0)[0]
     everything = LogRatios()(kernel, 600 * (1 - np.eye(3)))
     assert np.all(found >= everything)
