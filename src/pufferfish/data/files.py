@@ -21,7 +21,7 @@ import polars as pl
 
 from pufferfish.data.calendar import PARTS
 from pufferfish.data.columns import Column, collected, native_column, profile_text, with_text_column
-from pufferfish.data.kinds import KINDS, is_parquet, separator_of
+from pufferfish.data.kinds import KINDS, is_parquet, other_kind, other_separator, separator_of
 from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.data.text_faults import line_with, refuse_text, wrong_line, wrong_text
 from pufferfish.errors import DataError, PufferfishError, public
@@ -196,7 +196,7 @@ def _from_file(path: Path, needed: Needed) -> Source:
     separator = separator_of(path.name)
     parquet = is_parquet(path.name)
     if separator is None and not parquet:
-        raise public(DataError(f"{shown(path.name)} is not of a kind that can be read, expected {KINDS}"))
+        raise public(DataError(f"{shown(path.name)} {other_kind(path.name)}"))
     if path.stat().st_size == 0:
         raise public(DataError(f"{path.name} is empty (0 bytes)"))
     if parquet:
@@ -376,8 +376,8 @@ def _require(
             raise DataError(f"column {name!r} has a name that begins with '__pf_', kept for internal use: rename it")
         if name not in present:
             hint = ""
-            if untyped and len(present) == 1 and (mark := re.search(r"[;\t|]", present[0])):
-                hint = f" The file seems to separate columns by {mark[0]!r}, expected ',' (.csv) or a tab (.tsv)."
+            if untyped and (separated := other_separator(present)):
+                hint = separated
             elif untyped and len(present) == 1 and "," in present[0].removeprefix("sep="):
                 hint = " The file seems to have each line in quotes, as one cell: save it as CSV again."
             elif untyped and re.match("sep=|#", present[0]):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pufferfish.data.groupings import Grouping, parse_by
+from pufferfish.data.kinds import other_separator
 from pufferfish.data.options import check_choice, listed
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
@@ -71,6 +72,7 @@ class RowOptions:
             raise DataError(
                 f"no column is a node of the network: rename columns, or in Python give "
                 f"columns={{{pairs or 'node: column'}}}. Columns: {listed(present)}. Nodes: {listed(list(self.nodes))}."
+                f"{other_separator(present)}"
             )
         unread = [label for labels in self.joint for label in labels if label not in cells]
         if unread:

@@ -26,7 +26,7 @@ from typing import Any
 
 import narwhals as nw
 
-from pufferfish.data.kinds import KINDS, is_parquet, separator_of
+from pufferfish.data.kinds import is_parquet, other_kind, separator_of
 from pufferfish.data.text_faults import NO_TEXT
 from pufferfish.errors import DataError, ParameterError, PufferfishError, public
 from pufferfish.files.reading import shown
@@ -145,7 +145,7 @@ def _separator(name: str) -> str | None:
     """Return what separates cells in a file of this name, None for Parquet; refuse other kinds."""
     separator = separator_of(name)
     if separator is None and not is_parquet(name):
-        raise DataError(f"{shown(os.path.basename(name))} is not of a kind that can be read, expected {KINDS}")
+        raise DataError(f"{shown(os.path.basename(name))} {other_kind(name)}")
     return separator
 
 

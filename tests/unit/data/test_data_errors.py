@@ -220,8 +220,13 @@ def test_rows_longer_than_the_header(tmp_path):
 
 
 def test_other_separator(tmp_path):
-    (tmp_path / "t.csv").write_text("x;y\n1;2\n")
-    assert "seems to separate columns by ';'" in refused(tmp_path / "t.csv", "x")[1]
+    (tmp_path / "t.csv").write_text("x;y\n1;2,5\n")
+    said = refused(tmp_path / "t.csv", "x")[1]
+    assert "seems to separate columns by ';'" in said
+    call = said[said.index("polars.read_csv") :].rstrip(".")
+    made = {"polars": pl, "FILE": tmp_path / "t.csv", "NEW": tmp_path / "new.csv"}
+    eval(call, made)  # the remedy is one
+    assert (tmp_path / "new.csv").read_text() == "x,y\n1,2.5\n"
 
 
 def test_an_engine_that_fails_is_one_line():
