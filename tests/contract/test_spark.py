@@ -128,7 +128,7 @@ FAULTS = [
     ({"act": list("aab"), "t": [1, 20, 30]}, {"time": "t", "max_gap": 1}),
     ({"act": ["1", "2", "two"], "t": [1, 2, 3]}, {"time": "t", "bins": [0, 1, 2]}),
     ({"act": list(range(2100)), "t": list(range(2100))}, {"time": "t"}),
-    ({"act": [None, None], "t": [1, 2]}, {"time": "t"}),
+    ({"act": pl.Series([None, None], dtype=pl.String), "t": [1, 2]}, {"time": "t"}),
 ]
 
 

@@ -21,12 +21,12 @@ CHAIN_TIES = {
     "subject": "read the table as the ledger's was",
     "time": "read the table as the ledger's was",
     "max_gap": "read the table as the ledger's was",
+    "gaps": "read the table as the ledger's was",
     "step": "read the table as the ledger's was",
     "where": "a part of a filtered base is known only for a base without a filter: make the ledger for the whole table",
     "missing": "read the table as the ledger's was",
-    "gaps": "read the table as the ledger's was",
 }
-"""What two readings of the same records share, and what to do where they do not."""
+"""What two readings of the same records share, and what to do where they do not; gaps come before the step they give."""
 
 
 def check_lengths(

@@ -4,6 +4,7 @@ Each rule is a condition and, in words, what is expected.
 """
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -51,7 +52,8 @@ def query_rules(found: ReleaseFields) -> Rules:
     if query.kind not in _WORDS:
         return [(False, f"the query's kind is one of {', '.join(sorted(_WORDS))}")]
     if kind == "function":
-        return [(query.lipschitz is None and query.divided_by is None, "of a function no Lipschitz constant is known")]
+        unknown = query.lipschitz is None and query.divided_by is None
+        return [(unknown, "of a function no Lipschitz constant is known"), *_quantiles(found)]
     cumulative = kind in _CUMULATIVE
     moves = len(query.labels) if cumulative else KINDS[kind].moves
     lipschitz, by = query.lipschitz or 0.0, query.divided_by or 1
@@ -83,14 +85,14 @@ def query_rules(found: ReleaseFields) -> Rules:
 
 
 def _quantiles(found: ReleaseFields) -> Rules:
-    """Check that quantiles are those of the noisy values, and there where they were asked for."""
-    there = found.quantiles is not None
+    """Check that quantiles are those of the noisy values, and there where they were asked for, and only there."""
     asked = found.query.kind in Quantiles.kinds
+    there = bool(found.quantiles) if asked else found.quantiles is not None
     rules = [(there == asked, "quantiles are there where they were asked for")]
     if found.quantiles and asked:
         shares = [quantile.share for quantile in found.quantiles]
         rules.append((found.quantiles == found.quantiles_at(shares), "quantiles are those of the noisy values"))
-        told = named_quantiles(shares) in found.query.description
+        told = re.search(rf"{re.escape(named_quantiles(shares))}(?!, [0-9])", found.query.description) is not None
         rules.append((told, "the description names the quantiles"))
     return rules
 

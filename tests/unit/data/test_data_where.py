@@ -159,7 +159,7 @@ def test_three_values():
         ("s == b'a'", "is not understood"),
         ("col(n) > 1", "is not understood"),
         ("col('n', 'm') > 1", "is not understood"),
-        ("n in [m]", "'m' is not understood"),
+        ("n in [m]", "'m' is no value; text stands in quotes"),
         ("n & m", "is not understood"),
         ("1 == 1", "names no column"),
         ("true", "names no column"),

@@ -175,6 +175,8 @@ FREE: dict[str, Collection[str]] = {
     "mechanism.witness.nearest.initial_distribution.*": {"tiny"},
     # what the proof is computed from is looked at where it is computed again: pf.verify
     "calibration": ANY, "calibration.*": ANY,
+    # the order in which counts are named
+    "noise.measurements": {"reversed"}, "noise.measurements.*.states": {"reversed"},
     # less than rounding, or than a proof may be above its witness
     "mechanism.witness.own": {"less"}, "mechanism.witness.past": {"less", "tiny"},
     "mechanism.witness.future": {"less", "tiny"}, "postprocessing.low": {"tiny"}, "values.*": {"tiny"},

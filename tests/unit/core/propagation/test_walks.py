@@ -44,8 +44,8 @@ def walked(ratios: LogRatios, kernel: Kernel, a: np.ndarray, loss: np.ndarray, p
     """Walks one after the other; the first is short, as there are no trees to go on from."""
     found: list[np.ndarray] = []
     while len(found) < places:
-        found.extend(ratios.walk(kernel, a, loss, places - len(found), -1.0))
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # infinite, which is more
+            found.extend(ratios.walk(kernel, a, loss, places - len(found), -1.0))
             a = arrived(loss, found[-1])
     return np.array(found)
 
