@@ -26,7 +26,7 @@ CHAIN_TIES = {
     "where": "a part of a filtered base is known only for a base without a filter: make the ledger for the whole table",
     "missing": "read the table as the ledger's was",
 }
-"""What two readings of the same records share, and what to do where they do not; gaps come before the step they give."""
+"""What two readings of the same records share, and what to do where not; gaps come before the step they give."""
 
 
 def check_lengths(
