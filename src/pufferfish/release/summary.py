@@ -7,6 +7,7 @@ from typing import Any
 
 from pufferfish.errors import printable, shortened
 from pufferfish.mechanisms import BOUNDS
+from pufferfish.promises import TOGETHER
 from pufferfish.release.each_record import EachRelease
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.shown import counted
@@ -25,7 +26,7 @@ def described(found: ReleaseFields | EachRelease) -> str:
         f"made {found.created[:19]} by pufferfish {found.software.get('pufferfish-privacy')}; Θ: {found.theta.origin}",
         f"the noise is for the secret that needs most{where}{pair} ({seen.kind}); "
         f"at most {found.mechanism.leakage:.6g} leaks",
-        *(f"not promised: {text}" for text in found.not_promised),
+        *(f"{'' if text.startswith(TOGETHER) else 'not '}promised: {text}" for text in found.not_promised),
         *(f"assumed: {text}" for text in found.assumptions),
         *(f"warning: {text}" for text in found.warnings),
     ]

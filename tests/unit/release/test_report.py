@@ -262,6 +262,9 @@ def test_refusals_leave_every_file(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "on this page" in checked(out).text
     assert "Remaining" in Page(out).text
+    text = checked(out).text
+    assert text.index("Together with the releases before it") < text.index("Not promised"), "it is promised"
+    assert "\npromised: Together with the releases before it" in commands.run("show", tmp_path / "r.json").stdout
     book = ("--ledger", tmp_path / "book.json")
     mixed = commands.run(
         "report", tmp_path / "alone.json", tmp_path / "r.json", *book, "--brief", "--overwrite", "--output", out
