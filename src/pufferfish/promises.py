@@ -10,7 +10,10 @@ from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.given_laws import GivenLaws
 
-__all__ = ["not_promised_of", "promise_of", "secrets_of"]
+__all__ = ["TOGETHER", "not_promised_of", "promise_of", "secrets_of"]
+
+TOGETHER = "Together with the releases before it in its ledger"
+"""How the sentence begins that says what a ledger promises: it stands in ``not_promised``, for what it excludes."""
 
 
 class Booked(Protocol):
@@ -73,7 +76,7 @@ def not_promised_of(
         )
     if booked is not None:
         others = (
-            f"Together with the releases before it in its ledger (it is number {booked.entry}) this one leaks at most "
+            f"{TOGETHER} (it is number {booked.entry}) this one leaks at most "
             f"{booked.spent:.6g}; releases that are not in the ledger add to that."
         )
     facts = "Facts about many records at once, such as a subject's average over a month, are not hidden."

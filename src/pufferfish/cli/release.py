@@ -6,6 +6,7 @@ from decimal import ROUND_DOWN, Context, Decimal
 from typing import Any, Literal
 
 import click
+import msgspec
 from rich.table import Table
 from rich.text import Text
 
@@ -43,6 +44,8 @@ from pufferfish.release import RELEASE, Release, prepare
 from pufferfish.release.summary import noise_in_words, rounded
 from pufferfish.report.plot import PICTURE
 from pufferfish.shown import counted
+from pufferfish.theta.model_class import Theta
+from pufferfish.theta.record import ThetaRecord
 
 __all__ = ["release_command"]
 
@@ -186,7 +189,8 @@ def release_command(
     asked_for = None if accuracy is None else _asked_for(accuracy, alpha, calibration, max_epsilon)
     told = warnings_of_reading(data, model)
     known = data.warnings if isinstance(data, Sequences) else ()  # which release adds by itself
-    warnings = (*_warnings(fitted_here=fitted_here), *(text for text in told if text not in known))
+    other = ledger is not None and not _same_class(model.theta, ledger.bound.theta)
+    warnings = (*_warnings(fitted_here=fitted_here, other_class=other), *(text for text in told if text not in known))
     postprocess = "valid" if valid else None
     if places is not None:
         release_each_subject(data, query, calibration, places, postprocess, warnings, told, ledger, asked_for)
@@ -248,13 +252,23 @@ def _below(epsilon: float) -> str:
     return f"{Decimal(epsilon).normalize(Context(prec=3, rounding=ROUND_DOWN)):g}"
 
 
-def _warnings(*, fitted_here: bool) -> tuple[str, ...]:
-    if not fitted_here:
-        return ()
-    return (
+def _warnings(*, fitted_here: bool, other_class: bool) -> tuple[str, ...]:
+    """Return what the record warns of; the ledger's own Θ is not in the record, so this is the only place to say it."""
+    fitted = (
         "The model was fitted to this very table. The noise then depends on the secrets it should hide: "
-        "take this release as a comparison, not as a guarantee.",
+        "take this release as a comparison, not as a guarantee."
     )
+    other = (
+        "The ledger has another Θ than this release: ε of this release holds under its own Θ, and what is spent "
+        "in all under the ledger's."
+    )
+    return (*([fitted] if fitted_here else []), *([other] if other_class else []))
+
+
+def _same_class(one: Theta, other: Theta) -> bool:
+    """Whether two classes hold the same laws, whatever they are called and wherever they came from."""
+    records = [msgspec.structs.replace(ThetaRecord.of(theta), origin="", names=[]) for theta in (one, other)]
+    return records[0] == records[1]
 
 
 def _of_pairs(found: Release) -> Table:

@@ -1,6 +1,7 @@
 """``--by``: a value for each public group of records, and beforehand its error."""
 
 import re
+from itertools import islice
 
 import click
 from rich.table import Table
@@ -15,7 +16,7 @@ from pufferfish.queries import Query
 from pufferfish.release import Release
 from pufferfish.release.grouped import errors_of_groups
 from pufferfish.release.groups import GroupsRecord
-from pufferfish.release.summary import noise_in_words, rounded
+from pufferfish.release.summary import heads_of_groups, noise_in_words, rows_of_groups
 
 __all__ = ["BY_HELP", "check_group_accuracy", "print_group_errors", "print_groups", "split_groupings"]
 
@@ -52,28 +53,16 @@ def check_group_accuracy(query: Query, accuracy: float | None) -> None:
 
 def print_groups(found: Release, groups: GroupsRecord, csv_path: str | None) -> None:
     """Print a row for each group and output, the first of them where there are many, and what the noise is."""
-    labels = found.query.labels
+    heads = heads_of_groups(found, groups)
     table = Table(box=None, pad_edge=False)
-    for name in (*groups.by, *([found.query.kind] if len(labels) > 1 else [])):
-        table.add_column(Text(printable(name)))
-    for heading in ("records", "value" if len(labels) > 1 else found.query.kind, "± 95%"):
-        table.add_column(heading, justify="right")
-    divided = groups.divided_by or [1] * len(groups.cells)
-    errors = found.accuracies(0.05)
-    rows = [(g, j) for g in range(len(groups.cells)) for j in range(len(labels))]
-    for g, j in rows[:_MOST_ROWS]:
-        scale = found.scale / divided[g]
-        table.add_row(
-            *(Text(printable(label)) for label in groups.cells[g]),
-            *([Text(printable(labels[j]))] if len(labels) > 1 else []),
-            f"{groups.records[g]:,}",
-            rounded(found.values[g * len(labels) + j], scale),
-            rounded(float(errors[g, j]), scale),
-        )
+    for i, name in enumerate(heads):
+        table.add_column(Text(printable(name)), justify="left" if i < len(heads) - 3 else "right")
+    for row in islice(rows_of_groups(found, groups), _MOST_ROWS):
+        table.add_row(*(Text(printable(part)) for part in row))
     print_table(table)
-    if len(rows) > _MOST_ROWS:
+    if len(found.values) > _MOST_ROWS:
         where = "all are in the file of --csv" if csv_path is not None else "--csv FILE writes all as a table"
-        click.echo(f"… and {len(rows) - _MOST_ROWS:,} more values: {where}")
+        click.echo(f"… and {len(found.values) - _MOST_ROWS:,} more values: {where}")
     share = ", divided by the group's number of records" if groups.divided_by else ""
     click.echo(
         f"{found.mechanism.title}, ε = {found.epsilon:g} for {_all(len(groups.cells))}: discrete "

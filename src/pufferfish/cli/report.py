@@ -5,6 +5,7 @@ import click
 from pufferfish.cli.printing import progress
 from pufferfish.cli.targets import check_targets
 from pufferfish.errors import printable
+from pufferfish.release.ledger_part import NOT_COUNTED
 from pufferfish.release.report_page import read_source, write_report
 from pufferfish.report.html import REPORT
 
@@ -35,4 +36,7 @@ def report_command(
     sources = [read_source(path) for path in release_paths]
     with progress("making the report"):
         write_report(sources, output, ledger=ledger_path, brief=brief, overwrite=overwrite)
+    for path, source in zip(release_paths, sources, strict=True):
+        if ledger_path is not None and source.release.ledger is None:
+            click.echo(printable(f"{path} is {NOT_COUNTED}"))
     click.echo(printable(f"written: {output}"))

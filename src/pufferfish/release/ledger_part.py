@@ -1,6 +1,6 @@
 """The history of a ledger on a page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pufferfish.ledger import Ledger
@@ -8,11 +8,18 @@ from pufferfish.ledger.book import Entry
 from pufferfish.markup import Html, join, tag
 from pufferfish.report.html import number, table
 
-__all__ = ["ledger_part"]
+__all__ = ["NOT_COUNTED", "ledger_part"]
+
+NOT_COUNTED = "not in the ledger: what is spent does not include it"
+"""What is said of a release that is shown beside a ledger, and was never charged to it."""
 
 
-def ledger_part(ledger: Ledger, here: Mapping[int, int]) -> Html:
-    """Return what the book says; ``here`` are the entries on the page, with their places there."""
+def ledger_part(ledger: Ledger, here: Mapping[int, int], apart: Sequence[tuple[int, str]] = ()) -> Html:
+    """Return what the book says.
+
+    ``here`` are the entries on the page, with their places there; ``apart`` the places and titles of releases on the
+    page that the book does not have.
+    """
 
     def row(entry: Entry) -> Html:
         share = min(1.0, entry.spent / ledger.budget)
@@ -45,6 +52,10 @@ def ledger_part(ledger: Ledger, here: Mapping[int, int]) -> Html:
             "p",
             f"Spent {number(ledger.spent)} of {number(ledger.budget)}, by {ledger.bound.title}. Remaining: "
             f"{number(ledger.remaining)}. Epsilons of single releases do not add up to what they leak together.",
+        ),
+        *(
+            tag("p", tag("strong", "Warning: "), tag("a", title, href=f"#release-{place}"), f" is {NOT_COUNTED}.")
+            for place, title in apart
         ),
         table(["", "what", "alone", "", "together"], map(row, ledger.entries), caption, names=2, class_="values"),
     )

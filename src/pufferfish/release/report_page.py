@@ -32,7 +32,7 @@ from pufferfish.release.calibration_record import CalibrationRecord, calibration
 from pufferfish.release.each_record import EachRelease
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups_rules import stand_in
-from pufferfish.release.ledger_part import ledger_part
+from pufferfish.release.ledger_part import NOT_COUNTED, ledger_part
 from pufferfish.release.measurement import MeasurementRelease
 from pufferfish.release.record import Release
 from pufferfish.release.values_part import each_part, measured_part, values_part
@@ -145,6 +145,7 @@ def report_page(sources: Sequence[Source], *, ledger: Ledger | None = None, brie
         parts += [part]
         data += [] if numbers is None else [numbers]
     here = {source.release.ledger.entry: i for i, source in enumerate(sources) if source.release.ledger is not None}
+    apart = [(i, _title(source.release)) for i, source in enumerate(sources) if source.release.ledger is None]
     one = len(sources) == 1
     title = _title(sources[0].release) if one else f"{len(sources)} releases"
     contents = tag(
@@ -155,7 +156,7 @@ def report_page(sources: Sequence[Source], *, ledger: Ledger | None = None, brie
     body = join(
         tag("h1", "What was released, and what is promised"),
         None if one else contents,
-        tag("main", parts, None if ledger is None else ledger_part(ledger, here)),
+        tag("main", parts, None if ledger is None else ledger_part(ledger, here, apart)),
         tag(
             "footer",
             "Made by pufferfish report from the records alone: no private data were read. The page is one file and "
@@ -204,7 +205,9 @@ def _release_part(
                 witness_part(found.mechanism.witness, found.mechanism.leakage, found.epsilon, theta),
             ),
         )
-    warned: Sequence[str] = () if isinstance(found, MeasurementRelease) else found.warnings
+    warned: list[str] = [] if isinstance(found, MeasurementRelease) else list(found.warnings)
+    if ledger is not None and found.ledger is None:
+        warned = [f"this release is {NOT_COUNTED}.", *warned]
     part = tag(
         "article",
         tag("h2", _title(found)),

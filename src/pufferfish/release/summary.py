@@ -7,11 +7,22 @@ from typing import Any
 
 from pufferfish.errors import printable, shortened
 from pufferfish.mechanisms import BOUNDS
+from pufferfish.promises import TOGETHER
 from pufferfish.release.each_record import EachRelease
 from pufferfish.release.fields import ReleaseFields
+from pufferfish.release.groups import GroupsRecord
 from pufferfish.shown import counted
 
-__all__ = ["described", "lines_of", "noise_in_words", "on_values", "rounded", "summary"]
+__all__ = [
+    "described",
+    "heads_of_groups",
+    "lines_of",
+    "noise_in_words",
+    "on_values",
+    "rounded",
+    "rows_of_groups",
+    "summary",
+]
 
 _MOST_LABEL = 60
 
@@ -25,7 +36,7 @@ def described(found: ReleaseFields | EachRelease) -> str:
         f"made {found.created[:19]} by pufferfish {found.software.get('pufferfish-privacy')}; Θ: {found.theta.origin}",
         f"the noise is for the secret that needs most{where}{pair} ({seen.kind}); "
         f"at most {found.mechanism.leakage:.6g} leaks",
-        *(f"not promised: {text}" for text in found.not_promised),
+        *(f"{'' if text.startswith(TOGETHER) else 'not '}promised: {text}" for text in found.not_promised),
         *(f"assumed: {text}" for text in found.assumptions),
         *(f"warning: {text}" for text in found.warnings),
     ]
@@ -40,6 +51,8 @@ def summary(found: ReleaseFields | EachRelease, most: int = 60) -> str:
 
 
 def _table(found: ReleaseFields, most: int) -> list[str]:
+    if found.groups is not None:
+        return _table_of_groups(found, found.groups, most)
     shown = list(islice(lines_of(found), most))
     rows = [("value", "± 95%"), *(row for _, *row in shown)]
     names = [found.query.kind, *(shortened(printable(name), _MOST_LABEL) for name, *_ in shown)]
@@ -51,6 +64,36 @@ def _table(found: ReleaseFields, most: int) -> list[str]:
     ]
     left = len(found.values) - most
     return [*lines, f"… and {left:,} more in the record"] if left > 0 else lines
+
+
+def _table_of_groups(found: ReleaseFields, groups: GroupsRecord, most: int) -> list[str]:
+    heads = heads_of_groups(found, groups)
+    rows = list(islice(rows_of_groups(found, groups), most))
+    lines = [[shortened(printable(part), _MOST_LABEL) for part in row] for row in (heads, *rows)]
+    wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    names = len(heads) - 3  # the last three are numbers
+    told = [
+        "  ".join(f"{part:{'<' if i < names else '>'}{wide[i]}}" for i, part in enumerate(line)) for line in lines
+    ]
+    left = len(found.values) - most
+    return [*told, f"… and {left:,} more in the record"] if left > 0 else told
+
+
+def heads_of_groups(found: ReleaseFields, groups: GroupsRecord) -> list[str]:
+    """Return the headings of :func:`rows_of_groups`: the last three are of numbers."""
+    kind, one = found.query.kind, len(found.query.labels) == 1
+    return [*groups.by, *([] if one else [kind]), "records", kind if one else "value", "± 95%"]
+
+
+def rows_of_groups(found: ReleaseFields, groups: GroupsRecord) -> Iterator[list[str]]:
+    """Yield the group of each value, its output where there are several, the group's records, the value, its error."""
+    labels, at = found.query.labels, iter(found.values)
+    by, errors = groups.divided_by or [1] * len(groups.cells), found.accuracies(0.05)
+    for cell, records, over, own in zip(groups.cells, groups.records, by, errors, strict=True):
+        scale = found.scale / over
+        for label, error in zip(labels, own.tolist(), strict=True):
+            output = [label] if len(labels) > 1 else []
+            yield [*cell, *output, f"{records:,}", rounded(next(at), scale), rounded(error, scale)]
 
 
 def lines_of(found: ReleaseFields) -> Iterator[tuple[str, str, str]]:

@@ -159,10 +159,12 @@ def _of_release(found: ReleaseFields, wrong: Sequence[str]) -> Iterator[Finding]
             yield fails(
                 "accuracy", f"expected ±{found.accuracy():g}, and ±{found.accuracy(joint=True):g} for all at once"
             )
+    scale = f"scale {found.noise.scale:.6g}"  # as the release says it, not that of the shares of all groups together
     if found.groups is None:
-        yield from _calibrated(found, str)
+        yield from _calibrated(found, str, scale)
     else:  # how many records all groups have is not in the words of a count
-        yield from _calibrated(stand_in(found, found.groups), of_each_group)
+        share = ", divided by the group's number of records" if found.groups.divided_by else ""
+        yield from _calibrated(stand_in(found, found.groups), of_each_group, f"{scale}{share}")
     yield unchecked(
         "noise drawn", "that noise was drawn from this law, once, and added to the exact value", ["noisy_values"]
     )
@@ -180,10 +182,10 @@ def _own(found: ReleaseFields) -> bool:
     return found.software.get(PROGRAM) == versions()[PROGRAM]
 
 
-def _calibrated(found: ReleaseFields, worded: Callable[[str], str]) -> Iterator[Finding]:
+def _calibrated(found: ReleaseFields, worded: Callable[[str], str], scale: str) -> Iterator[Finding]:
     """Yield what is found about what the noise was calibrated from, all of it made again.
 
-    ``worded`` takes the words of a query to those that are compared.
+    ``worded`` takes the words of a query to those that are compared; ``scale`` says the noise as the release does.
     """
     record = found.calibration
     if not isinstance(record, CalibrationRecord):
@@ -207,9 +209,7 @@ def _calibrated(found: ReleaseFields, worded: Callable[[str], str]) -> Iterator[
     yield _parts(
         "query", lambda: _query(found, again, worded), "outputs, and how far one record moves them, computed again"
     )
-    noise = _parts(
-        "noise", lambda: _noise(found, record, again), f"scale {found.noise.scale:.6g}, which the proof is about"
-    )
+    noise = _parts("noise", lambda: _noise(found, record, again), f"{scale}, which the proof is about")
     yield noise
     if noise.holds:  # else it is not known which noise to prove something about
         yield from _proof(found, again)

@@ -130,7 +130,7 @@ def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
 def _slider(about: Noise, own: int, name: str) -> Html:
     middle = list(about.epsilons).index(about.epsilon)
     error = (about.curves[own].errors[middle] or 0.0) * about.error_factor
-    told = f"ε = {number(about.epsilon)}: each value is within {number(error)} of the exact one with 95% probability"
+    told = f"ε = {number(about.epsilon)}: {error_in_words(error)}"
     control = tag(
         "input",
         type="range",
@@ -159,6 +159,19 @@ def _slider(about: Noise, own: int, name: str) -> Html:
         tag("div", back),
         class_="slider",
     )
+
+
+def error_in_words(error: float) -> str:
+    """Say what an error of the noise means, as page.js does.
+
+    Examples
+    --------
+    >>> error_in_words(0.0)
+    'the noise is 0 with at least 95% probability: each value would then be published exactly'
+    """
+    if error == 0:
+        return "the noise is 0 with at least 95% probability: each value would then be published exactly"
+    return f"each value is within {number(error)} of the exact one with 95% probability"
 
 
 def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
@@ -220,6 +233,8 @@ def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
         f"± 95% against ε, both on logarithmic scales. Thick: {about.curves[own].title}; thin: the other mechanisms of "
         "the table."
     )
+    if any(error == 0 for each in errors for error in each):
+        words += " A line ends where the noise is 0 with 95% probability: exact values would be published there."
     frame = {"left": _LEFT, "right": _RIGHT, "top": _TOP, "bottom": _BOTTOM, "least": least, "most": most}
     return tag("figure", drawn, tag("figcaption", words)), frame
 

@@ -41,6 +41,8 @@ for (const about of data) {
     const error = between(own.error, at);
     output.textContent = error === null
       ? `ε = ${number(epsilon)}: no noise is known`
+      : error === 0
+      ? `ε = ${number(epsilon)}: the noise is 0 with at least 95% probability: each value would then be published exactly`
       : `ε = ${number(epsilon)}: each value is within ${Number.isInteger(at) ? "" : "about "}${number(error)} of the exact one with 95% probability`;
     input.setAttribute("aria-valuetext", output.textContent);
     if (line) {

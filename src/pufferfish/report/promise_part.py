@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from pufferfish.markup import Html, tag
+from pufferfish.promises import TOGETHER
 from pufferfish.report.html import section
 
 __all__ = ["promise_part"]
@@ -20,6 +21,7 @@ def promise_part(
     title: str = "What is promised, and what is not",
 ) -> Html:
     """Return the promise in plain words, its unit, and its limits, each as its record says it."""
+    together = [text for text in not_promised if text.startswith(TOGETHER)]  # this a ledger does promise
     unit = "any one record, whatever its neighbours tell"
     if secrets is not None:
         unit = "the secrets that are named below, whatever other records tell"
@@ -39,7 +41,8 @@ def promise_part(
         tag("p", "Unit of protection: ", tag("strong", unit), ".", class_="lead"),
         tag("p", plain),
         tag("p", promise, class_="card"),
+        *(tag("p", text, class_="card") for text in together),
         tag("h4", "Not promised"),
-        tag("ul", *(tag("li", text) for text in not_promised)),
+        tag("ul", *(tag("li", text) for text in not_promised if text not in together)),
         *([tag("h4", "Assumed"), tag("ul", *(tag("li", text) for text in assumptions))] if assumptions else []),
     )

@@ -25,6 +25,13 @@ def test_groups_on_the_command_line(tmp_path: Path) -> None:
     assert "hour(minute)  sex  histogram  records " in done.stdout
     assert f"ε = 1 for all {len(found.groups.cells)} groups together" in done.stdout
     assert "in which group (hour(minute), sex) each record is, and how many each has, is public" in done.stdout
+    table_of = [line for line in done.stdout.splitlines() if line.startswith(("hour", "0 ", "8", "9"))]
+    assert len(table_of) > 1
+    assert run("show", tmp_path / "r.json").stdout.splitlines()[: len(table_of)] == table_of
+    scale = f"scale {found.noise.scale:.6g}"
+    assert scale in done.stdout
+    told = run("verify", tmp_path / "r.json").stdout
+    assert f"{scale}, divided by the group's number of records, which the proof is about" in " ".join(told.split())
     shaped = run(*command, "--by", "sex", "--noise", "best", "--overwrite")
     assert shaped.exit_code == 0, shaped.output
     found = pf.Release.from_json(tmp_path / "r.json")

@@ -74,6 +74,15 @@ def test_the_usual_way(tmp_path: Path, table: Path, model: Path, book: Path) -> 
     assert [r.epsilon for r in releases] == [e.epsilon for e in ledger.entries]
     assert 0.99 * 0.9 <= ledger.spent <= 0.9
     assert releases[1].epsilon < 0.6
+    assert not any(found.warnings for found in releases)
+    other, third = tmp_path / "other.json", tmp_path / "third.json"
+    other.write_text(model.read_text().replace("0.9, 0.1", "0.8, 0.2"))
+    base[base.index(model)] = other
+    result = run(*base, "--epsilon", 0.01, "--output", third)
+    assert result.exit_code == 0, result.output
+    assert "The ledger has another Θ than this release" in result.output
+    assert "warning: The ledger has another Θ" in run("show", third).stdout
+    ledger = Ledger.open(book)
     shown = run("ledger", "show", book)
     for words in ("histogram", "count", "table.csv", "a survey", f"spent {ledger.spent:.6g} of 1"):
         assert words in shown.stdout

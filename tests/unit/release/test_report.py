@@ -262,6 +262,19 @@ def test_refusals_leave_every_file(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "on this page" in checked(out).text
     assert "Remaining" in Page(out).text
+    text = checked(out).text
+    assert text.index("Together with the releases before it") < text.index("Not promised"), "it is promised"
+    assert "\npromised: Together with the releases before it" in commands.run("show", tmp_path / "r.json").stdout
+    book = ("--ledger", tmp_path / "book.json")
+    mixed = commands.run(
+        "report", tmp_path / "alone.json", tmp_path / "r.json", *book, "--brief", "--overwrite", "--output", out
+    )
+    apart = "not in the ledger: what is spent does not include it"
+    assert f"alone.json is {apart}" in mixed.stdout
+    assert apart not in done.stdout
+    told = checked(out).text
+    assert told.count(apart) == 2, "in the section of the release, and in that of the ledger"
+    assert told.index(f"this release is {apart}") < told.index("The ledger") < told.rindex(apart)
     kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     for arguments, words in (
         (["r.json", "--output", "mine.html"], "is no report of releases"),

@@ -107,8 +107,12 @@ def test_the_slider_follows_what_was_computed(browser: Any, pages: dict[str, Pat
         found = numbers(browser)[own]
         assert found[0] == pytest.approx(there.scale, rel=close)
         assert math.isclose(found[1], there.accuracy(0.05), rel_tol=close, abs_tol=0 if place == int(place) else 1)
+        exact = there.accuracy(0.05) == 0
+        assert ("published exactly" in output.text) == exact
+        assert ("within" in output.text) == (not exact)
         assert ("about" in output.text) == (place != int(place))
         assert slider.get_attribute("aria-valuetext") == output.text
+    assert exact, "at the end of the slider hardly any noise is left"
     assert numbers(browser) != before
     browser.find_element(By.CSS_SELECTOR, ".slider button").send_keys(Keys.ENTER)
     assert numbers(browser) == before
