@@ -3,6 +3,7 @@
 import math
 from contextlib import ExitStack
 from decimal import ROUND_DOWN, Context, Decimal
+from pathlib import Path
 from typing import Any, Literal
 
 import click
@@ -28,8 +29,8 @@ from pufferfish.cli.printing import number, print_before, print_table, progress
 from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
 from pufferfish.cli.release_each import check_each_model, check_each_options, places_of, release_each_subject
 from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_groups, split_groupings
-from pufferfish.cli.tables import fingerprint, opened, read_under, warnings_of_reading
-from pufferfish.cli.targets import TABLE, check_targets, release_files
+from pufferfish.cli.tables import check_options, fingerprint, opened, read_under, warnings_of_reading
+from pufferfish.cli.targets import REPLACED, TABLE, check_targets, release_files
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.hints import names_of
@@ -150,6 +151,12 @@ def release_command(
             )
     if epsilon is not None:
         as_epsilon(epsilon)
+    mechanism = mechanism_named(mechanism_name)
+    if ledger_path is not None and not mechanism.composes:  # known at once, and calibrating may take long
+        raise ParameterError(
+            f"--mechanism {mechanism.name} does not go with --ledger: {mechanism.title} calibrates noise to one query, "
+            f"and its ε does not add to others; use --mechanism {DEFAULT_MECHANISM}, or leave out --ledger"
+        )
     inputs = (*tables, model_path, *([ledger_path, lock_of(ledger_path)] if ledger_path else []))
     places = None
     targets = [("--output", output, RELEASE), ("--csv", csv_path, TABLE), ("--plot", plot_path, PICTURE)]
@@ -159,7 +166,7 @@ def release_command(
     else:
         check_targets(targets, inputs=inputs, overwrite=overwrite)
     model = read_model(model_path)
-    mechanism = mechanism_named(mechanism_name)
+    check_options(model, reading)
     settings = secret_settings(secrets, mechanism, model.theta)
     named = node_names(reading["columns"], model.theta)
     asked = parse_query(query_text, model.theta, named)
@@ -211,10 +218,13 @@ def release_command(
                 stack.enter_context(late)
 
             found = ready.finish(begin)
+            replaced = Path(output).exists()  # by check_targets an earlier release, and nothing else
             files.write(found)
             _print_release(found, output, csv_path, ledger)
             written = [path for _, path, _ in targets if path is not None]
             click.echo(printable(f"written: {', '.join(written)}"))
+            if replaced:
+                click.echo(REPLACED)
 
 
 def _asked_for(accuracy: float, alpha: float | None, calibration: Calibration, most: float | None) -> str:

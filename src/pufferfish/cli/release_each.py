@@ -8,6 +8,7 @@ import click
 
 from pufferfish.calibration import Calibration
 from pufferfish.cli.printing import print_before, progress
+from pufferfish.cli.targets import REPLACED
 from pufferfish.cli.telling import tell, telling
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, PufferfishError, printable
@@ -80,6 +81,7 @@ def release_each_subject(
 ) -> None:
     """Release, write, and say what was promised; warnings, and the ε that was found, come before anything is spent."""
     given: Any = data
+    replaced = places.record.exists()  # by Places an earlier release
     with progress("releasing"):
         ready = prepare_each(
             given, query, calibration, places, postprocess=postprocess, warnings=warnings, ledger=ledger
@@ -101,6 +103,8 @@ def release_each_subject(
     if found.query.divided_by_records and isinstance(data, Sequences):
         click.echo(_errors(found, records_of_subjects(data).tolist()))
     click.echo(printable(f"written: {places.given}, {places.given_record}"))
+    if replaced:
+        click.echo(REPLACED)
 
 
 def _errors(found: EachRelease, records: Sequence[int]) -> str:

@@ -41,7 +41,10 @@ def robustness_command(model_path: str, belief_path: str, lengths: tuple[str, ..
         raise ParameterError(f"transitions of {model_path} take {model.step}, of {belief_path} {belief.step}")
     with progress("comparing belief and model"):
         found = robustness(model.theta, belief.theta, parse_lengths(lengths))
-    click.echo(printable(f"Θ: {model.theta.origin}; belief: {belief.theta.origin}"))
+    origins = [model.theta.origin, belief.theta.origin]
+    if origins[0] == origins[1]:  # two models that say the same of themselves are told apart by their files
+        origins = [f"{path}, {origin}" for path, origin in zip((model_path, belief_path), origins, strict=True)]
+    click.echo(printable(f"Θ: {origins[0]}; belief: {origins[1]}"))
     if found.reason is not None:
         click.echo(printable(f"Δ is infinite: {found.reason}"))
         click.echo("Nothing follows for this belief from privacy under Θ; a Θ that contains it, or one like it, does")
@@ -50,6 +53,9 @@ def robustness_command(model_path: str, belief_path: str, lengths: tuple[str, ..
     if found.secret is not None:
         click.echo(printable(f"decided by: {found.secret} ({found.direction})"))
     click.echo(f"closest member of Θ: number {found.theta} (from 0); worst belief: number {found.belief}")
-    if epsilon is not None:
+    if epsilon is None:
+        more = number(2 * found)
+        click.echo(f"what is ε-private under Θ leaks at most ε + 2Δ = ε + {more} to this belief (docs: robustness)")
+    else:
         effective = number(found.effective_epsilon(epsilon))
         click.echo(f"what is private at ε = {epsilon:g} under Θ leaks at most ε + 2Δ = {effective} to this belief")

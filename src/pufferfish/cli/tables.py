@@ -1,7 +1,7 @@
 """Tables, read as a model says."""
 
 import hashlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from pufferfish.theta.chain_models import ChainModels
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles
 
-__all__ = ["fingerprint", "opened", "read_under", "step_length", "warnings_of_reading"]
+__all__ = ["check_options", "fingerprint", "opened", "read_under", "step_length", "warnings_of_reading"]
 
 
 _OF_CHAINS = ("state", "time", "max_gap", "step", "bins")
@@ -74,14 +74,23 @@ def read_under(
     return sequences
 
 
-def _rows(table: "str | SparkFiles", model: Model, reading: dict[str, Any], query: Query | None) -> Rows:
+def check_options(model: Model, reading: Mapping[str, Any]) -> None:
+    """Refuse options about chains where the model is a network."""
     given = [name for name in _OF_CHAINS if reading[name] is not None]
-    if given or reading["gaps"] != "unobserved":
-        option = (given[0] if given else "gaps").replace("_", "-")
-        raise ParameterError(
-            f"--{option} is for Markov chains, and the model is a network, whose table has a column for every node: "
-            "leave it out, or name a model of chains"
-        )
+    if reading["gaps"] != "unobserved":
+        given.append("gaps")
+    if not (model.theta.networks and given):
+        return
+    options = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+    verb, them = ("is", "it") if len(given) == 1 else ("are", "them")
+    raise ParameterError(
+        f"{options} {verb} for Markov chains, and the model is a network, whose table has one row per subject and a "
+        f"column for every node: leave {them} out, or name a model of chains"
+    )
+
+
+def _rows(table: "str | SparkFiles", model: Model, reading: dict[str, Any], query: Query | None) -> Rows:
+    check_options(model, reading)
     with progress("reading the table"):
         return read_rows(
             table,
@@ -128,8 +137,9 @@ def warnings_of_reading(data: Sequences | Rows, model: Model) -> tuple[str, ...]
     return (
         *data.warnings,
         f"The model does not say how long a step takes, so nobody checked that one step of it takes {data.usual_step}, "
-        "the usual time between the table's records. If it takes another time, more leaks than is promised. Fit the "
-        f"model with max_gap, which keeps its step, or give --step {data.usual_step} if that is right.",
+        "the usual time between the table's records. If it takes another time, more leaks than is promised. Name it: "
+        f'fit with --max-gap keeps it, in Python Model(theta=…, step="{data.usual_step}") does; or give '
+        f"--step {data.usual_step} if that is right.",
     )
 
 

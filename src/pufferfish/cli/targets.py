@@ -20,7 +20,7 @@ from pufferfish.report.plot import PICTURE, picture_of, require_matplotlib
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import ThetaRecord
 
-__all__ = ["TABLE", "ReleaseFiles", "check_targets", "release_files"]
+__all__ = ["REPLACED", "TABLE", "ReleaseFiles", "check_targets", "release_files"]
 
 _ROOM = 2**18
 """Bytes kept free for a picture, and for what a release holds beside Θ."""
@@ -30,6 +30,12 @@ _ROOM_OF_VALUE = 200
 
 TABLE = Kind("table of the values of a release", is_table, "name another file", (".csv",))
 """A table is made of the release's record, so it is replaced as pictures are; it is known by its first line."""
+
+REPLACED = (
+    "the earlier release that stood there is spent nevertheless: where it was of these records too, two releases of "
+    "them are out, and together they tell more than either (docs: composing)"
+)
+"""Said where the record of a release is replaced: what was published stays known."""
 
 Target = tuple[str, str | None, Kind]
 """An option, the file it names, and what will be written there."""

@@ -6,6 +6,7 @@ this package would write for it: a misspelt or missing key, which a decoder woul
 
 import json
 import os
+import re
 import stat
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -205,7 +206,10 @@ def decode_record(
             raise RecordError(f"{source} {what if content else 'is empty'}, expected a {format_} file") from error
         raise RecordError(f"{source} is damaged or cut short, it is not JSON: {error}") from error
     if not isinstance(head, dict) or head.get("format") != format_:
-        raise RecordError(f'{source} is no {format_} file: expected "format": "{format_}" at its top')
+        given = head.get("format") if isinstance(head, dict) else None
+        ours = isinstance(given, str) and re.fullmatch("pufferfish-[a-z-]{1,30}", given)
+        what = f"this is a {given} file" if ours else f'expected "format": "{format_}" at its top'
+        raise RecordError(f"{source} is no {format_} file: {what}")
     found: Any = head.get("version")
     if isinstance(found, bool) or found != version:
         raise RecordError(

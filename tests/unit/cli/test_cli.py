@@ -268,6 +268,7 @@ def test_a_model_without_a_step_is_told_where_the_table_has_times(tmp_path: Path
         result = run(*command)
         assert result.exit_code == 0, result.output
         assert [told in line for line in result.stderr.splitlines() if line.startswith("warning: The model")] == [True]
+        assert 'fit with --max-gap keeps it, in Python Model(theta=…, step="1min") does' in result.stderr
     assert [w for w in json.loads(output.read_text())["warnings"] if w.startswith("The model does not say")]
     for fine in ([*READING, "--step", "1min"], ["--state", "activity", "--subject", "id"]):
         result = run(*release, *fine)
@@ -302,6 +303,28 @@ def test_a_subject_column_that_makes_many_short_chains_is_told(tmp_path: Path, p
     assert any(told.removeprefix("warning: ") in text for text in pf.Release.from_json(output).warnings)
     quiet = run(*release, "--overwrite", *READING)
     assert "warning" not in quiet.stderr
+
+
+def test_what_is_replaced_is_spent_nevertheless(tmp_path: Path, private: Path, model: Path) -> None:
+    """Two releases of the same records are out, though one file is there; a picture is none."""
+    output, picture = tmp_path / "release.json", tmp_path / "release.svg"
+    release = ["release", private, *READING, "--model", model, "--epsilon", 1, "--overwrite", "--output", output]
+    told = "the earlier release that stood there is spent nevertheless"
+    assert told not in run(*release, "--plot", picture).stdout
+    assert told in run(*release, "--plot", picture).stdout
+    output.unlink()
+    assert told not in run(*release, "--plot", picture).stdout
+
+
+def test_a_file_of_another_kind_is_said_to_be_what_it_is(tmp_path: Path, private: Path, model: Path) -> None:
+    output = tmp_path / "release.json"
+    release = ["release", private, *READING, "--epsilon", 1, "--output", output]
+    assert run(*release, "--model", model).exit_code == 0
+    says = ["release.json is no pufferfish-model file: this is a pufferfish-release file"]
+    refused("compare", output, "--epsilon", 1, "--length", 10, says=says)
+    refused("show", model, says=["model.json is no pufferfish-release file: this is a pufferfish-model file"])
+    output.write_text('{"format": "pufferfish-<script>"}')
+    refused("show", output, says=['expected "format": "pufferfish-release" at its top'])
 
 
 def test_a_fitted_model_reads_cells_that_are_numbers_and_words(tmp_path: Path) -> None:

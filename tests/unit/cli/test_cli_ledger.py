@@ -249,6 +249,23 @@ def test_up_to_needs_a_ledger(tmp_path: Path, table: Path, model: Path) -> None:
         refused(tmp_path, *base, "--up-to", 0.5, "--ledger", "book.json", option, value, says=says)
 
 
+@pytest.mark.parametrize("mechanism", ["exact-laplace", "wasserstein"])
+def test_a_mechanism_for_one_query_is_refused_before_anything_is_read(tmp_path: Path, mechanism: str) -> None:
+    base = ["release", "nowhere.csv", *READING, "--model", "nowhere.json", "--ledger", "nowhere-book.json"]
+    line = refused(
+        tmp_path,
+        *base,
+        "--epsilon",
+        1,
+        "--mechanism",
+        mechanism,
+        "--output",
+        tmp_path / "release.json",
+        says=[f"--mechanism {mechanism} does not go with --ledger", "use --mechanism propagation, or leave out"],
+    )
+    assert "nowhere" not in line
+
+
 def test_another_table_is_refused(tmp_path: Path, model: Path, book: Path) -> None:
     other = write_table(tmp_path / "other.csv", 5, subjects=2, minutes=100, awake=60)
     base = ["release", other, *READING, "--model", model, "--ledger", book, "--output", tmp_path / "release.json"]

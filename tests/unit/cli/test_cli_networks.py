@@ -139,6 +139,10 @@ def test_compare_takes_the_number_of_rows() -> None:
     ("arguments", "words"),
     [
         (["release", "ward.csv", "--model", "tree.bif", "--state", "cough"], "--state is for Markov chains"),
+        (
+            ["release", "ward.csv", "--model", "tree.bif", *"--state s --time t --query histogram".split()],
+            "--state and --time are for Markov chains, and the model is a network, whose table has one row per subject",
+        ),
         (["release", "ward.csv", "--model", "tree.bif", "--max-gap", "10min"], "--max-gap is for Markov chains"),
         (["release", "ward.csv", "--model", "tree.bif", "--gaps", "independent"], "--gaps is for Markov chains"),
         (["release", "ward.csv", "--model", "tree.bif", "--columns", "cuogh"], "Did you mean 'cough'?"),

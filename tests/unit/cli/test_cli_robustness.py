@@ -54,7 +54,20 @@ def test_lengths_add_up(model: Path, belief: Path) -> None:
     once = run(model, belief, "--length", 3).stdout
     assert run(model, belief, "--length", "2,2").stdout.splitlines()[1] == once.splitlines()[1]
     assert run(model, belief, "--length", 2, "--length", 2).stdout == run(model, belief, "--length", "2,2").stdout
-    assert "ε + 2Δ" not in once
+    assert "ε = " not in once
+
+
+def test_without_epsilon_it_says_what_delta_means(model: Path, belief: Path) -> None:
+    delta = pf.robustness([chain(0.1), chain(0.5)], [chain(0.4)], length=3)
+    (*_, last) = run(model, belief, "--length", 3).stdout.splitlines()
+    assert last == (
+        f"what is ε-private under Θ leaks at most ε + 2Δ = ε + {2 * delta:.6g} to this belief (docs: robustness)"
+    )
+
+
+def test_models_with_the_same_origin_are_told_apart_by_their_files(model: Path) -> None:
+    first, *_ = run(model, model, "--length", 3).stdout.splitlines()
+    assert first == f"Θ: {model}, origin of model; belief: {model}, origin of model"
 
 
 def test_a_belief_in_the_class_is_at_distance_0(model: Path) -> None:
