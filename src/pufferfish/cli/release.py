@@ -28,7 +28,7 @@ from pufferfish.cli.printing import number, print_before, print_table, progress
 from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
 from pufferfish.cli.release_each import check_each_model, check_each_options, places_of, release_each_subject
 from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_groups, split_groupings
-from pufferfish.cli.tables import check_options, fingerprint, opened, read_under, warnings_of_reading
+from pufferfish.cli.tables import check_options, fingerprint, opened, read_under
 from pufferfish.cli.targets import REPLACED, TABLE, check_targets, release_files
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
@@ -42,6 +42,7 @@ from pufferfish.model_file import read_model
 from pufferfish.queries import Transitions
 from pufferfish.release import RELEASE, Release, prepare
 from pufferfish.release.summary import noise_in_words, rounded
+from pufferfish.release.under_model import FITTED_HERE, warnings_of_reading
 from pufferfish.report.plot import PICTURE
 from pufferfish.shown import counted
 
@@ -179,7 +180,8 @@ def release_command(
         )
     with opened(tables, reading) as table:
         data = read_under(table, model, reading, asked, ledger)
-        fitted_here = model.fitted_on is not None and model.fitted_on == fingerprint(table, reading)
+        digest = data.fingerprint if isinstance(data, Sequences) else None
+        fitted_here = model.fitted_on is not None and model.fitted_on == (digest or fingerprint(table, reading))
     query = parse_query(query_text, model.theta, named, data.nodes if isinstance(data, Rows) else None)
     with progress("calibrating noise"):
         if up_to is None or ledger is None:
@@ -193,7 +195,7 @@ def release_command(
     asked_for = None if accuracy is None else _asked_for(accuracy, alpha, calibration, max_epsilon)
     told = warnings_of_reading(data, model)
     known = data.warnings if isinstance(data, Sequences) else ()  # which release adds by itself
-    warnings = (*_warnings(fitted_here=fitted_here), *(text for text in told if text not in known))
+    warnings = (*([FITTED_HERE] if fitted_here else []), *(text for text in told if text not in known))
     postprocess = "valid" if valid else None
     if places is not None:
         release_each_subject(data, query, calibration, places, postprocess, warnings, told, ledger, asked_for)
@@ -256,15 +258,6 @@ def _check_seen(data: Sequences | Rows, calibration: Calibration, up_to: float, 
 def _below(epsilon: float) -> str:
     """Write a number to three digits, rounded down: noise for so little fits where that for all of it does."""
     return f"{Decimal(epsilon).normalize(Context(prec=3, rounding=ROUND_DOWN)):g}"
-
-
-def _warnings(*, fitted_here: bool) -> tuple[str, ...]:
-    if not fitted_here:
-        return ()
-    return (
-        "The model was fitted to this very table. The noise then depends on the secrets it should hide: "
-        "take this release as a comparison, not as a guarantee.",
-    )
 
 
 def _of_pairs(found: Release) -> Table:
