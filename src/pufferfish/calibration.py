@@ -22,7 +22,7 @@ from pufferfish.queries.strategy import Strategy
 from pufferfish.shown import Grid, Shown, View, frame_of_columns
 from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.lengths import ChainLength
-from pufferfish.theta.model_class import Theta
+from pufferfish.theta.model_class import Described, Theta
 from pufferfish.theta.secrets import SecretPair
 from pufferfish.theta.states import state_label
 from pufferfish.witness import AnyWitness
@@ -46,6 +46,11 @@ class Bound(Protocol):
     @property
     def theta(self) -> Theta:
         """The class Θ."""
+        ...
+
+    @property
+    def model(self) -> Described | None:
+        """The model file, or what it would hold, that Θ was given by; None for a Θ alone."""
         ...
 
     @property

@@ -22,7 +22,7 @@ from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.queries import Query, measure_of, refuse_pooling
 from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.model_class import Theta, as_theta, lengths_of
+from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of
 
 __all__ = ["Comparison", "ComparisonRow", "Contest", "compare", "mechanisms_named", "row_of"]
 
@@ -59,6 +59,7 @@ class Contest:
             raise ParameterError(f'noise is {noise!r}, expected "equal" or "best" (which shows both)')
         self._shapes = noise == "best"
         self._theta, self._query, self._length = as_theta(theta), query, length
+        self._given = theta if isinstance(theta, Described) else self._theta
         lengths_of(self._theta, length)
         networks = self._theta.networks
         if secrets is not None and not networks:
@@ -238,7 +239,7 @@ class Contest:
     def _mechanism(self, kind: type[Mechanism]) -> Mechanism:
         if kind.name not in self._made:
             try:
-                self._made[kind.name] = kind.of(self._theta, self._length, **_settings(kind, self._secrets))
+                self._made[kind.name] = kind.of(self._given, self._length, **_settings(kind, self._secrets))
             except NotApplicableError as error:
                 self._made[kind.name] = error
         found = self._made[kind.name]

@@ -4,23 +4,26 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.data.bins import bin_labels, parse_bins
+from pufferfish.data.sequences import Sequences
 from pufferfish.durations import parse_duration
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError
 from pufferfish.files import read_record, record_kind, write_whole
 from pufferfish.files.reading import check_path
-from pufferfish.given import listed
+from pufferfish.given import check_kind, listed
 from pufferfish.shown import Shown, View
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import STATED, ChainClass
 from pufferfish.theta.chain_models import ChainModels
+from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
 from pufferfish.theta.record import ChainRecord, ThetaRecord
 from pufferfish.theta.states import state_label
@@ -64,6 +67,8 @@ class Model(Shown, ReadOnly):
     fitted_on: str | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.theta, Model):  # its step and origin would be lost
+            raise ModelError("theta is a Model already, expected the class that it holds: model.theta")
         theta = as_theta(self.theta)
         object.__setattr__(self, "theta", theta)
         object.__setattr__(self, "bins", None if self.bins is None else tuple(listed(self.bins, "bins", "edges")))
@@ -80,6 +85,54 @@ class Model(Shown, ReadOnly):
         for name, given in (("bins", self.bins), ("step", self.step)):
             if given is not None:
                 raise ParameterError(f"{name} is {given!r}, and belongs to Markov chains: leave it out for networks")
+
+    @classmethod
+    def fitted(cls, theta: Any, data: Sequences, *, fitted_on: str | None = None) -> Self:
+        """Return the model of a class that was fitted to a public table, which says so, as ``pufferfish fit`` does.
+
+        It keeps the table's bins, the time that one step takes, and the fingerprint of the file. So mechanisms that are
+        given the model, and not its Θ alone, let a release refuse data of another step, and warn of the table that the
+        model was fitted to.
+
+        Parameters
+        ----------
+        theta : MarkovChain, IntervalChain, or another model of chains
+            What was fitted, by :func:`fit_chain` or another.
+        data : Sequences
+            What it was fitted to, read with ``max_gap`` or ``step``: otherwise nothing says how long a step takes.
+        fitted_on : str, optional
+            SHA-256 of the table, where it is not ``data.fingerprint``.
+
+        Raises
+        ------
+        ParameterError
+            If the data are no sequences, or of other states.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> import pufferfish as pf
+        >>> survey = pl.DataFrame({"minute": range(400), "state": list("aabaabbaab" * 40)})
+        >>> data = pf.read_sequences(survey, "state", time="minute", max_gap=1)
+        >>> pf.Model.fitted(pf.fit_chain(data), data).step
+        '1'
+        """
+        check_kind(data, Sequences, "data")
+        made = as_theta(theta)
+        if made.states != data.states:
+            raise ParameterError(
+                f"theta has the states {_few(made.states)}, and data {_few(data.states)}: give what was fitted to them"
+            )
+        base, forgets = data.base, isinstance(made, ForgettingClass)
+        spoken = base.time if forgets else base.max_gap  # how soon habits are forgotten is counted in steps by itself
+        origin = _origin(made.origin, data)
+        made = (
+            ForgettingClass(made.steps, made.overlap, made.states, origin=origin)
+            if isinstance(made, ForgettingClass)
+            else replace(made, origin=origin)
+        )
+        step = base.step or (data.usual_step if spoken else None)
+        return cls(theta=made, bins=base.bins, step=step, fitted_on=fitted_on or data.fingerprint)
 
     def __repr__(self) -> str:
         return f"Model({self.theta!r})"
@@ -102,6 +155,18 @@ class Model(Shown, ReadOnly):
                 raise ParameterError(
                     f"bins make the states {_few(bin_labels(self.bins))}, and those of theta are {_few(theta.states)}"
                 )
+
+
+def _origin(said: str, data: Sequences) -> str:
+    """Return what Θ was fitted to, and what it says of itself besides."""
+    base, fitted = data.base, "fitted to public data"
+    kept = f", rows where {base.where}" if base.where else ""
+    origin = (
+        f"{fitted} on {datetime.now(UTC).date().isoformat()}: {base.source}, column {base.state}{kept}, "
+        f"{data.records} records of {data.subjects} subject{'s' if data.subjects != 1 else ''}"
+    )
+    own = said.removeprefix(f"{fitted}: ").removeprefix(f"{base.source}, column {base.state}, ")
+    return origin if said == STATED else f"{origin}; {own}"
 
 
 def _few(names: Sequence[str]) -> str:

@@ -2,8 +2,6 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -165,7 +163,7 @@ def fit_command(
     reading["missing"] = reading["missing"] or "unobserved"
     with opened(tables, reading) as table, progress("reading the table"):
         sequences = read_sequences(table, states=names, clock=clock, order=order or 1, **reading)
-        fitted_on = fingerprint(table, reading)
+        fitted_on = sequences.fingerprint or fingerprint(table, reading)
     print_warnings(sequences.warnings)
     added: Any = {"smoothing": smoothing or 0.0, "pooling": pooling or 0.0}
     theta: ChainClass | ChainModels | IntervalChain
@@ -177,18 +175,8 @@ def fit_command(
         theta = fit_interval(sequences, confidence)
     else:
         theta = ChainClass((fit_chain(sequences, initial=initial, smoothing=smoothing or 0.0),))
-    base = sequences.base
-    kept = f", rows where {base.where}" if base.where else ""
-    origin = (
-        f"fitted to public data on {datetime.now(UTC).date().isoformat()}: {base.source}, column {base.state}{kept}, "
-        f"{sequences.records} records of {sequences.subjects} subject{'s' if sequences.subjects != 1 else ''}"
-    )
+    model = Model.fitted(theta, sequences, fitted_on=fitted_on)
     observed = int(sequences.transitions.sum())
-    if isinstance(theta, IntervalChain):
-        origin += f"; bounds with {100 * (confidence or 0):g}% confidence from {observed} transitions"
-    theta = replace(theta, origin=origin)
-    step = base.step or (sequences.usual_step if base.max_gap else None)
-    model = Model(theta=theta, bins=base.bins, step=step, fitted_on=fitted_on)
     counted = f"from {observed:,} transitions between {sequences.records:,} records"
     lines = _lines(theta, sequences, counted, pooling or 0.0)
     _write(model, lines, output, plot_path)

@@ -29,7 +29,7 @@ from pufferfish.cli.printing import number, print_before, print_table, progress
 from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
 from pufferfish.cli.release_each import check_each_model, check_each_options, places_of, release_each_subject
 from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_groups, split_groupings
-from pufferfish.cli.tables import check_options, fingerprint, opened, read_under, warnings_of_reading
+from pufferfish.cli.tables import check_options, fingerprint, opened, read_under
 from pufferfish.cli.targets import REPLACED, TABLE, check_targets, release_files
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
@@ -43,12 +43,20 @@ from pufferfish.model_file import read_model
 from pufferfish.queries import Transitions
 from pufferfish.release import RELEASE, Release, prepare
 from pufferfish.release.summary import noise_in_words, rounded
+from pufferfish.release.under_model import FITTED_HERE, warnings_of_reading
 from pufferfish.report.plot import PICTURE
 from pufferfish.shown import counted
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import ThetaRecord
 
 __all__ = ["release_command"]
+
+
+_OTHER_CLASS = (
+    "The ledger has another Θ than this release: ε of this release holds under its own Θ, and what is spent "
+    "in all under the ledger's."
+)
+"""The ledger's own Θ is not in the record, so this is the only place to say it."""
 
 
 @click.command("release")
@@ -182,7 +190,8 @@ def release_command(
         )
     with opened(tables, reading) as table:
         data = read_under(table, model, reading, asked, ledger)
-        fitted_here = model.fitted_on is not None and model.fitted_on == fingerprint(table, reading)
+        digest = data.fingerprint if isinstance(data, Sequences) else None
+        fitted_here = model.fitted_on is not None and model.fitted_on == (digest or fingerprint(table, reading))
     query = parse_query(query_text, model.theta, named, data.nodes if isinstance(data, Rows) else None)
     with progress("calibrating noise"):
         if up_to is None or ledger is None:
@@ -197,7 +206,11 @@ def release_command(
     told = warnings_of_reading(data, model)
     known = data.warnings if isinstance(data, Sequences) else ()  # which release adds by itself
     other = ledger is not None and not _same_class(model.theta, ledger.bound.theta)
-    warnings = (*_warnings(fitted_here=fitted_here, other_class=other), *(text for text in told if text not in known))
+    warnings = (
+        *([FITTED_HERE] if fitted_here else []),
+        *([_OTHER_CLASS] if other else []),
+        *(text for text in told if text not in known),
+    )
     postprocess = "valid" if valid else None
     if places is not None:
         release_each_subject(data, query, calibration, places, postprocess, warnings, told, ledger, asked_for)
@@ -260,19 +273,6 @@ def _check_seen(data: Sequences | Rows, calibration: Calibration, up_to: float, 
 def _below(epsilon: float) -> str:
     """Write a number to three digits, rounded down: noise for so little fits where that for all of it does."""
     return f"{Decimal(epsilon).normalize(Context(prec=3, rounding=ROUND_DOWN)):g}"
-
-
-def _warnings(*, fitted_here: bool, other_class: bool) -> tuple[str, ...]:
-    """Return what the record warns of; the ledger's own Θ is not in the record, so this is the only place to say it."""
-    fitted = (
-        "The model was fitted to this very table. The noise then depends on the secrets it should hide: "
-        "take this release as a comparison, not as a guarantee."
-    )
-    other = (
-        "The ledger has another Θ than this release: ε of this release holds under its own Θ, and what is spent "
-        "in all under the ledger's."
-    )
-    return (*([fitted] if fitted_here else []), *([other] if other_class else []))
 
 
 def _same_class(one: Theta, other: Theta) -> bool:

@@ -5,10 +5,10 @@ import click
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import parse_lengths
 from pufferfish.cli.printing import number, progress
-from pufferfish.cli.tables import step_length
 from pufferfish.errors import ParameterError, printable
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import chains_of, read_model
+from pufferfish.release.under_model import step_length
 from pufferfish.robustness import robustness
 
 __all__ = ["robustness_command"]

@@ -1,30 +1,27 @@
 """Tables, read as a model says."""
 
-import hashlib
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pufferfish.cli.options import node_names
 from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.cli.telling import rows_are_read
 from pufferfish.data import Base, Rows, Sequences, read_rows, read_sequences
-from pufferfish.durations import parse_duration
-from pufferfish.errors import DataError, ParameterError
-from pufferfish.files.reading import failing
+from pufferfish.errors import ParameterError
+from pufferfish.files.reading import file_digest
 from pufferfish.hints import names_of
 from pufferfish.ledger import Ledger
 from pufferfish.ledger.charges import check_tied
 from pufferfish.ledger.ties import CHAIN_TIES
 from pufferfish.model_file import Model
 from pufferfish.queries import Joint, Query
-from pufferfish.theta.chain_models import ChainModels
+from pufferfish.release.under_model import check_step, warnings_of_reading
 
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles
 
-__all__ = ["check_options", "fingerprint", "opened", "read_under", "step_length", "warnings_of_reading"]
+__all__ = ["check_options", "fingerprint", "opened", "read_under"]
 
 
 _OF_CHAINS = ("state", "time", "max_gap", "step", "bins")
@@ -115,60 +112,8 @@ def _sequences(table: "str | SparkFiles", model: Model, reading: dict[str, Any])
         options["bins"] = model.bins
     with progress("reading the table"):
         sequences = read_sequences(table, states=model.theta.states, **options)
-    if model.step is not None:
-        _check_step(sequences.base.step or sequences.usual_step, model.step, clock=_has_clock(model))
+    check_step(sequences, model)
     return sequences
-
-
-def warnings_of_reading(data: Sequences | Rows, model: Model) -> tuple[str, ...]:
-    """Return what may be wrong with how a table was read under a model; said once, before noise is calibrated."""
-    if isinstance(data, Rows):
-        return ()
-    loose = data.usual_step is not None and data.base.step is None and data.base.max_gap is None
-    if loose and model.step is not None and not _has_clock(model):  # with a clock the release is refused
-        return (
-            *data.warnings,
-            "The table is read without --max-gap: records that follow each other are taken as one step of the model "
-            f"({model.step}) apart, however long the time between them. Where times are missing, more may leak than is "
-            f"promised. Give --max-gap {model.step}, or --step {model.step} if no time is missing.",
-        )
-    if model.step is not None or data.usual_step is None:
-        return data.warnings
-    return (
-        *data.warnings,
-        f"The model does not say how long a step takes, so nobody checked that one step of it takes {data.usual_step}, "
-        "the usual time between the table's records. If it takes another time, more leaks than is promised. Name it: "
-        f'fit with --max-gap keeps it, in Python Model(theta=…, step="{data.usual_step}") does; or give '
-        f"--step {data.usual_step} if that is right.",
-    )
-
-
-def _has_clock(model: Model) -> bool:
-    return isinstance(model.theta, ChainModels) and model.theta.step is not None
-
-
-def _check_step(step: str | None, expected: str, *, clock: bool) -> None:
-    """Refuse records that are not one step of the model apart, or of which nobody says how far apart they are.
-
-    A model with a clock needs times, and believes no step that is only stated.
-    """
-    if step is None:
-        other = f" and --max-gap {expected}" if clock else f", or give --step {expected} if that is what they are"
-        raise DataError(
-            f"the model's transitions take {expected}, and nothing says how far apart the table's records are: give "
-            f"--time{other}"
-        )
-    if step_length(step) != step_length(expected):
-        wrong = "" if clock else f"; where times are wrong, give --step {expected} without --time and --max-gap"
-        raise DataError(
-            f"the model's transitions take {expected}, the table's records are {step} apart: use a model of this "
-            f"step, or aggregate the table to one record every {expected}{wrong}"
-        )
-
-
-def step_length(step: str) -> float:
-    """Return how long a step is, to compare it: 60min is 1h."""
-    return float(parse_duration(step, "step").value)
 
 
 def fingerprint(table: "str | SparkFiles", reading: dict[str, Any]) -> str:
@@ -177,5 +122,4 @@ def fingerprint(table: "str | SparkFiles", reading: dict[str, Any]) -> str:
 
     if isinstance(table, SparkFiles):
         return spark_fingerprint(table, [reading[role] for role in ("state", "subject", "time") if reading[role]])
-    with failing("cannot read", table), Path(table).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_digest(table)

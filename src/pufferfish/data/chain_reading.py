@@ -20,6 +20,7 @@ from pufferfish.data.options import Options, check_options
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.data.stretches import with_places
 from pufferfish.errors import DataError
+from pufferfish.files.reading import file_digest
 from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["layout_of", "read_chains"]
@@ -146,4 +147,5 @@ def _sequences(fold: Fold, table: Source, options: Options, counted: Counted) ->
         groups=groups_of(options.by, {options.state: fold.cells}, {options.state: states}, rows=False)
         if options.by
         else None,
+        fingerprint=None if table.path is None else file_digest(table.path),
     )

@@ -182,6 +182,8 @@ class Sequences(ReadOnly):
         The counts by public groups, over all chains, where the table was read with ``by``.
     grid : TimeGrid, optional
         Where chains begin in time, where all times are whole numbers of steps apart (public).
+    fingerprint : str, optional
+        SHA-256 of the file that was read, by which a model knows what it was fitted to; None for other tables.
 
     Examples
     --------
@@ -203,6 +205,7 @@ class Sequences(ReadOnly):
     histories: NDArray[np.int64] | None = None
     groups: Groups | None = None
     grid: TimeGrid | None = None
+    fingerprint: str | None = None
 
     def __post_init__(self) -> None:
         self._check_kinds()

@@ -4,6 +4,7 @@ A device may never end and a pipe may never begin, so only regular files are ope
 this package would write for it: a misspelt or missing key, which a decoder would take for its default, is refused.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -24,6 +25,7 @@ __all__ = [
     "check_path",
     "decode_record",
     "failing",
+    "file_digest",
     "leads_nowhere",
     "near_files",
     "read_file",
@@ -138,6 +140,12 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         if len(content) > LARGEST:
             raise OSError(0, f"it has more than {LARGEST >> 20} MiB, which no file of this program has")
     return content
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of a file."""
+    with failing("cannot read", path), Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_regular(status: os.stat_result) -> None:

@@ -143,7 +143,7 @@ class ChainCharging(Charging):
             return self._bound
         if length not in self._bounds:
             self._bounds.clear()
-            self._bounds[length] = self._bound.of(self._bound.theta, length, **self._bound.settings)
+            self._bounds[length] = self._bound.of(self._bound.given_by, length, **self._bound.settings)
         return self._bounds[length]
 
     def _by_steps(self, charges: Sequence[Charge], among: bytes | None) -> tuple[InfluenceBound, Any]:
@@ -216,7 +216,7 @@ class ChainCharging(Charging):
         """Return the bound on chains of these lengths, refused where they start later and Θ tells the first law."""
         bound = self._bound
         check_start(bound.theta, as_windows(window, bound.length))
-        return bound.of(bound.theta, length, **bound.settings)
+        return bound.of(bound.given_by, length, **bound.settings)
 
     def _check_data(self, data: Sequences, base: Base | None, windows: Windows | None, *, everything: bool) -> None:
         length = self._bound.length

@@ -15,7 +15,7 @@ def anywhere(bound: Any) -> Any:
     """Return a bound that knows nothing of where records are: each entry of a ledger says which steps it reads."""
     if not (isinstance(bound, InfluenceBound) and bound.theta.of_chains and any(c.places for c in bound.length)):
         return bound
-    return bound.of(bound.theta, [chain.anywhere for chain in bound.length], **bound.settings)
+    return bound.of(bound.given_by, [chain.anywhere for chain in bound.length], **bound.settings)
 
 
 def charging_of(bound: Any) -> Charging:

@@ -99,7 +99,7 @@ class NodeCharging(Charging):
     def part(self, length: Any, window: Any) -> InfluenceBound:
         """Return the bound on a table of so many rows; a window is refused where it is charged."""
         bound = self._bound
-        return bound.of(bound.theta, length, **bound.settings)
+        return bound.of(bound.given_by, length, **bound.settings)
 
     def _of_calibration(self, what: Calibration) -> dict[str, Distance]:
         """Return the distances of all nodes under a calibration, refused where it is for another network."""

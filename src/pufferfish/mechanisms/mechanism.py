@@ -25,7 +25,7 @@ from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.lengths import ChainLength
-from pufferfish.theta.model_class import Theta, as_theta, lengths_of, rows_of
+from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of, rows_of
 from pufferfish.theta.secrets import SecretPair
 from pufferfish.witness import AnyWitness, Nearest, Witness as Witness
 
@@ -43,7 +43,7 @@ class Mechanism(ABC):
     Parameters
     ----------
     theta : model, sequence of models, or class
-        The class Θ.
+        The class Θ; or a :class:`~pufferfish.Model`, whose step and origin a release then compares with its data.
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains, such as ``sequences.length``; for networks the number of
         independent rows of their table, 1 where it is left out; other models know theirs.
@@ -73,6 +73,7 @@ class Mechanism(ABC):
     def __init__(self, theta: Any, length: Any = None) -> None:
         self._lock = threading.RLock()  # mechanisms keep what they computed, and are asked by one thread at a time
         self._theta = as_theta(theta)
+        self._model = theta if isinstance(theta, Described) else None
         self._length = lengths_of(self._theta, length)
         self._rows = rows_of(self._theta, length)
         reason = self._refuses(self._theta)
@@ -114,6 +115,16 @@ class Mechanism(ABC):
     def theta(self) -> Theta:
         """The class Θ. Read-only, as is ``length``: a mechanism proves what it was made for."""
         return self._theta
+
+    @property
+    def model(self) -> Described | None:
+        """The :class:`~pufferfish.Model` that Θ was given by, which knows the step of its tables; None without one."""
+        return self._model
+
+    @property
+    def given_by(self) -> Described | Theta:
+        """What another mechanism of the same class is made from: the model, or Θ where there is none."""
+        return self._theta if self._model is None else self._model
 
     @property
     def chain_class(self) -> ChainClass:
@@ -361,7 +372,12 @@ class Mechanism(ABC):
         return found
 
     def __reduce__(self) -> Any:
-        return _again, (type(self), self.theta, self.rows if self.networks else self.length, self.settings)
+        return _again, (
+            type(self),
+            self.given_by,
+            self.rows if self.networks else self.length,
+            self.settings,
+        )
 
 
 def _found_at(decides: AnyWitness, searched: AnyWitness) -> AnyWitness:

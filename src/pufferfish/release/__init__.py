@@ -38,6 +38,7 @@ from pufferfish.release.grouped import grouped_of
 from pufferfish.release.measurement import MEASUREMENT, MeasurementRelease, release_measurement
 from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import RELEASE, Release
+from pufferfish.release.under_model import warnings_of_model
 from pufferfish.release.values import Database, database_of, drawing, possible
 from pufferfish.release.verification import Finding, Verification
 from pufferfish.release.verify import decoded_release, verify
@@ -158,6 +159,7 @@ def prepare(
     grouped = grouped_of(records, query, bound, calibration)
     check_records(records, calibration)
     check_reading(records, calibration)
+    told += warnings_of_model(records, calibration.bound.model)
     proof = prove(calibration)
     unit = bound.unit
     check_units(calibration)

@@ -1,6 +1,5 @@
 """The record of a release with one value for each subject: what was promised, and which table holds the values."""
 
-import hashlib
 import math
 import os
 from contextlib import suppress
@@ -11,7 +10,7 @@ import msgspec
 
 from pufferfish.errors import PufferfishError, RecordError
 from pufferfish.files import Kind, read_record, record_kind
-from pufferfish.files.reading import failing, shown
+from pufferfish.files.reading import failing, file_digest, shown
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.release.calibration_record import CalibrationRecord
 from pufferfish.release.consistency import contradictions
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from pufferfish.release.verification import Verification
 
-__all__ = ["EACH", "EachQuery", "EachRelease", "TableRecord", "file_digest", "is_table_of", "table_kind"]
+__all__ = ["EACH", "EachQuery", "EachRelease", "TableRecord", "is_table_of", "table_kind"]
 
 TABLE_ENDINGS = (".parquet", ".csv")
 
@@ -282,12 +281,6 @@ def accuracy_of(noise: NoiseRecord, outputs: int) -> AccuracyRecord:
 def columns_of(valid: bool) -> list[str]:
     """Return the columns of the table of values."""
     return ["subject", "records", "output", "value", *(["noisy_value"] if valid else []), "error_95"]
-
-
-def file_digest(path: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 of a file."""
-    with failing("cannot read", path), Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_table_of(path: str | os.PathLike[str], *records: Path) -> bool:

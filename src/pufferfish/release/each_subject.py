@@ -34,7 +34,7 @@ from pufferfish.few_records import few_of_subjects
 from pufferfish.files import write_whole
 from pufferfish.files.kinds import check_output
 from pufferfish.files.locks import check_lock
-from pufferfish.files.reading import failing, shown
+from pufferfish.files.reading import failing, file_digest, shown
 from pufferfish.given import one_of
 from pufferfish.ledger import Ledger
 from pufferfish.moments import now
@@ -51,13 +51,13 @@ from pufferfish.release.each_record import (
     TableRecord,
     accuracy_of,
     columns_of,
-    file_digest,
     is_table_of,
     read_each,
     table_kind,
 )
 from pufferfish.release.each_values import each_subject, table_of
 from pufferfish.release.fields import NOISE_LAW, LedgerRecord, NoiseRecord
+from pufferfish.release.under_model import warnings_of_model
 
 __all__ = ["Places", "prepare_each", "release_each"]
 
@@ -252,6 +252,7 @@ def prepare_each(
         )
     check_records(data, calibration)
     check_reading(data, calibration)
+    told += warnings_of_model(data, calibration.bound.model)
     check_units(calibration)
     subjects = each_subject(data, bound, theta)
     valid = None if postprocess is None else "projected" if query.is_histogram else "clipped"

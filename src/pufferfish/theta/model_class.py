@@ -20,7 +20,7 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.same_records import same_records
 from pufferfish.theta.views import ShownModel
 
-__all__ = ["Member", "ModelClass", "Theta", "as_theta", "gives_first_law", "lengths_of", "rows_of"]
+__all__ = ["Described", "Member", "ModelClass", "Theta", "as_theta", "gives_first_law", "lengths_of", "rows_of"]
 
 
 @runtime_checkable
@@ -38,6 +38,26 @@ class Member(Protocol):
     @property
     def groups(self) -> tuple[int, ...]:
         """Numbers of records that may depend on each other."""
+        ...
+
+
+@runtime_checkable
+class Described(Protocol):
+    """A class Θ with what is known of the tables that it is about: a :class:`~pufferfish.Model`."""
+
+    @property
+    def theta(self) -> "Theta":
+        """The class Θ."""
+        ...
+
+    @property
+    def step(self) -> str | None:
+        """Time that one transition takes, where it is known."""
+        ...
+
+    @property
+    def fitted_on(self) -> str | None:
+        """SHA-256 of the file that Θ was fitted to, where it was fitted to one."""
         ...
 
 
@@ -175,7 +195,7 @@ Theta = ChainClass | BinaryChainInterval | IntervalChain | ForgettingClass | Cha
 
 
 def as_theta(theta: Any) -> Theta:
-    """Θ from a model, an iterable of models of one kind, or a class.
+    """Θ from a model, an iterable of models of one kind, a class, or a :class:`~pufferfish.Model`, which holds one.
 
     Raises
     ------
@@ -186,6 +206,8 @@ def as_theta(theta: Any) -> Theta:
         return theta
     if isinstance(theta, CHAIN_MODELS):
         return ChainModels((theta,))
+    if isinstance(theta, Described):
+        return theta.theta
     if isinstance(theta, Member):
         return ModelClass((theta,))
     if is_list(theta):

@@ -241,8 +241,9 @@ def test_chains_that_do_not_exist(steps: Any, records: Any) -> None:
 def test_counts_and_models_in_a_wrong_place_are_told() -> None:
     with pytest.raises(ModelError, match="look like counts of transitions"):
         pf.MarkovChain([[90, 10], [40, 60]])
-    with pytest.raises(ModelError, match=r"give its Θ: model\.theta"):
-        pf.LeakagePropagation(pf.Model(theta=pf.MarkovChain(P)), 10)  # type: ignore[arg-type]
+    bound = pf.GroupDP(pf.MarkovChain(P), 10)
+    with pytest.raises(ModelError, match=r"theta is GroupDP, .* give its Θ: model\.theta"):
+        pf.LeakagePropagation(bound, 10)  # type: ignore[arg-type]
 
 
 def test_data_in_place_of_lengths_and_shares_above_one_are_told() -> None:

@@ -1,0 +1,99 @@
+"""Whether a table is one that a model describes: its steps are as long, and Θ was not fitted to the table itself.
+
+A :class:`~pufferfish.Model` knows how long a step takes and what it was fitted to; a Θ alone does not. The command line
+asks before it calibrates, a release asks where its mechanism was made from a model: by the same functions.
+"""
+
+from pufferfish.data.independent_rows import Rows
+from pufferfish.data.sequences import Sequences
+from pufferfish.durations import parse_duration
+from pufferfish.errors import DataError
+from pufferfish.release.values import Database
+from pufferfish.theta.chain_models import ChainModels
+from pufferfish.theta.model_class import Described
+
+__all__ = ["FITTED_HERE", "check_step", "step_length", "warnings_of_model", "warnings_of_reading"]
+
+FITTED_HERE = (
+    "The model was fitted to this very table. The noise then depends on the secrets it should hide: "
+    "take this release as a comparison, not as a guarantee."
+)
+
+
+def check_step(data: Sequences | Rows | Database, model: Described) -> None:
+    """Refuse records that are not one step of the model apart, or of which nobody says how far apart they are.
+
+    A model with a clock needs times, and believes no step that is only stated.
+
+    Raises
+    ------
+    DataError
+        If the table has another step than the model, or none.
+    """
+    expected = model.step
+    if expected is None or not isinstance(data, Sequences):
+        return
+    clock = _has_clock(model)
+    step = data.base.step or data.usual_step
+    if step is None:
+        other = f" and max_gap='{expected}'" if clock else f", or give step='{expected}' if that is what they are"
+        raise DataError(
+            f"the model's transitions take {expected}, and nothing says how far apart the table's records are: give "
+            f"time={other}"
+        )
+    if step_length(step) != step_length(expected):
+        wrong = "" if clock else f"; where times are wrong, give step='{expected}' without time= and max_gap="
+        raise DataError(
+            f"the model's transitions take {expected}, the table's records are {step} apart: use a model of this "
+            f"step, or aggregate the table to one record every {expected}{wrong}"
+        )
+
+
+def warnings_of_reading(data: Sequences | Rows, model: Described) -> tuple[str, ...]:
+    """Return what may be wrong with how a table was read under a model; said once, before noise is calibrated."""
+    if isinstance(data, Rows):
+        return ()
+    loose = data.usual_step is not None and data.base.step is None and data.base.max_gap is None
+    if loose and model.step is not None and not _has_clock(model):  # with a clock the release is refused
+        return (
+            *data.warnings,
+            "The table is read without max_gap: records that follow each other are taken as one step of the model "
+            f"({model.step}) apart, however long the time between them. Where times are missing, more may leak than is "
+            f"promised. Give max_gap='{model.step}', or step='{model.step}' if no time is missing.",
+        )
+    if model.step is not None or data.usual_step is None:
+        return data.warnings
+    return (
+        *data.warnings,
+        f"The model does not say how long a step takes, so nobody checked that one step of it takes {data.usual_step}, "
+        "the usual time between the table's records. If it takes another time, more leaks than is promised. Name it: "
+        "fit with max_gap keeps it, and in Python Model.fitted(theta, data) does, or "
+        f"Model(theta=…, step=\"{data.usual_step}\"); or give step='{data.usual_step}' if that is right.",
+    )
+
+
+def warnings_of_model(data: Sequences | Rows | Database, model: Described | None) -> list[str]:
+    """Return what a release under a model warns of, besides what its data warn of; refuse data of another step.
+
+    Raises
+    ------
+    DataError
+        As :func:`check_step`.
+    """
+    if model is None or isinstance(data, Database):
+        return []
+    check_step(data, model)
+    if isinstance(data, Rows):
+        return []
+    told = [text for text in warnings_of_reading(data, model) if text not in data.warnings]
+    here = model.fitted_on is not None and model.fitted_on == data.fingerprint
+    return [FITTED_HERE, *told] if here else told
+
+
+def step_length(step: str) -> float:
+    """Return how long a step is, to compare it: 60min is 1h."""
+    return float(parse_duration(step, "step").value)
+
+
+def _has_clock(model: Described) -> bool:
+    return isinstance(model.theta, ChainModels) and model.theta.step is not None

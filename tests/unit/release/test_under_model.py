@@ -1,0 +1,131 @@
+"""From Python, too, a model knows the step of its tables and what it was fitted to: as on the command line."""
+
+import pickle
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import pufferfish as pf
+from commands import READING, refused, run, write_table
+from pufferfish.errors import DataError, ModelError, ParameterError
+from pufferfish.mechanisms import MECHANISMS
+from pufferfish.release.under_model import FITTED_HERE
+
+ASKED = {"state": "activity", "subject": "id", "time": "minute", "max_gap": "10min"}
+QUERY = pf.Count("active")
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Path:
+    return write_table(tmp_path / "survey.csv", 1)
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    """A record every five minutes."""
+    header, *rows = write_table(tmp_path / "slow.csv", 2).read_text().splitlines()
+    (tmp_path / "slow.csv").write_text("\n".join([header, *rows[::5]]) + "\n")
+    return tmp_path / "slow.csv"
+
+
+def fitted(path: Path) -> pf.Model:
+    data = pf.read_sequences(path, **ASKED)
+    return pf.Model.fitted(pf.fit_chain(data), data)
+
+
+def test_a_fitted_model_is_that_of_the_command_line(tmp_path: Path, survey: Path) -> None:
+    assert run("fit", survey, *READING, "--output", tmp_path / "m.json").exit_code == 0
+    theirs, ours = pf.read_model(tmp_path / "m.json"), fitted(survey)
+    assert (ours.step, ours.fitted_on, ours.bins) == (theirs.step, theirs.fitted_on, theirs.bins)
+    assert ours.step == "1min"
+    assert ours.theta.origin == theirs.theta.origin
+    pf.write_model(ours, tmp_path / "ours.json")
+    assert (tmp_path / "ours.json").read_bytes() == (tmp_path / "m.json").read_bytes()
+
+
+def test_data_of_another_step_are_refused_in_the_words_of_the_command_line(
+    tmp_path: Path, survey: Path, slow: Path
+) -> None:
+    model, data = fitted(survey), pf.read_sequences(slow, **ASKED)
+    noise = pf.GroupDP(model, data.length).calibrate(QUERY, 1.0)
+    with pytest.raises(DataError, match=r"transitions take 1min, the table's records are 5min apart") as found:
+        pf.release(data, QUERY, noise)
+    assert "give step='1min' without time= and max_gap=" in str(found.value)
+    pf.write_model(model, tmp_path / "m.json")
+    release = ["release", slow, *READING, "--model", tmp_path / "m.json", "--epsilon", 1]
+    refused(
+        *release,
+        "--output",
+        tmp_path / "r.json",
+        says=["records are 5min apart", "give --step 1min without --time and --max-gap"],
+    )
+    with pytest.raises(DataError, match="5min apart"):
+        pf.release_each(data, QUERY, noise, tmp_path / "each.csv")
+    assert not (tmp_path / "each.csv").exists()
+    book = pf.Ledger(pf.GroupDP(model, data.length), 1.0, base=data)
+    with pytest.raises(DataError, match="5min apart"):
+        pf.release(data, QUERY, noise, ledger=book)
+    assert book.spent == 0
+    stated = pf.read_sequences(slow, "activity", subject="id", step="1min")
+    assert pf.release(stated, QUERY, pf.GroupDP(model, stated.length).calibrate(QUERY, 1.0)).epsilon == 1
+
+
+def test_the_table_that_a_model_was_fitted_to_is_warned_of(tmp_path: Path, survey: Path) -> None:
+    model, data = fitted(survey), pf.read_sequences(survey, **ASKED)
+    assert FITTED_HERE in pf.release(data, QUERY, pf.GroupDP(model, data.length).calibrate(QUERY, 1.0)).warnings
+    each = pf.release_each(data, QUERY, pf.GroupDP(model, data.length).calibrate(QUERY, 1.0), tmp_path / "each.csv")
+    assert FITTED_HERE in each.warnings
+    other = pf.read_sequences(write_table(tmp_path / "other.csv", 2), **ASKED)
+    assert not pf.release(other, QUERY, pf.GroupDP(model, other.length).calibrate(QUERY, 1.0)).warnings
+    memory = pf.read_sequences(pl.read_csv(survey, try_parse_dates=True), **ASKED)
+    assert memory.fingerprint is None
+    assert pf.Model.fitted(pf.fit_chain(memory), memory).fitted_on is None
+
+
+def test_what_is_not_known_of_a_model_is_told(survey: Path) -> None:
+    data = pf.read_sequences(survey, **ASKED)
+    silent = pf.Model(theta=pf.fit_chain(data))
+    found = pf.release(data, QUERY, pf.GroupDP(silent, data.length).calibrate(QUERY, 1.0))
+    (told,) = found.warnings
+    assert told.startswith("The model does not say how long a step takes")
+    assert 'Model(theta=…, step="1min")' in told
+    assert found.verify().holds
+
+
+def test_whatever_is_made_from_a_model_keeps_it(survey: Path, slow: Path) -> None:
+    model, data = fitted(survey), pf.read_sequences(slow, **ASKED)
+    for kind in MECHANISMS:
+        if kind not in (pf.MarkovQuilt, pf.EntryDP, pf.GK16):  # they are for other models
+            bound = kind.of(model, data.length)
+            assert bound.model is model
+            assert bound.theta is model.theta
+            assert pickle.loads(pickle.dumps(bound)).model.step == "1min"
+    assert pf.ParticipantDP(data.length, theta=model).model is model
+    assert pf.GroupDP(model.theta, data.length).model is None
+    ledger = pf.Ledger(pf.GroupDP(model, data.length), 1.0, base=data)
+    noise = ledger.calibrate(QUERY, up_to=0.5, data=data)
+    with pytest.raises(DataError, match="5min apart"):
+        pf.release(data, QUERY, noise, ledger=ledger)
+    compared = pf.compare(model, QUERY, 1.0, length=data.length, mechanisms=["group-dp"])
+    assert compared[0].scale is not None
+
+
+def test_models_of_other_kinds_are_fitted_too(survey: Path) -> None:
+    data = pf.read_sequences(survey, **ASKED)
+    bounds = pf.Model.fitted(pf.fit_interval(data), data)
+    assert "; bounds that hold all transition probabilities with 95% confidence" in bounds.theta.origin
+    forgets = pf.fit_forgetting(survey, forgets=["8min"], **ASKED)
+    assert pf.Model.fitted(forgets.theta, forgets.sequences).step == "1min"
+    each = pf.fit_each_subject(survey, **ASKED)
+    assert pf.Model.fitted(each.theta, each.sequences).theta.origin.count("survey.csv") == 1
+
+
+def test_a_model_is_made_of_a_class_and_its_own_data(survey: Path) -> None:
+    data = pf.read_sequences(survey, **ASKED)
+    with pytest.raises(ModelError, match="theta is a Model already"):
+        pf.Model(theta=fitted(survey))
+    with pytest.raises(ParameterError, match="give what was fitted to them"):
+        pf.Model.fitted(pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), data)
+    with pytest.raises(ParameterError, match="data is"):
+        pf.Model.fitted(pf.fit_chain(data), survey)
