@@ -72,9 +72,7 @@ def _table_of_groups(found: ReleaseFields, groups: GroupsRecord, most: int) -> l
     lines = [[shortened(printable(part), _MOST_LABEL) for part in row] for row in (heads, *rows)]
     wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
     names = len(heads) - 3  # the last three are numbers
-    told = [
-        "  ".join(f"{part:{'<' if i < names else '>'}{wide[i]}}" for i, part in enumerate(line)) for line in lines
-    ]
+    told = ["  ".join(f"{part:{'<' if i < names else '>'}{wide[i]}}" for i, part in enumerate(line)) for line in lines]
     left = len(found.values) - most
     return [*told, f"… and {left:,} more in the record"] if left > 0 else told
 
