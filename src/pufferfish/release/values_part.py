@@ -70,27 +70,31 @@ def _rows(found: ReleaseFields, values: Sequence[_Value]) -> Html:
     least = min(0.0, *(min(v.value, v.noisy - v.error) for v in values))
     most = max(0.0, *(max(v.value, v.noisy + v.error) for v in values))
     changed = found.postprocessing is not None
-    by = [] if found.groups is None else found.groups.by
-    heads = [*by, "output", "picture", "value", *(["noisy value"] if changed else []), "± 95%"]
+    by: list[str] = [] if found.groups is None else found.groups.by
+    one = bool(by) and len(found.query.labels) == 1  # then the groups are the names, and the caption has the output
+    names = [*by, *([] if one else ["output"])]
+    heads = [*names, "value", *(["noisy value"] if changed else []), "± 95%", "picture"]
 
     def row(v: _Value) -> Html:
         return tag(
             "tr",
-            *(tag("th", name, scope="row") for name in v.names),
-            tag("td", _bar(v, least, most), class_="bar"),
+            *(tag("th", name, scope="row") for name in v.names[: len(names)]),
             tag("td", rounded(v.value, v.scale), class_="n"),
             tag("td", rounded(v.noisy, v.scale), class_="n") if changed else None,
             tag("td", rounded(v.error, v.scale), class_="n"),
+            tag("td", _bar(v, least, most), class_="bar"),  # last: a narrow screen shows the numbers first
         )
 
     measure = measure_of(found.query.kind)
-    caption = f"Released values ({measure}). Bar: the value; line: the noisy value and what its noise may hide, 95%"
-    names = len(by) + 2
-    first = table(heads, map(row, values[:_FIRST]), caption, names=names, class_="values")
+    of = f" of {found.query.labels[0]}" if one else ""
+    caption = f"Released values{of} ({measure}). Bar: the value; line: the noisy value and what its noise may hide, 95%"
+    first = table(heads, map(row, values[:_FIRST]), caption, names=len(names), class_="values")
     if len(values) <= _FIRST:
         return first
     more = values[_FIRST:_MOST]
-    folded = fold(f"{len(more):,} more values", table(heads, map(row, more), caption, names=names, class_="values"))
+    folded = fold(
+        f"{len(more):,} more values", table(heads, map(row, more), caption, names=len(names), class_="values")
+    )
     left = len(values) - _MOST
     rest = tag("p", f"{left:,} further values are in the record.", class_="soft") if left > 0 else None
     return join(first, folded, rest)

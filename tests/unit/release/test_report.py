@@ -245,6 +245,19 @@ def test_groups_of_many_outputs_keep_their_numbers(tmp_path: Path) -> None:
         assert state in page.text
 
 
+def test_a_narrow_screen_shows_the_numbers_of_groups_first(tmp_path: Path) -> None:
+    chain = pf.MarkovChain(release_cases.P, states=release_cases.STATES)
+    frame = pl.DataFrame({"s": release_cases.STATES * 12, "g": ["a", "b"] * (6 * len(release_cases.STATES))})
+    data, query = pf.read_sequences(frame, "s", by=["g"]), pf.Count(release_cases.STATES[0])
+    pf.release(data, query, pf.GroupDP(chain, data.length).calibrate(query, 1.0)).report(
+        tmp_path / "r.html", brief=True
+    )
+    page = checked(tmp_path / "r.html")
+    heads = re.findall(r"<th scope=\"col\"[^>]*>([^<]*)</th>", page.content.split("Released values", 1)[1])
+    assert heads[:4] == ["g", "value", "± 95%", "picture"]
+    assert f"Released values of {release_cases.STATES[0]}" in page.text
+
+
 def test_refusals_leave_every_file(tmp_path: Path) -> None:
     data, chain = simple()
     bound = pf.GroupDP(chain, data.length)
