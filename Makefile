@@ -17,8 +17,8 @@ test: .venv/ready .venv/loops .venv/spark  ## every test function with some of i
 test-slow: .venv/ready .venv/loops .venv/spark  ## every case of every test, and the real data in DATA's place: a quarter of an hour
 	$(PY) -m pytest -n auto --dist worksteal --slow
 
-fast: .venv/ready  ## while editing: what takes under a minute
-	$(PY) -m pytest -n auto --dist worksteal --quick tests/unit tests/contract tests/golden
+fast: .venv/ready  ## while editing: the mathematics, in under a minute
+	$(PY) -m pytest -n auto --dist worksteal --quick tests/unit/core tests/unit/theta tests/unit/queries tests/unit/mechanisms tests/unit/laws tests/golden tests/test_imports.py
 
 coverage: .venv/ready .venv/spark  ## which lines the usual tests never run (compiled loops count where they run interpreted)
 	$(PY) -m pytest -n auto --dist worksteal --cov=pufferfish --cov-report=term:skip-covered
