@@ -41,14 +41,16 @@ def _weekday(wall: nw.Expr) -> nw.Expr:
 
 
 def _month(wall: nw.Expr) -> nw.Expr:
-    """Month of a local time, 1 to 12; the year is taken to begin in March, so that 29 February is its last day."""
+    """Month of a local time, 1 to 12; the year is taken to begin in March, so that 29 February is its last day.
+
+    The numbers are those of Neri and Schneider, Euclidean affine functions and their application to calendar algorithms
+    (2022). Each step names the one before it hardly more than once: engines write it out as often as it is named.
+    """
     day = _days(wall) + _MARCH_0
-    of_era = (day % _ERA).cast(nw.Int64)
-    leaps = _floor(of_era, 1460) - _floor(of_era, 36_524) + _floor(of_era, 146_096)
-    year = _floor(of_era - leaps, 365)
-    of_year = of_era - (365 * year + _floor(year, 4) - _floor(year, 100))
-    since_march = _floor(5 * of_year + 2, 153)
-    return since_march + nw.when(since_march < 10).then(nw.lit(3)).otherwise(nw.lit(-9))
+    of_century = _floor(_rest(4 * day + 3, _ERA), 4)
+    of_year = _floor(_rest(2_939_745 * (4 * of_century + 3), 2**32), 4 * 2_939_745)
+    month = _floor(2141 * of_year + 197_913, 2**16)
+    return month + nw.when(month <= 12).then(nw.lit(0)).otherwise(nw.lit(-12))
 
 
 def _after(wall: nw.Expr) -> nw.Expr:
@@ -56,7 +58,12 @@ def _after(wall: nw.Expr) -> nw.Expr:
 
 
 def _floor(number: nw.Expr, by: int) -> nw.Expr:
-    return (number // by).cast(nw.Int64)
+    """Divide whole numbers from 0 to 2^52, whose quotients doubles do not round up; // takes its operand many times."""
+    return (number / by).floor().cast(nw.Int64)
+
+
+def _rest(number: nw.Expr, by: int) -> nw.Expr:
+    return (number % by).cast(nw.Int64)
 
 
 PARTS: Mapping[str, Callable[[nw.Expr], nw.Expr]] = {

@@ -66,9 +66,9 @@ def warnings_of_reading(data: Sequences | Rows, model: Described) -> tuple[str, 
     return (
         *data.warnings,
         f"The model does not say how long a step takes, so nobody checked that one step of it takes {data.usual_step}, "
-        "the usual time between the table's records. If it takes another time, more leaks than is promised. Name it: "
-        "fit with max_gap keeps it, and in Python Model.fitted(theta, data) does, or "
-        f"Model(theta=…, step=\"{data.usual_step}\"); or give step='{data.usual_step}' if that is right.",
+        "the usual time between the table's records. If it takes another time, more leaks than is promised. Take a "
+        "model that says it, fitted with max_gap, or made in Python by Model.fitted(theta, data) or "
+        f"Model(theta=…, step=\"{data.usual_step}\"). Or give step='{data.usual_step}' if that is right.",
     )
 
 

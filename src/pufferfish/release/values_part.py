@@ -73,7 +73,8 @@ def _rows(found: ReleaseFields, values: Sequence[_Value]) -> Html:
     by: list[str] = [] if found.groups is None else found.groups.by
     one = bool(by) and len(found.query.labels) == 1  # then the groups are the names, and the caption has the output
     names = [*by, *([] if one else ["output"])]
-    heads = [*names, "value", *(["noisy value"] if changed else []), "± 95%", "picture"]
+    picture = tag("span", "picture", class_="picture")  # a heading that stands left, as it is of no number
+    heads = [*names, "value", *(["noisy value"] if changed else []), "± 95%", picture]
 
     def row(v: _Value) -> Html:
         return tag(

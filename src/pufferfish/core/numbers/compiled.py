@@ -36,7 +36,7 @@ def _machine_code(function: FunctionType, from_python: bool) -> Any:
     try:
         own = renamed(function, f"{version([function])}{'' if from_python else '_inner'}")
         found = jit(own, cache=True)
-    except RuntimeError:  # no folder to write to: compile anew in every process
+    except (OSError, RuntimeError):  # no folder to write to: compile anew in every process
         own = renamed(function, "")
         found = jit(own)
     outer = {loop for loops in Loops.made for loop in vars(loops.plain).values()}
@@ -74,7 +74,7 @@ def version(functions: Iterable[FunctionType]) -> str:
             repr((each.__module__, code.co_qualname, code.co_code, code.co_consts, code.co_names, code.co_varnames))
         )
         constants = {name: known.get(name) for name in code.co_names}
-        parts.update(repr((name, value)) for name, value in constants.items() if isinstance(value, int | float))
+        parts.update(repr((name, value)) for name, value in constants.items() if isinstance(value, int | float | tuple))
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:16]
 
 
