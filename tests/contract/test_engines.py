@@ -334,7 +334,8 @@ def test_groups_are_counted_as_they_are_one_by_one(engine, tmp_path):
         "date(t)": lambda row: str(row["t"].date()),
         "month(t)": lambda row: str(row["t"].month),
         "who": lambda row: row["who"],
-        "level": lambda row: str(row["level"]),
+        # beside a missing value pandas writes numbers as floats, and a group is called what the file says
+        "level": lambda row: f"{row['level']}{'.0' if engine is in_quoted_csv_gz else ''}",
     }
     where = "level != none and hour(t) in [0, 3, 4, 5, 9, 10, 20, 22] and date(t) >= '2016-02-29' and weekday(t) != 2"
 
