@@ -37,11 +37,11 @@ ELSEWHERE = """
 | a Spark worker that is killed while a table is read | `tests/contract/test_spark.py::test_a_worker_that_is_killed_changes_nothing` |
 | a program killed at each step of a release with a ledger | `tests/unit/ledger/test_ledger_processes.py` |
 | a release for each subject killed at each step | `tests/unit/release/test_release_each.py::test_a_killed_release_is_booked_once_and_drawn_once` |
-| a program killed that makes one release after another | `tests/unit/cli/test_cli_files.py::test_programs_killed_at_any_moment` |
+| a program killed that makes one release after another | `tests/unit/cli/test_cli_interrupted.py::test_programs_killed_at_any_moment` |
 | killed between the steps in which a file takes its name | `tests/unit/files/test_files.py::test_a_killed_program_leaves_no_empty_file` |
-| Ctrl-C at any moment | `tests/unit/cli/test_cli_files.py::test_ctrl_c_at_any_moment_loses_nothing_that_is_spent` |
+| Ctrl-C at any moment | `tests/unit/cli/test_cli_interrupted.py::test_ctrl_c_at_any_moment_loses_nothing_that_is_spent` |
 | four programs on one ledger | `tests/unit/ledger/test_ledger_processes.py::test_four_programs_at_once_spend_one_budget` |
-| a disk that is full | `tests/unit/cli/test_cli_files.py::test_on_a_disk_that_is_full` |
+| a disk that is full | `tests/unit/cli/test_cli_interrupted.py::test_on_a_disk_that_is_full` |
 | a clock that is set back | `tests/unit/release/test_verify.py::test_a_clock_that_is_set_back_spoils_no_release` |
 | every bit of a ledger | `tests/unit/ledger/test_ledger_files.py::test_every_bit_counts` |
 | an experiment that is killed goes on | `tests/unit/experiments/test_running.py` |

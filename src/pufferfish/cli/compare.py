@@ -16,7 +16,7 @@ from pufferfish.cli.options import (
     split_list,
     table_options,
 )
-from pufferfish.cli.printing import progress
+from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
 from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_group_errors, split_groupings
 from pufferfish.cli.tables import opened, read_under
@@ -24,6 +24,7 @@ from pufferfish.cli.targets import check_targets
 from pufferfish.comparison import Contest, mechanisms_named
 from pufferfish.data import Rows
 from pufferfish.errors import ParameterError, printable
+from pufferfish.few_records import few_in_groups
 from pufferfish.mechanisms import MECHANISMS, MarkovQuilt
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.model_file import read_model
@@ -139,7 +140,10 @@ def compare_command(
         click.echo(order)
     taken = next((row for row in found if row.recommended), None)
     if by is not None and data is not None and taken is not None:
-        print_group_errors(data, contest.calibration(taken))
+        calibration, groups = contest.calibration(taken), data.groups
+        assert groups is not None
+        print_group_errors(data, calibration)
+        print_warnings(few_in_groups(calibration, calibration.linear, groups.cells, groups.records))
     if lengths and not theta.networks and len(length) > 1:  # one with a comma for thousands would be two
         shown = ", ".join(str(chain) for chain in length[:8]) + (", …" if len(length) > 8 else "")
         click.echo(f"of {len(length):,} chains, of {shown} records")

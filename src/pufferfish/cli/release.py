@@ -29,20 +29,21 @@ from pufferfish.cli.printing import number, print_before, print_table, progress
 from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
 from pufferfish.cli.release_each import check_each_model, check_each_options, places_of, release_each_subject
 from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_groups, split_groupings
+from pufferfish.cli.release_plan import print_plan
 from pufferfish.cli.tables import check_options, fingerprint, opened, read_under
 from pufferfish.cli.targets import REPLACED, TABLE, check_targets, release_files
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
-from pufferfish.hints import names_of
 from pufferfish.ledger import Ledger, lock_of
 from pufferfish.ledger.views import part_of
 from pufferfish.ledger.what_fits import hides_all
 from pufferfish.mechanisms import BOUNDS, MECHANISMS
-from pufferfish.mechanisms.mechanism import as_epsilon
+from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.queries import Transitions
-from pufferfish.release import RELEASE, Release, prepare
-from pufferfish.release.summary import noise_in_words, rounded
+from pufferfish.release import RELEASE, Release, prepare, prepare_each
+from pufferfish.release.draft import Prepared
+from pufferfish.release.summary import noise_line, quantile_lines, read_line, rounded
 from pufferfish.release.under_model import FITTED_HERE, warnings_of_reading
 from pufferfish.report.plot import PICTURE
 from pufferfish.shown import counted
@@ -57,6 +58,14 @@ _OTHER_CLASS = (
     "in all under the ledger's."
 )
 """The ledger's own Θ is not in the record, so this is the only place to say it."""
+
+
+_ONE_QUERY = {
+    "--ledger": ", and its ε does not add to others",
+    "--by": ", and not for each group",
+    "--each-subject": ", and not for each subject",
+}
+"""Why mechanisms that calibrate noise to one query do not go with an option."""
 
 
 @click.command("release")
@@ -95,6 +104,12 @@ _OTHER_CLASS = (
     help="A value for each subject: --output is a table of them (.parquet or .csv), and its record goes into a .json "
     "file of the same name. If it is killed, the same command goes on.",
 )
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Check all that a release checks, and print its noise, its errors and what the ledger would have spent; draw, "
+    "spend and write nothing.",
+)
 def release_command(
     tables: tuple[str, ...],
     model_path: str,
@@ -115,6 +130,7 @@ def release_command(
     overwrite: bool,
     ledger_path: str | None,
     each_subject: bool,
+    dry_run: bool,
     **reading: Any,
 ) -> None:
     """Release a statistic of TABLE with noise that accounts for correlation.
@@ -131,40 +147,17 @@ def release_command(
         --epsilon 1 --each-subject --output values.parquet
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min --by hour,sex \\
         --model model.json --epsilon 1 --output release.json --csv release.csv --plot release.png
+      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min --model model.json \\
+        --epsilon 1 --output release.json --dry-run
     """
     reading["by"] = None if by is None else split_groupings(by)
-    levels = {"epsilon": epsilon, "accuracy": accuracy, "up-to": up_to}
-    asked = [name for name, given in levels.items() if given is not None]
-    if len(asked) != 1:
-        both = f"--{' and --'.join(asked)} are given: " if asked else ""
-        raise ParameterError(
-            f"{both}give one of --epsilon, --accuracy (the error that is allowed), and with --ledger --up-to (what may "
-            "be spent in all after this)"
-        )
-    if alpha is not None and accuracy is None:
-        raise ParameterError("--alpha says how often --accuracy may be missed: give --accuracy, or leave it out")
-    if max_epsilon is not None:
-        if accuracy is None:
-            raise ParameterError("--max-epsilon says what --accuracy may take: give --accuracy, or leave it out")
-        as_epsilon(max_epsilon)
-    if up_to is not None and ledger_path is None:
-        raise ParameterError(
-            "--up-to needs --ledger: it says how much of a ledger may be spent; else give --epsilon or --accuracy"
-        )
-    for option, given in (("--mechanism", mechanism_name), ("--secrets", secrets)):
-        if up_to is not None and given is not None:
-            raise ParameterError(
-                f"{option} does not go with --up-to, which uses the mechanism and the secrets of the ledger: leave out "
-                f"{option}, or give --epsilon instead of --up-to"
-            )
-    if epsilon is not None:
-        as_epsilon(epsilon)
+    _check_level({"epsilon": epsilon, "accuracy": accuracy, "up-to": up_to}, alpha, max_epsilon)
     mechanism = mechanism_named(mechanism_name)
-    if ledger_path is not None and not mechanism.composes:  # known at once, and calibrating may take long
-        raise ParameterError(
-            f"--mechanism {mechanism.name} does not go with --ledger: {mechanism.title} calibrates noise to one query, "
-            f"and its ε does not add to others; use --mechanism {DEFAULT_MECHANISM}, or leave out --ledger"
-        )
+    if up_to is not None:
+        _check_up_to(ledger_path, {"--mechanism": mechanism_name, "--secrets": secrets})
+    _check_composes(
+        mechanism, {"--ledger": ledger_path is not None, "--by": by is not None, "--each-subject": each_subject}
+    )
     inputs = (*tables, model_path, *([ledger_path, lock_of(ledger_path)] if ledger_path else []))
     places = None
     targets = [("--output", output, RELEASE), ("--csv", csv_path, TABLE), ("--plot", plot_path, PICTURE)]
@@ -211,16 +204,29 @@ def release_command(
         *([_OTHER_CLASS] if other else []),
         *(text for text in told if text not in known),
     )
-    postprocess = "valid" if valid else None
+    making: Any = {"postprocess": "valid" if valid else None, "warnings": warnings, "ledger": ledger}
+    if dry_run:
+        with progress("checking"):
+            ready: Prepared[Any] = (
+                prepare(data, query, calibration, **making)
+                if places is None
+                else prepare_each(data, query, calibration, places, **making)
+            )
+            plan = ready.plan()
+        print_before(ready.warnings, told, asked_for)
+        if (order := order_of_states(query, model)) is not None:
+            click.echo(order)
+        print_plan(plan, data, calibration)
+        return
     if places is not None:
-        release_each_subject(data, query, calibration, places, postprocess, warnings, told, ledger, asked_for)
+        release_each_subject(data, query, calibration, places, told=told, asked_for=asked_for, **making)
         return
     with release_files(targets, overwrite=overwrite) as files:
         files.reserve(
             model.theta, 1 if data.groups is None else len(data.groups.cells) * len(calibration.linear.labels)
         )
         with progress("releasing"):
-            ready = prepare(data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger)
+            ready = prepare(data, query, calibration, **making)
         with ExitStack() as stack:
             late = until_done("noise is being drawn" if ledger is None else "budget is being spent, and noise drawn")
 
@@ -238,6 +244,49 @@ def release_command(
             click.echo(printable(f"written: {', '.join(written)}"))
             if replaced:
                 click.echo(REPLACED)
+
+
+def _check_level(levels: dict[str, float | None], alpha: float | None, max_epsilon: float | None) -> None:
+    """Refuse none or two of the options that say how much may leak, and what goes with another of them only."""
+    asked = [name for name, given in levels.items() if given is not None]
+    if len(asked) != 1:
+        both = f"--{' and --'.join(asked)} are given: " if asked else ""
+        raise ParameterError(
+            f"{both}give one of --epsilon, --accuracy (the error that is allowed), and with --ledger --up-to (what may "
+            "be spent in all after this)"
+        )
+    if alpha is not None and levels["accuracy"] is None:
+        raise ParameterError("--alpha says how often --accuracy may be missed: give --accuracy, or leave it out")
+    if max_epsilon is not None:
+        if levels["accuracy"] is None:
+            raise ParameterError("--max-epsilon says what --accuracy may take: give --accuracy, or leave it out")
+        as_epsilon(max_epsilon)
+    if levels["epsilon"] is not None:
+        as_epsilon(levels["epsilon"])
+
+
+def _check_up_to(ledger: str | None, others: dict[str, str | None]) -> None:
+    """Refuse ``--up-to`` without a ledger, and what the ledger settles by itself."""
+    if ledger is None:
+        raise ParameterError(
+            "--up-to needs --ledger: it says how much of a ledger may be spent; else give --epsilon or --accuracy"
+        )
+    for option, given in others.items():
+        if given is not None:
+            raise ParameterError(
+                f"{option} does not go with --up-to, which uses the mechanism and the secrets of the ledger: leave out "
+                f"{option}, or give --epsilon instead of --up-to"
+            )
+
+
+def _check_composes(mechanism: type[Mechanism], options: dict[str, bool]) -> None:
+    """Refuse options that go with mechanisms that compose only: it is known at once, and calibrating may take long."""
+    for option, given in options.items():
+        if given and not mechanism.composes:
+            raise ParameterError(
+                f"--mechanism {mechanism.name} does not go with {option}: {mechanism.title} calibrates noise to one "
+                f"query of all records{_ONE_QUERY[option]}; use --mechanism {DEFAULT_MECHANISM}, or leave out {option}"
+            )
 
 
 def _asked_for(accuracy: float, alpha: float | None, calibration: Calibration, most: float | None) -> str:
@@ -321,35 +370,19 @@ def _print_release(found: Release, output: str, csv_path: str | None, ledger: Le
     if found.postprocessing:
         done = found.postprocessing if found.groups is None else "the nearest possible values of each group"
         click.echo(f"post-processed: {done}")
-    click.echo(_read(found))
+    click.echo(read_line(found))
     click.echo(found.promise)
     click.echo(printable(f"assumed (in full in {output}): {_assumed(found)}"))
 
 
-def _read(found: Release) -> str:
-    """Say how much was read, which is public: it shows a table that was read in another way than was meant."""
-    data = found.data
-    if data.rows is not None:
-        unread = [node for node in found.theta.members[0]["nodes"] if node not in data.rows.columns]
-        without = f"; nodes without a column that was read: {printable(names_of(unread))}" if unread else ""
-        return f"read: {data.records:,} cells of {data.subjects:,} rows{without}"
-    if data.base is None or data.base.subject is None:
-        return f"read: {data.records:,} records in {data.chains:,} chain{'s' if data.chains > 1 else ''}"
-    return f"read: {data.records:,} records of {data.subjects:,} subject{'s' if data.subjects > 1 else ''}"
-
-
 def _print_values(found: Release) -> None:
+    for line in quantile_lines(found):
+        click.echo(line)
     pairs = found.query.kind in Transitions.kinds
     print_table(_of_pairs(found) if pairs else _of_outputs(found))
     if pairs:
         click.echo(f"each value ± {rounded(found.accuracy(0.05), found.scale)} with 95% probability")
-    for quantile in found.quantiles or ():
-        known = f"{quantile.low} to {quantile.high}" if quantile.low != quantile.high else "no other"
-        click.echo(printable(f"quantile {quantile.share:g}: {quantile.state} (95%: {known})"))
-    click.echo(
-        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of {noise_in_words(found)}; all are "
-        f"within {rounded(found.accuracy(0.05, joint=True), found.scale)} with 95% probability"
-    )
+    click.echo(noise_line(found))
 
 
 def _assumed(found: Release) -> str:

@@ -73,18 +73,18 @@ def release_each_subject(
     query: Query,
     calibration: Calibration,
     places: Places,
+    *,
+    told: Sequence[str],
+    asked_for: str | None,
     postprocess: Literal["valid"] | None,
     warnings: Sequence[str],
-    told: Sequence[str],
     ledger: Ledger | None,
-    asked_for: str | None,
 ) -> None:
     """Release, write, and say what was promised; warnings, and the ε that was found, come before anything is spent."""
-    given: Any = data
     replaced = places.record.exists()  # by Places an earlier release
     with progress("releasing"):
         ready = prepare_each(
-            given, query, calibration, places, postprocess=postprocess, warnings=warnings, ledger=ledger
+            data, query, calibration, places, postprocess=postprocess, warnings=warnings, ledger=ledger
         )
         try:
             found = ready.finish(lambda: print_before(ready.warnings, told, asked_for))

@@ -8,15 +8,14 @@ from rich.table import Table
 from rich.text import Text
 
 from pufferfish.calibration import Calibration
-from pufferfish.cli.printing import print_table, print_warnings
+from pufferfish.cli.printing import print_table
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable, shortened
-from pufferfish.few_records import few_in_groups
 from pufferfish.queries import Query
 from pufferfish.release import Release
 from pufferfish.release.grouped import errors_of_groups
 from pufferfish.release.groups import GroupsRecord
-from pufferfish.release.summary import heads_of_groups, noise_in_words, rows_of_groups
+from pufferfish.release.summary import heads_of_groups, noise_line, rows_of_groups
 
 __all__ = ["BY_HELP", "check_group_accuracy", "print_group_errors", "print_groups", "split_groupings"]
 
@@ -63,11 +62,7 @@ def print_groups(found: Release, groups: GroupsRecord, csv_path: str | None) -> 
     if len(found.values) > _MOST_ROWS:
         where = "all are in the file of --csv" if csv_path is not None else "--csv FILE writes all as a table"
         click.echo(f"… and {len(found.values) - _MOST_ROWS:,} more values: {where}")
-    share = ", divided by the group's number of records" if groups.divided_by else ""
-    click.echo(
-        f"{found.mechanism.title}, ε = {found.epsilon:g} for {_all(len(groups.cells))}: discrete "
-        f"Laplace noise of {noise_in_words(found)}{share}"
-    )
+    click.echo(noise_line(found))
 
 
 def print_group_errors(data: Sequences | Rows, calibration: Calibration) -> None:
@@ -88,12 +83,7 @@ def print_group_errors(data: Sequences | Rows, calibration: Calibration) -> None
         worst = max(range(len(rows)), key=errors.__getitem__)
         name = printable(shortened(", ".join(groups.cells[worst])))
         click.echo(f"… and {len(rows) - _MOST_ROWS:,} more groups; the largest error is {errors[worst]:.3g} ({name})")
-    print_warnings(few_in_groups(calibration, calibration.linear, groups.cells, groups.records))
 
 
 def _each(groups: int) -> str:
     return "the one group" if groups == 1 else f"each of {groups:,} groups"
-
-
-def _all(groups: int) -> str:
-    return "the one group" if groups == 1 else f"all {groups:,} groups together"

@@ -340,49 +340,71 @@ class Ledger(Shown):
         ReleaseRefused
             If the release does not compose, or belongs to another base; nothing is spent.
         """
-        if note is not None and not isinstance(note, str):
-            raise ParameterError(f"note is {note!r}, expected text")
-        try:
-            return self._written(what, data, window, coarsening, note, begin, release)
-        except _AboveBudget as error:
-            # looked for when others can spend again: it is a calibration, which may take long
-            remedy = what_fits(self, what, data, window, each=release is not None)
-            raise BudgetExceeded(f"{error}; {remedy}") from None
-
-    def _written(
-        self, what: Any, data: Any, window: Any, coarsening: Any, note: str | None, begin: Any, release: str | None
-    ) -> Entry:
-        """Write a release into the book if it fits, with everybody else kept out."""
-        with self._alone():
-            book, base, subjects, grid = self._book, self._book.tied_to, self._book.subjects, self._book.grid
-            charge = self._charge(book, what, data, window, coarsening)
-            after = max(self._leakage(book.entries, charge), book.entries[-1].spent if book.entries else 0.0)
-            if not after <= float_up(Fraction(repr(book.budget))):
-                spent = book.entries[-1].spent if book.entries else 0.0
-                raise _AboveBudget(
-                    f"this release would raise what is spent from {spent:.6g} to {after:.6g}, above the budget "
-                    f"of {book.budget:g}"
-                )
-            entry = Entry(
-                number=len(book.entries) + 1,
-                created=now(),
-                what=note or in_words(what),
-                epsilon=what.epsilon if isinstance(what, Calibration) else None,
-                **self._charging.written(charge),
-                where=filter_of(data, base),
-                release=release,
-                spent=min(after, book.budget),
-            )
-            if data is not None and base is None:
-                base, subjects = data.base, subjects_of(data, self._bound, planned=False)
-                grid = grid_of(data, subjects, self._bound)
-            changed = book.with_entry(entry, base, subjects=subjects, grid=grid)
+        with self._remedies(what, data, window, each=release is not None), self._alone():
+            entry, changed = self._next(what, data, window, coarsening, note, release)
             if begin is not None:
                 begin()
             if self._file is not None:
                 self._file.write(changed)
             self._book = changed
             return entry
+
+    def check(
+        self,
+        what: Any,
+        *,
+        data: Sequences | Rows | None = None,
+        window: Any = None,
+        coarsening: Mapping[Any, Any] | None = None,
+        note: str | None = None,
+        release: str | None = None,
+    ) -> Entry:
+        """Return the entry that :meth:`spend` would write now, and refuse what it would; nothing is spent.
+
+        Parameters and errors are those of :meth:`spend`.
+        """
+        with self._remedies(what, data, window, each=release is not None):
+            self._now_in_file()
+            return self._next(what, data, window, coarsening, note, release)[0]
+
+    @contextmanager
+    def _remedies(self, what: Any, data: Any, window: Any, *, each: bool) -> Generator[None]:
+        """Say what would fit, where a release does not."""
+        try:
+            yield
+        except _AboveBudget as error:
+            # looked for when others can spend again: it is a calibration, which may take long
+            raise BudgetExceeded(f"{error}; {what_fits(self, what, data, window, each=each)}") from None
+
+    def _next(
+        self, what: Any, data: Any, window: Any, coarsening: Any, note: str | None, release: str | None
+    ) -> tuple[Entry, Book]:
+        """Return the entry of one more release, and the book with it; refused where it does not fit."""
+        if note is not None and not isinstance(note, str):
+            raise ParameterError(f"note is {note!r}, expected text")
+        book, base, subjects, grid = self._book, self._book.tied_to, self._book.subjects, self._book.grid
+        charge = self._charge(book, what, data, window, coarsening)
+        spent = book.entries[-1].spent if book.entries else 0.0
+        after = max(self._leakage(book.entries, charge), spent)
+        if not after <= float_up(Fraction(repr(book.budget))):
+            raise _AboveBudget(
+                f"this release would raise what is spent from {spent:.6g} to {after:.6g}, above the budget "
+                f"of {book.budget:g}"
+            )
+        entry = Entry(
+            number=len(book.entries) + 1,
+            created=now(),
+            what=note or in_words(what),
+            epsilon=what.epsilon if isinstance(what, Calibration) else None,
+            **self._charging.written(charge),
+            where=filter_of(data, base),
+            release=release,
+            spent=min(after, book.budget),
+        )
+        if data is not None and base is None:
+            base, subjects = data.base, subjects_of(data, self._bound, planned=False)
+            grid = grid_of(data, subjects, self._bound)
+        return entry, book.with_entry(entry, base, subjects=subjects, grid=grid)
 
     def _charge(self, book: Book, what: Any, data: Any, window: Any, coarsening: Any) -> Charge:
         """Return the charge of a release, and on whom; refused where it is not of the base."""

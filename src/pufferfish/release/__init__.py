@@ -197,29 +197,30 @@ def prepare(
             f"the record of this release would contradict itself ({error}): please report it"
         ) from error
 
+    spending: Any = {"data": records, "window": window, "coarsening": coarsening}
+    spending["note"] = f"{draft.query.kind}: {draft.query.description}"
+
+    def plan() -> Release:
+        if ledger is None:
+            return draft
+        _check_start(ledger, calibration, window)
+        entry = ledger.check(calibration, **spending)
+        booked = place_in(ledger, entry.number, entry.spent)
+        return msgspec.structs.replace(draft, ledger=booked, not_promised=not_promised(calibration, booked))
+
     def finish(begin: Callable[[], object] = lambda: None) -> Release:
-        if ledger is None or isinstance(records, Database):
+        if ledger is None:
             begin()
             return filled(draw(), None)
-        note = f"{draft.query.kind}: {draft.query.description}"
-        booked, at = _book(ledger, records, calibration, window, coarsening, note, begin)
-        return filled(draw(), booked, at)
+        _check_start(ledger, calibration, window)
+        entry = ledger.spend(calibration, **spending, begin=begin)
+        return filled(draw(), place_in(ledger, entry.number, entry.spent), entry.created)
 
-    return Prepared(tuple(draft.warnings), finish)
+    return Prepared(tuple(draft.warnings), plan, finish)
 
 
-def _book(
-    ledger: Ledger,
-    data: Sequences | Rows,
-    calibration: Calibration,
-    window: Any,
-    coarsening: Mapping[Any, Any] | None,
-    note: str,
-    begin: Callable[[], object],
-) -> tuple[LedgerRecord, str]:
-    """Write a release into the ledger's book; return its place there, and when it was written."""
+def _check_start(ledger: Ledger, calibration: Calibration, window: Any) -> None:
+    """Refuse a part of a ledger's chains whose start the calibration's Θ does not describe."""
     theta, length = calibration.theta, ledger.bound.length
     if theta.of_chains and ledger.bound.theta.of_chains and tuple(calibration.length) != tuple(length):
         check_start(theta, as_windows(window, length))
-    entry = ledger.spend(calibration, data=data, window=window, coarsening=coarsening, note=note, begin=begin)
-    return place_in(ledger, entry.number, entry.spent), entry.created

@@ -49,12 +49,15 @@ class Prepared(Generic[Made]):
     ----------
     warnings : tuple of str
         What its reader is warned of, to be told while nothing is spent.
+    plan : callable
+        Returns the record as it would be now, but for its values, and refuses what the ledger would; nothing is spent.
     finish : callable
         Spends the budget, draws the noise, and returns the release; calls its argument right before, when nothing is
         refused any more.
     """
 
     warnings: tuple[str, ...]
+    plan: Callable[[], Made]
     finish: Callable[..., Made]
 
 

@@ -28,6 +28,7 @@ import msgspec
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
+from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused
 from pufferfish.few_records import few_of_subjects
@@ -36,7 +37,7 @@ from pufferfish.files.kinds import check_output
 from pufferfish.files.locks import check_lock
 from pufferfish.files.reading import failing, file_digest, shown
 from pufferfish.given import one_of
-from pufferfish.ledger import Ledger
+from pufferfish.ledger import Entry, Ledger
 from pufferfish.moments import now
 from pufferfish.noise import noise_in_bulk
 from pufferfish.queries import LinearQuery, Query
@@ -211,7 +212,7 @@ class Places:
 
 
 def prepare_each(
-    data: Sequences,
+    data: Sequences | Rows,
     query: Query,
     calibration: Calibration,
     places: Places,
@@ -267,6 +268,14 @@ def prepare_each(
             f"the record of this release would contradict itself ({error}): please report it"
         ) from error
 
+    def plan() -> EachRelease:
+        begun = _begun(places, draft)
+        if ledger is None:
+            return begun or draft
+        entry = _entry_of(ledger, begun) or ledger.check(calibration, data=data, release=draft.release)
+        booked = place_in(ledger, entry.number, entry.spent)
+        return _with(begun or draft, ledger=booked, not_promised=not_promised(calibration, booked))
+
     def finish(begin: Callable[[], object] = lambda: None) -> EachRelease:
         with places.alone():
             begun = _begun(places, draft)
@@ -277,9 +286,7 @@ def prepare_each(
             return _published(places, begun)
 
     def _drawn(begun: EachRelease | None, begin: Callable[[], object]) -> EachRelease:
-        entry = None
-        if ledger is not None and begun is not None:
-            entry = next((e for e in ledger.entries if e.release == begun.release), None)
+        entry = _entry_of(ledger, begun)
         # values that were drawn may have been seen: they are kept, however the program ended
         drawn = begun is not None and places.pending_table.exists()
         if begun is None or (entry is None and not drawn):
@@ -301,7 +308,7 @@ def prepare_each(
         _write(places.pending_record, found)
         return found
 
-    return Prepared(tuple(draft.warnings), finish)
+    return Prepared(tuple(draft.warnings), plan, finish)
 
 
 def _with(record: EachRelease, **changes: Any) -> EachRelease:
@@ -383,6 +390,13 @@ def _begun(places: Places, draft: EachRelease) -> EachRelease | None:
                 "release is finished there"
             )
     return found
+
+
+def _entry_of(ledger: Ledger | None, begun: EachRelease | None) -> Entry | None:
+    """Return what a release that was interrupted booked already."""
+    if ledger is None or begun is None:
+        return None
+    return next((entry for entry in ledger.entries if entry.release == begun.release), None)
 
 
 def _booked(

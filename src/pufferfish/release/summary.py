@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 from pufferfish.errors import printable, shortened
+from pufferfish.hints import names_of
 from pufferfish.mechanisms import BOUNDS
 from pufferfish.promises import TOGETHER
 from pufferfish.release.each_record import EachRelease
@@ -17,8 +18,11 @@ __all__ = [
     "described",
     "heads_of_groups",
     "lines_of",
-    "noise_in_words",
+    "noise_line",
+    "of_each",
     "on_values",
+    "quantile_lines",
+    "read_line",
     "rounded",
     "rows_of_groups",
     "summary",
@@ -46,8 +50,8 @@ def described(found: ReleaseFields | EachRelease) -> str:
 def summary(found: ReleaseFields | EachRelease, most: int = 60) -> str:
     """Return the values, the noise and the promise in a few lines; of very many values the first."""
     if isinstance(found, EachRelease):
-        return "\n".join(_of_each(found))
-    return "\n".join([*_table(found, most), *_noise(found), *_end(found)])
+        return "\n".join([*of_each(found), *_end(found)])
+    return "\n".join([*quantile_lines(found), *_table(found, most), noise_line(found), *_end(found)])
 
 
 def _table(found: ReleaseFields, most: int) -> list[str]:
@@ -108,32 +112,60 @@ def lines_of(found: ReleaseFields) -> Iterator[tuple[str, str, str]]:
             yield ", ".join([*cell, label]), rounded(next(at), scale), rounded(error, scale)
 
 
-def _noise(found: ReleaseFields) -> list[str]:
-    both = rounded(found.accuracy(0.05, joint=True), found.scale)
-    share = ", divided by the group's number of records" if found.groups is not None and found.groups.divided_by else ""
-    lines = [
-        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of {noise_in_words(found)}{share}; "
-        f"all are within {both} with 95% probability"
-    ]
-    return [
-        *lines,
-        *(printable(f"quantile {q.share:g}: {q.state} (95%: {q.low} to {q.high})") for q in found.quantiles or ()),
-    ]
+def noise_line(found: ReleaseFields) -> str:
+    """Say by which mechanism there is which noise, at which ε, and how far off all values together are."""
+    groups = found.groups
+    if groups is None:
+        both = rounded(found.accuracy(0.05, joint=True), found.scale)
+        of, share = "", f"; all are within {both} with 95% probability"
+    else:
+        of = f" for {'the one group' if len(groups.cells) == 1 else f'all {len(groups.cells):,} groups together'}"
+        share = ", divided by the group's number of records" if groups.divided_by else ""
+    return (
+        f"{found.mechanism.title}, ε = {found.epsilon:g}{of}: discrete Laplace noise of {_noise_in_words(found)}{share}"
+    )
 
 
-def noise_in_words(found: ReleaseFields) -> str:
+def read_line(found: ReleaseFields | EachRelease) -> str:
+    """Say how much was read, which is public: it shows a table that was read in another way than was meant."""
+    data = found.data
+    if data.rows is not None:
+        unread = [node for node in found.theta.members[0]["nodes"] if node not in data.rows.columns]
+        without = f"; nodes without a column that was read: {printable(names_of(unread))}" if unread else ""
+        return f"read: {data.records:,} cells of {data.subjects:,} rows{without}"
+    if data.base is None or data.base.subject is None:
+        return f"read: {data.records:,} records in {data.chains:,} chain{'s' if data.chains > 1 else ''}"
+    return f"read: {data.records:,} records of {data.subjects:,} subject{'s' if data.subjects > 1 else ''}"
+
+
+def quantile_lines(found: ReleaseFields) -> list[str]:
+    """Return a line for each quantile that was asked for."""
+    lines = []
+    for quantile in found.quantiles or ():
+        known = f"{quantile.low} to {quantile.high}" if quantile.low != quantile.high else "no other"
+        lines.append(printable(f"quantile {quantile.share:g}: {quantile.state} (95%: {known})"))
+    return lines
+
+
+def _noise_in_words(found: ReleaseFields) -> str:
     """Say on what there is noise of which scale."""
     measured = found.noise.measurements
     if measured is None:
-        return f"scale {found.scale:.6g} on {on_values(len(found.values))}"
+        return f"scale {found.scale:.6g} on {on_values(_outputs(found))}"
     least = min(measurement.scale for measurement in measured)
     scales = f"scale {found.scale:.6g}" if least == found.scale else f"scales {least:.6g} to {found.scale:.6g}"
     counts = "one count" if len(measured) == 1 else f"{len(measured)} counts"
     of_each = "" if found.groups is None else " of each group"
-    return f"{scales} on {counts}{of_each}, from which all {len(found.values):,} values follow"
+    return f"{scales} on {counts}{of_each}, from which all {_outputs(found):,} values follow"
 
 
-def _of_each(found: EachRelease) -> list[str]:
+def _outputs(found: ReleaseFields) -> int:
+    """Return how many values there are, or will be."""
+    return len(found.query.labels) * (1 if found.groups is None else len(found.groups.cells))
+
+
+def of_each(found: EachRelease) -> list[str]:
+    """Return what is said of a release for each subject before its promise."""
     query, noise = found.query, found.noise
     share = ", divided by the subject's number of records" if query.divided_by_records else ""
     subjects = counted(found.data.subjects, "subject")
@@ -141,7 +173,6 @@ def _of_each(found: EachRelease) -> list[str]:
         f"{query.kind} for each of {subjects} ({counted(len(query.labels), 'value')} each)",
         f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {noise.scale:.6g}{share}; "
         f"each value is within {found.accuracy_95.each:.6g}{share} with 95% probability",
-        *_end(found),
     ]
 
 

@@ -1,9 +1,11 @@
-"""A public table, a private one, and a model fitted to the first."""
+"""A public table, a private one, and a model fitted to the first; a folder with files of every kind."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+import cli_folder
 import release_cases
 from commands import READING, run, write_table
 
@@ -40,3 +42,21 @@ def model(tmp_path: Path, public: Path, fitted: bytes) -> Path:
     path = tmp_path / "model.json"
     path.write_bytes(fitted)
     return path
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table, a model, a ledger and a release with its picture: made once, and copied for each test."""
+    path = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(path)
+        cli_folder.make()
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """These files, in the folder that the commands run in."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

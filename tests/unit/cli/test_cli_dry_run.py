@@ -1,0 +1,139 @@
+"""``pufferfish release --dry-run``: says what the same command would do, and does none of it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import pufferfish as pf
+from commands import READING, refused, run, write_table
+
+CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_table(tmp_path / "t.csv", seed=1)
+    pf.write_model(pf.Model(theta=pf.ChainClass((CHAIN,), origin="stated"), step="1min"), tmp_path / "m.json")
+    of = ["--model", tmp_path / "m.json", "--table", tmp_path / "t.csv", *READING]
+    told = run("ledger", "create", tmp_path / "l.json", *of, "--budget", 2)
+    assert told.exit_code == 0, told.output
+    return tmp_path
+
+
+def command(folder: Path, *more: object) -> list[object]:
+    return ["release", folder / "t.csv", *READING, "--model", folder / "m.json", *more]
+
+
+def held(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def lines(text: str, *starts: str) -> list[str]:
+    found = [line for line in text.splitlines() if line.startswith(starts)]
+    assert found
+    return found
+
+
+NOISE = ("LeakagePropagation", "read:", "Whatever", "warning:", "asked:", "states in")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--epsilon", 1),
+        ("--epsilon", 1, "--noise", "best", "--query", "cdf"),
+        ("--epsilon", 0.5, "--query", "quantiles:.3", "--valid"),
+        ("--accuracy", 80, "--query", "transitions"),
+        ("--epsilon", 1, "--by", "id", "--query", "count:active"),
+        ("--epsilon", 1e-3, "--by", "hour"),  # hides nearly all
+        ("--epsilon", 1, "--mechanism", "mqm-approx"),
+    ],
+)
+@pytest.mark.parametrize("with_ledger", [False, True])
+def test_says_what_a_release_would_say_but_for_values(folder: Path, asked: tuple[object, ...], with_ledger: bool):
+    ledger = ["--ledger", folder / "l.json"] if with_ledger else []
+    asked = ("--output", folder / "r.json", "--csv", folder / "r.csv", *ledger, *asked)
+    before = held(folder)
+    dry = run(*command(folder, *asked, "--dry-run"))
+    assert dry.exit_code == 0, dry.output
+    assert held(folder) == before
+    assert "nothing was drawn, spent or written" in dry.stdout
+    assert "written:" not in dry.stdout
+    real = run(*command(folder, *asked))
+    assert real.exit_code == 0, real.output
+    start = NOISE if "mqm-approx" not in asked else ("MQMApprox", *NOISE)
+    assert lines(dry.stdout, *start) == lines(real.stdout, *start)
+    assert dry.stderr == real.stderr
+    found = pf.Release.from_json(folder / "r.json")
+    if with_ledger:
+        assert found.ledger is not None
+        spent = f"{found.ledger.spent:.6g} of 2"
+        assert lines(dry.stdout, "ledger:") == [f"ledger: it would be number 1, and {spent} spent in all after it"]
+        assert lines(real.stdout, "ledger:")[0].endswith(f"spent {spent} in all")
+
+
+def test_what_is_left_of_a_ledger(folder: Path) -> None:
+    asked = ("--ledger", folder / "l.json", "--output", folder / "r.json")
+    first = run(*command(folder, "--epsilon", 1.5, *asked))
+    assert first.exit_code == 0, first.output
+    before = held(folder)
+    asked = ("--ledger", folder / "l.json", "--output", folder / "s.json")
+    too_much = [refused(*command(folder, "--epsilon", 1, *asked, *more)) for more in ([], ["--dry-run"])]
+    assert too_much[0] == too_much[1]
+    assert "above the budget of 2" in too_much[1]
+    assert held(folder) == before
+    dry = run(*command(folder, "--up-to", 2, *asked, "--dry-run"))
+    assert "it would be number 2, and " in dry.stdout
+    assert held(folder) == before
+    refused(*command(folder, "--epsilon", 1, "--output", folder / "r.json", "--dry-run"), says=["--overwrite"])
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_value_for_each_subject(folder: Path, monkeypatch: pytest.MonkeyPatch, interrupted: bool) -> None:
+    asked = ("--ledger", folder / "l.json", "--output", folder / "v.csv", "--each-subject", "--epsilon", 1)
+    if interrupted:
+
+        def fail(*_: object) -> object:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.modules["pufferfish.release.each_subject"], "table_of", fail)
+            assert run(*command(folder, *asked)).exit_code != 0
+        assert (folder / "v.json.pending").exists()
+    before = held(folder)
+    dry = run(*command(folder, *asked, "--dry-run"))
+    assert dry.exit_code == 0, dry.output
+    assert held(folder) == before
+    real = run(*command(folder, *asked))
+    assert real.exit_code == 0, real.output
+    start = ("histogram for each", "LeakagePropagation", "Whatever")
+    assert lines(dry.stdout, *start) == lines(real.stdout, *start)
+    spent = pf.EachRelease.from_json(folder / "v.json").ledger
+    assert spent is not None
+    assert f"number {spent.entry}, and {spent.spent:.6g} of 2 spent in all" in dry.stdout
+    assert len(pf.Ledger.open(folder / "l.json").entries) == 1
+
+
+def test_rows_of_a_network(folder: Path) -> None:
+    rain = pf.CPT(["dry", "wet"], [0.8, 0.2])
+    grass = pf.CPT(["no", "yes"], [[0.9, 0.1], [0.2, 0.8]], parents=["rain"])
+    theta = pf.BayesianNetwork({"rain": rain, "grass": grass})
+    pf.write_model(pf.Model(theta=pf.ModelClass((theta,), "stated")), folder / "n.json")
+    (folder / "days.csv").write_text("rain,grass\n" + "dry,no\nwet,yes\nwet,no\n" * 30)
+    asked = ["release", folder / "days.csv", "--model", folder / "n.json", "--query", "joint:rain,grass"]
+    asked += ["--epsilon", 1, "--output", folder / "r.json"]
+    before = held(folder)
+    dry = run(*asked, "--dry-run")
+    assert dry.exit_code == 0, dry.output
+    assert held(folder) == before
+    assert lines(dry.stdout, *NOISE) == lines(run(*asked).stdout, *NOISE)
+
+
+def test_one_query_mechanisms_are_refused_before_anything_is_calibrated(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pf.ExactLaplace, "calibrate", None)
+    asked = ("--epsilon", 1, "--mechanism", "exact-laplace", "--output", folder / "v.csv")
+    for option, more in (("--by", ["--by", "id"]), ("--each-subject", ["--each-subject"])):
+        refused(*command(folder, *asked, *more), says=[f"exact-laplace does not go with {option}: ", "propagation"])
