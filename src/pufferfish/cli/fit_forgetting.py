@@ -1,6 +1,5 @@
 """``pufferfish fit --forgets``: a forgetting class, estimated from public data or stated."""
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from pufferfish.cli.options import split_list
@@ -54,23 +53,13 @@ def forgetting_model(
             **asked,
         )
     print_warnings(found.sequences.warnings)
-    base = found.sequences.base
-    kept = f", rows where {base.where}" if base.where else ""
-    today = datetime.now(UTC).date().isoformat()
-    source = f"fitted to public data on {today}: {base.source}, column {base.state}{kept}; "
-    theta = _with_origin(found.theta, source + found.theta.origin.removeprefix("fitted to public data: "))
-    step = base.step or (found.sequences.usual_step if base.time is not None else None)
-    lines = [line for each in found.estimates for line in _lines(each, step)]
+    model = Model.fitted(found.theta, found.sequences, fitted_on=fingerprint(table, reading))
+    lines = [line for each in found.estimates for line in _lines(each, model.step)]
     lines.append(
         f"each subject's laws were given {found.smoothing:g} independent pairs of all subjects: little data looks less "
         "forgetful than it is"
     )
-    return Model(theta=theta, bins=base.bins, step=step, fitted_on=fingerprint(table, reading)), lines
-
-
-def _with_origin(theta: ForgettingClass, origin: str) -> ForgettingClass:
-    """Return the class with another account of where it came from."""
-    return ForgettingClass(theta.steps, theta.overlap, theta.states, origin=origin)
+    return model, lines
 
 
 def _stated(

@@ -1,7 +1,5 @@
 """``pufferfish fit --each-subject``: a chain for every subject of a public table."""
 
-from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from pufferfish.cli.options import split_list
@@ -38,15 +36,7 @@ def subjects_model(
             **asked,
         )
     print_warnings(found.sequences.warnings)
-    base = found.sequences.base
-    kept = f", rows where {base.where}" if base.where else ""
-    today = datetime.now(UTC).date().isoformat()
-    told = found.theta.origin.removeprefix(f"fitted to public data: {base.source}, column {base.state}")
-    theta = replace(
-        found.theta, origin=f"fitted to public data on {today}: {base.source}, column {base.state}{kept}{told}"
-    )
-    step = base.step or (found.sequences.usual_step if base.max_gap else None)
-    return Model(theta=theta, bins=base.bins, step=step, fitted_on=fingerprint(table, reading)), _lines(found)
+    return Model.fitted(found.theta, found.sequences, fitted_on=fingerprint(table, reading)), _lines(found)
 
 
 def _lines(found: SubjectsFit) -> list[str]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
-import msgspec
 from rich.table import Table
 from rich.text import Text
 
@@ -47,17 +46,8 @@ from pufferfish.release.summary import noise_line, quantile_lines, read_line, ro
 from pufferfish.release.under_model import FITTED_HERE, warnings_of_reading
 from pufferfish.report.plot import PICTURE
 from pufferfish.shown import counted
-from pufferfish.theta.model_class import Theta
-from pufferfish.theta.record import ThetaRecord
 
 __all__ = ["release_command"]
-
-
-_OTHER_CLASS = (
-    "The ledger has another Θ than this release: ε of this release holds under its own Θ, and what is spent "
-    "in all under the ledger's."
-)
-"""The ledger's own Θ is not in the record, so this is the only place to say it."""
 
 
 _ONE_QUERY = {
@@ -198,12 +188,7 @@ def release_command(
     asked_for = None if accuracy is None else _asked_for(accuracy, alpha, calibration, max_epsilon)
     told = warnings_of_reading(data, model)
     known = data.warnings if isinstance(data, Sequences) else ()  # which release adds by itself
-    other = ledger is not None and not _same_class(model.theta, ledger.bound.theta)
-    warnings = (
-        *([FITTED_HERE] if fitted_here else []),
-        *([_OTHER_CLASS] if other else []),
-        *(text for text in told if text not in known),
-    )
+    warnings = [*([FITTED_HERE] if fitted_here else []), *(text for text in told if text not in known)]
     making: Any = {"postprocess": "valid" if valid else None, "warnings": warnings, "ledger": ledger}
     if dry_run:
         with progress("checking"):
@@ -322,12 +307,6 @@ def _check_seen(data: Sequences | Rows, calibration: Calibration, up_to: float, 
 def _below(epsilon: float) -> str:
     """Write a number to three digits, rounded down: noise for so little fits where that for all of it does."""
     return f"{Decimal(epsilon).normalize(Context(prec=3, rounding=ROUND_DOWN)):g}"
-
-
-def _same_class(one: Theta, other: Theta) -> bool:
-    """Whether two classes hold the same laws, whatever they are called and wherever they came from."""
-    records = [msgspec.structs.replace(ThetaRecord.of(theta), origin="", names=[]) for theta in (one, other)]
-    return records[0] == records[1]
 
 
 def _of_pairs(found: Release) -> Table:

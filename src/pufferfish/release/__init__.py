@@ -38,6 +38,7 @@ from pufferfish.release.grouped import grouped_of
 from pufferfish.release.measurement import MEASUREMENT, MeasurementRelease, release_measurement
 from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import RELEASE, Release
+from pufferfish.release.under_ledger import note_of, warnings_of_ledger
 from pufferfish.release.under_model import warnings_of_model
 from pufferfish.release.values import Database, database_of, drawing, possible
 from pufferfish.release.verification import Finding, Verification
@@ -159,7 +160,7 @@ def prepare(
     grouped = grouped_of(records, query, bound, calibration)
     check_records(records, calibration)
     check_reading(records, calibration)
-    told += warnings_of_model(records, calibration.bound.model)
+    told += [*warnings_of_model(records, calibration.bound.model), *warnings_of_ledger(calibration.theta, ledger)]
     proof = prove(calibration)
     unit = bound.unit
     check_units(calibration)
@@ -198,7 +199,7 @@ def prepare(
         ) from error
 
     spending: Any = {"data": records, "window": window, "coarsening": coarsening}
-    spending["note"] = f"{draft.query.kind}: {draft.query.description}"
+    spending["note"] = note_of(f"{draft.query.kind}: {draft.query.description}", calibration.theta, ledger)
 
     def plan() -> Release:
         if ledger is None:

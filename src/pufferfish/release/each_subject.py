@@ -58,6 +58,7 @@ from pufferfish.release.each_record import (
 )
 from pufferfish.release.each_values import each_subject, table_of
 from pufferfish.release.fields import NOISE_LAW, LedgerRecord, NoiseRecord
+from pufferfish.release.under_ledger import note_of, warnings_of_ledger
 from pufferfish.release.under_model import warnings_of_model
 
 __all__ = ["Places", "prepare_each", "release_each"]
@@ -253,7 +254,7 @@ def prepare_each(
         )
     check_records(data, calibration)
     check_reading(data, calibration)
-    told += warnings_of_model(data, calibration.bound.model)
+    told += [*warnings_of_model(data, calibration.bound.model), *warnings_of_ledger(theta, ledger)]
     check_units(calibration)
     subjects = each_subject(data, bound, theta)
     valid = None if postprocess is None else "projected" if query.is_histogram else "clipped"
@@ -408,6 +409,7 @@ def _booked(
     begin: Callable[[], object],
 ) -> Any:
     what = f"{begun.query.kind}, one for each of {begun.data.subjects} subjects: {begun.query.description}"
+    what = note_of(what, calibration.theta, ledger)
     try:
         return ledger.spend(calibration, data=data, note=what, release=begun.release, begin=begin)
     except PufferfishError:

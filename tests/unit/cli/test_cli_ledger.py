@@ -86,6 +86,7 @@ def test_the_usual_way(tmp_path: Path, table: Path, model: Path, book: Path) -> 
     shown = run("ledger", "show", book)
     for words in ("histogram", "count", "table.csv", "a survey", f"spent {ledger.spent:.6g} of 1"):
         assert words in shown.stdout
+    assert shown.stdout.count("(ε under another Θ)") == 1
 
 
 def test_create_says_what_it_is_for(tmp_path: Path, book: Path) -> None:

@@ -129,3 +129,20 @@ def test_a_model_is_made_of_a_class_and_its_own_data(survey: Path) -> None:
         pf.Model.fitted(pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), data)
     with pytest.raises(ParameterError, match="data is"):
         pf.Model.fitted(pf.fit_chain(data), survey)
+
+
+def test_a_ledger_of_another_class_is_told(tmp_path: Path) -> None:
+    """Wherever a release is made, and for each subject too; the same class by another name is no other."""
+    table = pl.DataFrame({"who": ["a"] * 40 + ["b"] * 40, "t": [*range(40)] * 2, "s": list("rrrw" * 20)})
+    data = pf.read_sequences(table, "s", subject="who", time="t", max_gap=1)
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["r", "w"])
+    named = pf.ChainClass((chain,), origin="elsewhere", names=["x"])
+    other = pf.MarkovChain([[0.8, 0.2], [0.4, 0.6]], states=["r", "w"])
+    for theta, told in ((chain, False), (named, False), (other, True)):
+        ledger = pf.Ledger(pf.LeakagePropagation(chain, data.length), budget=9, base=data)
+        noise = pf.LeakagePropagation(theta, data.length).calibrate(pf.Histogram(), 1.0)
+        one = pf.release(data, pf.Histogram(), noise, ledger=ledger)
+        each = pf.release_each(data, pf.Histogram(), noise, tmp_path / f"{told}.csv", ledger=ledger, overwrite=True)
+        for found in (one, each):
+            assert any("another Θ than this release" in text for text in found.warnings) == told
+        assert [entry.what.endswith(" (ε under another Θ)") for entry in ledger.entries] == [told, told]
