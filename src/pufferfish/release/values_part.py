@@ -48,7 +48,7 @@ def values_part(found: ReleaseFields) -> Html:
         shown = _by_group(found, found.groups)
     else:
         shown = _rows(found, list(_values(found)))
-    return join(shown, _quantiles(found), _after(found))
+    return join(_quantiles(found), shown, _after(found))
 
 
 def _values(found: ReleaseFields) -> Iterator[_Value]:

@@ -21,6 +21,8 @@ import networkx
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.report.spread import nearest
+
 __all__ = ["Layout", "layered"]
 
 nx: Any = networkx
@@ -183,23 +185,5 @@ def _across(rows: list[Row], steps: Any, widths: dict[Any, float]) -> dict[Any, 
         near = steps.pred if down else steps.succ
         for row, offsets in placed if down else reversed(placed):
             pulls = [[(x[w], _STRAIGHT[lane[v] + lane[w]]) for w in near[v]] or [(x[v], 1e-3)] for v in row]
-            x |= zip(row, _nearest(pulls, offsets), strict=True)
+            x |= zip(row, nearest(pulls, offsets), strict=True)
     return x
-
-
-def _nearest(pulls: list[list[tuple[float, float]]], offsets: list[float]) -> list[float]:
-    """Return the places nearest to those that (place, strength) pull to, in least squares, at least offsets apart.
-
-    Less the offsets it is isotonic regression: neighbours that would overlap are pooled and move as one.
-    """
-    pools: list[tuple[float, float, int]] = []
-    for pull, offset in zip(pulls, offsets, strict=True):
-        total, count = sum(strength for _, strength in pull), 1
-        mean = sum(at * strength for at, strength in pull) / total - offset
-        while pools and pools[-1][0] > mean:
-            other, heavier, more = pools.pop()
-            mean = (mean * total + other * heavier) / (total + heavier)
-            total, count = total + heavier, count + more
-        pools.append((mean, total, count))
-    means = [mean for mean, _, count in pools for _ in range(count)]
-    return [mean + offset for mean, offset in zip(means, offsets, strict=True)]

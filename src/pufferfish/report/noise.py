@@ -9,6 +9,7 @@ from pufferfish.comparison_row import ComparisonRow, NoiseCurve
 from pufferfish.markup import Html, join, tag
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
 from pufferfish.report.html import fold, number, table
+from pufferfish.report.spread import nearest
 
 __all__ = ["Noise", "noise_part", "points_around"]
 
@@ -18,8 +19,11 @@ _STEPS = 10
 _TO_TEN = 4
 """Computed ε on either side, up to ten times and down to a tenth of the one that is asked for."""
 
-_WIDE, _HIGH = 480, 260
+_WIDE, _HIGH = 636, 260
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 462, 14, 218
+
+_NAME = 15
+"""How far apart the names of lines are at least."""
 
 
 def points_around(epsilon: float) -> list[float]:
@@ -188,11 +192,14 @@ def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
         return _LEFT + (_RIGHT - _LEFT) * i / last, _BOTTOM - (_BOTTOM - _TOP) * share
 
     lines: list[Html] = []
+    ends: dict[int, tuple[float, float]] = {}
     for place in sorted(range(len(errors)), key=lambda i: i == own):
         points = [at(i, error) for i, error in enumerate(errors[place]) if error]
         d = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
         title = tag("title", about.curves[place].title)
-        lines += [tag("path", title, d=d, class_="line own" if place == own else "line")] if len(points) > 1 else []
+        if len(points) > 1:
+            lines.append(tag("path", title, d=d, class_="line own" if place == own else "line"))
+            ends[place] = points[-1]
     decades = round(math.log10(most / least))
     every = -(-decades // 6)
     ticks: list[Html] = []
@@ -222,21 +229,44 @@ def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
         "svg",
         ticks,
         lines,
+        _names(about, ends, own),
         marks,
         viewBox=f"0 0 {_WIDE} {_HIGH - 16}",
         class_="chart",
-        style="--wide:36rem",
+        style="--wide:40rem",
         role="img",
         aria_label=label,
     )
     words = (
         f"± 95% against ε, both on logarithmic scales. Thick: {about.curves[own].title}; thin: the other mechanisms of "
-        "the table."
+        "the table, named where their lines end."
     )
     if any(error == 0 for each in errors for error in each):
         words += " A line ends where the noise is 0 with 95% probability: exact values would be published there."
     frame = {"left": _LEFT, "right": _RIGHT, "top": _TOP, "bottom": _BOTTOM, "least": least, "most": most}
     return tag("figure", drawn, tag("figcaption", words)), frame
+
+
+def _names(about: Noise, ends: dict[int, tuple[float, float]], own: int) -> list[Html]:
+    """Return the names of lines beside their ends, moved apart where they would lie on each other."""
+    order = sorted(ends, key=lambda place: (ends[place][1], place))
+    lowest = [_BOTTOM - _NAME * i for i in reversed(range(len(order)))]  # the last is no lower than the axis
+    wanted = [[(min(ends[place][1], low), 1.0)] for place, low in zip(order, lowest, strict=True)]
+    heights = nearest(wanted, [_NAME * i for i in range(len(order))])
+    found: list[Html] = []
+    for place, height in zip(order, heights, strict=True):
+        x, y = ends[place]
+        found += [
+            tag("path", d=f"M{x + 2:.1f} {y:.1f}L{_RIGHT + 12} {height:.1f}", class_="leader"),
+            tag(
+                "text",
+                about.curves[place].title,
+                x=_RIGHT + 15,
+                y=f"{height + 4:.1f}",
+                class_="name own" if place == own else "name",
+            ),
+        ]
+    return found
 
 
 def _decade(value: float, rounding: Any) -> float:

@@ -8,6 +8,7 @@ import math
 import re
 import shutil
 from collections.abc import Generator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,15 @@ def test_pages_fit_load_nothing_and_run_nothing_else(browser: Any, pages: dict[s
             look(browser, page, width, scheme)
             assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth"), (name, width)
             assert "taken" not in browser.title
+            names = browser.execute_script(
+                "const end = e => e.getBoundingClientRect(), picture = document.querySelector('.chart:has(.name)');"
+                "return picture ? [...picture.querySelectorAll('.name')].map(end).map(r =>"
+                " [r.top, r.bottom, end(picture).right - r.right]) : []"
+            )
+            assert (len(names) > 3) == (name in ("report", "preview")), (name, len(names))
+            for (_, above, _), (below, *_) in pairwise(sorted(names)):
+                assert above <= below + 1, (name, width, "names of lines lie on each other")
+            assert all(room >= 0 for *_, room in names), (name, width, "a name is cut")
             asked = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
             asked = [a["params"]["request"]["url"] for a in asked if a["method"] == "Network.requestWillBeSent"]
             assert asked == [page.as_uri()], asked
