@@ -1,5 +1,6 @@
 """The noise of every mechanism, before anything is spent."""
 
+import math
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,10 +22,14 @@ from pufferfish.mechanisms import MECHANISMS, LawMechanism, LeakagePropagation, 
 from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.queries import Query, measure_of, refuse_pooling
+from pufferfish.shown import counted
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of
 
 __all__ = ["Comparison", "ComparisonRow", "Contest", "compare", "mechanisms_named", "row_of"]
+
+_PATIENCE = 60.0
+"""Seconds up to which a mechanism is asked that nobody named."""
 
 _AS_LITTLE = 1.001
 """Noise within this factor of the least counts as equal when one mechanism is recommended."""
@@ -38,7 +43,7 @@ class Contest:
     theta, query, length, secrets, noise
         As for :func:`compare`.
     kinds : tuple of Mechanism classes, optional
-        Those that are asked; by default all.
+        Those that are asked, however long it takes; by default all that take about a minute or less.
     own : Mechanism, optional
         A mechanism that is made already, such as that of a release: it is asked with its own settings, and stands
         beside the others also where none of its kind does.
@@ -52,7 +57,7 @@ class Contest:
         *,
         secrets: Any = None,
         noise: Any = "equal",
-        kinds: tuple[type[Mechanism], ...] = MECHANISMS,
+        kinds: tuple[type[Mechanism], ...] | None = None,
         own: Mechanism | None = None,
     ) -> None:
         if not one_of(noise, ("equal", "best")):
@@ -68,6 +73,7 @@ class Contest:
             refuse_pooling(query, networks[0].node_states)
         self._secrets = None if secrets is None else NodeSecrets(secrets, networks[0])
         self._made: dict[str, Mechanism | NotApplicableError] = {} if own is None else {own.name: own}
+        self._patient, kinds = kinds is not None, MECHANISMS if kinds is None else kinds
         listed = own is None or own.name in {kind.name for kind in kinds}
         self._kinds: tuple[type[Mechanism], ...] = kinds if own is None or listed else (*kinds, type(own))
         self._scales: dict[tuple[str, float], float | None] = {}
@@ -239,7 +245,10 @@ class Contest:
     def _mechanism(self, kind: type[Mechanism]) -> Mechanism:
         if kind.name not in self._made:
             try:
-                self._made[kind.name] = kind.of(self._given, self._length, **_settings(kind, self._secrets))
+                made = kind.of(self._given, self._length, **_settings(kind, self._secrets))
+                if not self._patient and isinstance(made, LawMechanism):
+                    _check_patience(made, self._query)
+                self._made[kind.name] = made
             except NotApplicableError as error:
                 self._made[kind.name] = error
         found = self._made[kind.name]
@@ -284,8 +293,8 @@ def compare(
         With "best" a second row for each mechanism that composes, with the noise of the best shape found, where that
         errs less; rows are then in the order of their expected error.
     mechanisms : sequence of str, optional
-        Names of the mechanisms to ask, such as "propagation"; by default all of them. Where the query has many values,
-        "exact-laplace" and "wasserstein" take the longest.
+        Names of the mechanisms to ask, such as "propagation"; by default all but "exact-laplace" and "wasserstein"
+        where these would take minutes, as they do on long chains and on many of them.
 
     Returns
     -------
@@ -313,13 +322,24 @@ def compare(
         raise ParameterError("epsilon and accuracy both say how much noise there is: give one of them")
     if accuracy is None and alpha is not None:
         raise ParameterError("alpha says how often accuracy may be missed: give accuracy, or leave it out")
-    kinds = MECHANISMS if mechanisms is None else mechanisms_named(mechanisms)
+    kinds = None if mechanisms is None else mechanisms_named(mechanisms)
     contest = Contest(theta, query, length, secrets=secrets, noise=noise, kinds=kinds)
     if accuracy is not None:
         return contest.at_accuracy(accuracy, alpha)
     if epsilon is None:
         raise ParameterError("epsilon is missing. Example: compare(theta, query, epsilon=1.0, length=data.length)")
     return contest.at(epsilon)
+
+
+def _check_patience(mechanism: LawMechanism, query: Query) -> None:
+    """Refuse a mechanism that takes long, and that nobody named."""
+    if (seconds := mechanism.seconds(query)) > _PATIENCE:
+        minutes = counted(math.ceil(seconds / 60), "minute")
+        raise NotApplicableError(
+            f"not asked, as it takes about {minutes}; --mechanisms {mechanism.name} asks it (in Python "
+            f'mechanisms=["{mechanism.name}"])',
+            mechanism.title,
+        )
 
 
 def _curve(kind: type[Mechanism], noise: Literal["equal", "best"], rows: Sequence[ComparisonRow]) -> NoiseCurve:

@@ -1,8 +1,11 @@
 """A comparison at several ε uses again what it computed, and says what a comparison at each of them says."""
 
+from itertools import pairwise
+
 import pytest
 
 import pufferfish as pf
+from pufferfish import comparison
 from pufferfish.comparison import Contest
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms import MECHANISMS
@@ -77,6 +80,29 @@ def test_only_the_mechanisms_that_are_named_are_asked() -> None:
     assert [row.mechanism for row in rows] == ["propagation", "mqm-exact", "gk16"]  # by their noise, then who does not
     assert rows[0].recommended
     assert rows[0].over_lower_bound is not None
+
+
+def test_what_takes_minutes_is_asked_only_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On long chains, and on many of them; how long it takes follows from the sizes of the laws."""
+    several = pf.ChainClass((CHAIN, pf.MarkovChain([[0.8, 0.2], [0.4, 0.6]], states=["rest", "active"])))
+    asked = [(CHAIN, 10_000), (CHAIN, 20_000), (several, 20_000), (several, [20_000, 20_000]), (several, [20_000, 9])]
+    ones = [pf.ExactLaplace(theta, length).seconds(pf.Histogram()) for theta, length in asked]
+    times = [second / first for first, second in pairwise(ones)]
+    assert times == pytest.approx([4, 2, 1, 1], rel=0.01)  # chains of one length are one, and a short one is little
+    slow = pf.compare(several, pf.Histogram(), 1.0, 500_000)
+    assert {row.mechanism for row in slow if row.reason and "not asked" in row.reason} == {
+        "exact-laplace",
+        "wasserstein",
+    }
+    assert next(row for row in slow if row.recommended).scale > 0
+    monkeypatch.setattr(comparison, "_PATIENCE", 0.0)
+    rows = {row.mechanism: row for row in pf.compare(CHAIN, pf.Histogram(), 1.0, 30)}
+    assert rows["wasserstein"].reason == (
+        'not asked, as it takes about 1 minute; --mechanisms wasserstein asks it (in Python mechanisms=["wasserstein"])'
+    )
+    assert pf.compare(CHAIN, pf.Histogram(), 1.0, 30, mechanisms=["wasserstein"])[0].reason is None
+    own = Contest(CHAIN, pf.Histogram(), 30, own=pf.Wasserstein(CHAIN, 30))  # a release's own is told, however long
+    assert {row.mechanism: row.reason is None for row in own.at(1.0)}["wasserstein"]
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,8 @@ _FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
 """At which multiples of ε ``compare --plot`` looks too."""
 
 _MECHANISMS_HELP = (
-    f"Ask only these, of {', '.join(kind.name for kind in MECHANISMS)} [default: all]. With many records exact-laplace "
-    "and wasserstein take the longest."
+    f"Ask only these, of {', '.join(kind.name for kind in MECHANISMS)} [default: all, but for exact-laplace and "
+    "wasserstein where they would take minutes]."
 )
 
 
@@ -109,7 +109,7 @@ def compare_command(
     theta = model.theta
     secret, nodes = node_names(secrets, theta), node_names(reading["columns"], theta)
     query = parse_query(query_text, theta, nodes)
-    kinds = MECHANISMS if mechanisms is None else mechanisms_named(each_once(split_list(mechanisms), mechanisms))
+    kinds = None if mechanisms is None else mechanisms_named(each_once(split_list(mechanisms), mechanisms))
     if by is not None:
         check_group_accuracy(query, accuracy)
     if draw_path is not None and not theta.networks:

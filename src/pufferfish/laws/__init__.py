@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError
-from pufferfish.laws.chains import chain_pairs
+from pufferfish.laws.chains import chain_pairs, chain_work
 from pufferfish.laws.cliques import clique_pairs
 from pufferfish.laws.given import given_pairs
 from pufferfish.laws.joints import joint_pairs
@@ -19,7 +19,7 @@ from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.secrets import SecretPair
 
-__all__ = ["About", "LawPair", "pairs_of_laws"]
+__all__ = ["About", "LawPair", "pairs_of_laws", "work_of_laws"]
 
 
 def pairs_of_laws(
@@ -59,6 +59,12 @@ def pairs_of_laws(
             yield from given_pairs(index, member, query, bound)
         else:
             raise NotApplicableError(f"the law of a query is not known for {theta.kind}")
+
+
+def work_of_laws(theta: Theta, lengths: Sequence[ChainLength], bound: BoundQuery) -> float:
+    """Return about how many multiplications the laws of a query take on chains; 0 for other models, which are small."""
+    known = isinstance(theta, ChainClass) and isinstance(bound, LinearQuery | StepQuery)
+    return chain_work(theta, lengths, bound) if known else 0.0
 
 
 def _linear(bound: BoundQuery, kind: str) -> LinearQuery:

@@ -24,7 +24,7 @@ from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.secrets import CountIs, RecordIs, Secret, SecretPair, check_states
 
-__all__ = ["chain_pairs"]
+__all__ = ["chain_pairs", "chain_work"]
 
 _MOST_WORK = 1e10
 """Multiplications of a sweep over the partial sums; about half a minute."""
@@ -55,6 +55,23 @@ def chain_pairs(
             yield from _of_records(index, chain, steps, query)
         else:
             yield from _of_secrets(index, chain, steps, query, secrets)
+
+
+def chain_work(theta: ChainClass, lengths: Sequence[ChainLength], query: LinearQuery | StepQuery) -> float:
+    """Return about how many multiplications the laws of a query take, under all members; 0 where they are refused."""
+    steps = [chain.steps for chain in lengths]
+    total = 0.0
+    for chain in theta.chains:
+        try:
+            coding = _coding(query, (), chain, steps)
+            values, before, after = _read(coding.values)
+        except NotApplicableError:
+            return 0.0
+        factors = None if isinstance(query, StepQuery) else query.factors
+        lengths_read = set(steps if factors is None else [len(factors) - before - after])
+        times = 2 * len(_starts(chain)[0])  # what other chains add is added last, and takes little
+        total += times * sum(_work(chain.k, values, [length], coding.moves) for length in lengths_read)
+    return total
 
 
 def _starts(chain: MarkovChain) -> tuple[list[Wide], float]:
@@ -179,9 +196,14 @@ def _without(totals: dict[int, Law], steps: Sequence[int], length: int) -> Law |
     return sum_of((totals[other], times - (other == length)) for other, times in Counter(steps).items())
 
 
-def _check_work(k: int, values: NDArray[np.int64], steps: Sequence[int], moves: NDArray[np.int64] | None) -> None:
+def _work(k: int, values: NDArray[np.int64], steps: Sequence[int], moves: NDArray[np.int64] | None) -> float:
+    """Return about how many multiplications a sweep over the partial sums takes."""
     width = int((values.max(axis=-1) - values.min(axis=-1)).max()) + (0 if moves is None else int(moves.max()))
-    work = max(steps) * (sum(steps) * width + 1) * k * k / 2
+    return max(steps) * (sum(steps) * width + 1) * k * k / 2
+
+
+def _check_work(k: int, values: NDArray[np.int64], steps: Sequence[int], moves: NDArray[np.int64] | None) -> None:
+    work = _work(k, values, steps, moves)
     if work > _MOST_WORK:
         raise NotApplicableError(
             f"the query's law over {sum(steps):,} records of {k} states takes about {work:.1g} operations (at most "

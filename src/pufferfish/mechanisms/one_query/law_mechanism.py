@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
-from pufferfish.laws import About, LawPair, pairs_of_laws
+from pufferfish.laws import About, LawPair, pairs_of_laws, work_of_laws
 from pufferfish.laws.interval import IntervalLaws
 from pufferfish.mechanisms.mechanism import Mechanism
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
@@ -26,6 +26,9 @@ from pufferfish.theta.secrets import CountIs, SecretPair, as_secret_pairs
 from pufferfish.witness import AnyWitness, CouplingWitness, LawWitness, Nearest
 
 __all__ = ["Decisive", "LawMechanism"]
+
+_SECONDS = 1e-8
+"""How long a multiplication takes, where the laws are computed again for the proof."""
 
 _Number = TypeVar("_Number", int, float)
 
@@ -154,6 +157,10 @@ class LawMechanism(Mechanism):
             return of(bound)
         except NotApplicableError as error:
             raise NotApplicableError(error.reason, self.title) from error
+
+    def seconds(self, query: Query) -> float:
+        """Return about how long it takes to calibrate, where that can be long; it is not more than a guess."""
+        return _SECONDS * work_of_laws(self._listed, self.length, self.bind(query))
 
     def _pairs(self, query: Query) -> Iterator[LawPair]:
         try:
