@@ -36,7 +36,7 @@ _COMMANDS = {
     "ledger": "One budget for many releases of the same table.",
     "robustness": "How much more leaks if a belief is outside of the model.",
     "reproduce": "The tables and figures of the paper.",
-    "example": "Write two made-up tables to try the other commands on.",
+    "example": "Write made-up tables to try the other commands on.",
     "completion": "What bash, zsh or fish needs to complete commands and options.",
 }
 """What each command does, for whom it is named in a file of its own: only the one that is called is loaded."""

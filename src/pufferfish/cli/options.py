@@ -35,7 +35,7 @@ MOST_EPSILON = 10.0
 ACCURACY_HELP = "Instead of ε: the error that is allowed, in the query's units; the least ε is found."
 NOISE_HELP = (
     "equal: one scale for every output; best: the counts and the scales with the least expected error that a search "
-    "finds, proved like any other noise; see docs/noise_shapes.md [default: equal]."
+    "finds, proved like any other noise [default: equal]."
 )
 ALPHA_HELP = "With --accuracy: the probability of a larger error in one value [default: 0.05]."
 
