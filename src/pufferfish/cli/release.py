@@ -42,7 +42,7 @@ from pufferfish.model_file import read_model
 from pufferfish.queries import Transitions
 from pufferfish.release import RELEASE, Release, prepare, prepare_each
 from pufferfish.release.draft import Prepared
-from pufferfish.release.summary import noise_line, quantile_lines, read_line, rounded
+from pufferfish.release.summary import noise_line, postprocessing_lines, quantile_lines, read_line, rounded
 from pufferfish.release.under_model import FITTED_HERE, warnings_of_reading
 from pufferfish.report.plot import PICTURE
 from pufferfish.shown import counted
@@ -346,9 +346,8 @@ def _print_release(found: Release, output: str, csv_path: str | None, ledger: Le
         click.echo(printable(f"ledger: number {booked.entry}, {charged}{spent}"))
     if found.mechanism.name not in {bound.name for bound in BOUNDS}:
         click.echo(found.not_promised[-1])
-    if found.postprocessing:
-        done = found.postprocessing if found.groups is None else "the nearest possible values of each group"
-        click.echo(f"post-processed: {done}")
+    for line in postprocessing_lines(found):
+        click.echo(printable(line))
     click.echo(read_line(found))
     click.echo(found.promise)
     click.echo(printable(f"assumed (in full in {output}): {_assumed(found)}"))

@@ -21,6 +21,7 @@ __all__ = [
     "noise_line",
     "of_each",
     "on_values",
+    "postprocessing_lines",
     "quantile_lines",
     "read_line",
     "rounded",
@@ -184,10 +185,20 @@ def _end(found: Any) -> list[str]:
         lines += [f"ledger: number {booked.entry}, spent {booked.spent:.6g} of {booked.budget:.6g} in all"]
     if found.mechanism.name not in {bound.name for bound in BOUNDS}:
         lines += [found.not_promised[-1]]
-    if found.postprocessing:
-        each = " to possible values" if isinstance(found.postprocessing, str) else ""
-        lines += [f"post-processed: {found.postprocessing}{each}"]
+    lines += postprocessing_lines(found)
     return [*map(printable, lines), printable(found.promise)]
+
+
+def postprocessing_lines(found: ReleaseFields | EachRelease) -> list[str]:
+    """Return what was done to the values after the noise, and which values the errors are of."""
+    done = found.postprocessing
+    if not done:
+        return []
+    if isinstance(found, EachRelease):
+        words = f"{done} to possible values"
+    else:
+        words = str(done) if found.groups is None else "the nearest possible values of each group"
+    return [f"post-processed: {words}; the errors are those of the noisy values before that"]
 
 
 def rounded(value: float, scale: float) -> str:
