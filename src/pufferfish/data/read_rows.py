@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pufferfish.calls import called_as
 from pufferfish.data.independent_rows import Rows
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.model_class import ModelClass
+from pufferfish.theta.model_class import Described, ModelClass
 
 __all__ = ["read_rows"]
 
@@ -17,7 +17,7 @@ __all__ = ["read_rows"]
 @called_as('read_rows("patients.csv", network)')
 def read_rows(
     source: Any,
-    network: BayesianNetwork | ModelClass | Iterable[BayesianNetwork],
+    network: BayesianNetwork | ModelClass | Described | Iterable[BayesianNetwork],
     *,
     columns: Iterable[Any] | Mapping[Any, str] | None = None,
     subject: str | None = None,
@@ -32,7 +32,7 @@ def read_rows(
     ----------
     source : path or table
         As for :func:`read_sequences`. Order of the rows does not matter.
-    network : BayesianNetwork, list of BayesianNetwork, or ModelClass
+    network : BayesianNetwork, list of BayesianNetwork, ModelClass, or Model
         Its nodes are the columns, and their states those that cells may have.
     columns : sequence of nodes, or mapping from nodes to str, optional
         Nodes to read, or the column of each; by default all nodes that are the name of a column. The network's other

@@ -13,7 +13,7 @@ from pufferfish.given import is_list
 from pufferfish.hints import did_you_mean, nearest, same_name, unseen_difference
 from pufferfish.queries.joint_query import refuse_many_combinations
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.model_class import ModelClass
+from pufferfish.theta.model_class import Described, ModelClass
 from pufferfish.theta.same_records import same_records
 from pufferfish.theta.states import state_label
 
@@ -116,6 +116,7 @@ def check_row_options(
 def _one_network(network: Any) -> BayesianNetwork:
     """Return a network with the nodes and states of all that are given."""
     expected = "expected a BayesianNetwork or a list of them (read_sequences reads tables for Markov chains)"
+    network = network.theta if isinstance(network, Described) else network
     if isinstance(network, BayesianNetwork):
         return network
     if isinstance(network, ModelClass):
@@ -123,8 +124,7 @@ def _one_network(network: Any) -> BayesianNetwork:
     elif is_list(network):
         members = list(network)
     else:
-        inner = "; give its Θ: model.theta" if hasattr(network, "theta") else ""
-        raise ModelError(f"network is {type(network).__name__}, {expected}{inner}")
+        raise ModelError(f"network is {type(network).__name__}, {expected}")
     if not members:
         raise ModelError(f"network is empty, {expected}")
     for i, member in enumerate(members):

@@ -107,7 +107,8 @@ def test_nodes_that_are_no_text():
 def test_a_class_of_networks_with_the_same_nodes():
     cpts = NETWORK.cpts | {"rain": pf.CPT(["no", "yes"], [0.9, 0.1])}
     other = pf.BayesianNetwork(cpts)
-    for theta in ([NETWORK, other], (other, NETWORK), pf.ModelClass((NETWORK, other))):
+    both = pf.ModelClass((NETWORK, other))
+    for theta in ([NETWORK, other], (other, NETWORK), both, pf.Model(theta=both)):
         assert counts(read_rows(pl.DataFrame(TABLE), theta)) == {"rain": [3, 1], "wet": [2, 2]}
 
 
