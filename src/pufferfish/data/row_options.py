@@ -113,18 +113,15 @@ def check_row_options(
     return RowOptions(model, nodes, chosen, subject, kept, missing, groupings, _together(joint, model, nodes, chosen))
 
 
-def _one_network(network: Any) -> BayesianNetwork:
+def _one_network(given: Any) -> BayesianNetwork:
     """Return a network with the nodes and states of all that are given."""
     expected = "expected a BayesianNetwork or a list of them (read_sequences reads tables for Markov chains)"
-    network = network.theta if isinstance(network, Described) else network
-    if isinstance(network, BayesianNetwork):
-        return network
-    if isinstance(network, ModelClass):
-        members: list[Any] = list(network.members)
-    elif is_list(network):
-        members = list(network)
-    else:
-        raise ModelError(f"network is {type(network).__name__}, {expected}")
+    theta: Any = given.theta if isinstance(given, Described) else given
+    if isinstance(theta, BayesianNetwork):
+        return theta
+    if not (isinstance(theta, ModelClass) or is_list(theta)):
+        raise ModelError(f"network is {type(theta).__name__}, {expected}")
+    members: list[Any] = list(theta.members if isinstance(theta, ModelClass) else theta)
     if not members:
         raise ModelError(f"network is empty, {expected}")
     for i, member in enumerate(members):
