@@ -22,7 +22,7 @@ from pufferfish.release.summary import summary
 from pufferfish.shown import counted
 from pufferfish.theta.model_class import Theta
 
-__all__ = ["check_each_model", "check_each_options", "places_of", "release_each_subject"]
+__all__ = ["check_each_model", "check_each_options", "errors_of_subjects", "places_of", "release_each_subject"]
 
 
 def check_each_options(reading: dict[str, Any], plot: str | None, csv: str | None, up_to: float | None) -> None:
@@ -100,15 +100,18 @@ def release_each_subject(
                 sys.exit(1)
             raise
     click.echo(summary(found))
-    if found.query.divided_by_records and isinstance(data, Sequences):
-        click.echo(_errors(found, records_of_subjects(data).tolist()))
+    for line in errors_of_subjects(found, data):
+        click.echo(line)
     click.echo(printable(f"written: {places.given}, {places.given_record}"))
     if replaced:
         click.echo(REPLACED)
 
 
-def _errors(found: EachRelease, records: Sequence[int]) -> str:
+def errors_of_subjects(found: EachRelease, data: Sequences | Rows) -> list[str]:
     """Say the errors of a value that is divided by each subject's own number of records."""
+    if not (found.query.divided_by_records and isinstance(data, Sequences)):
+        return []
+    records = records_of_subjects(data).tolist()
     few, most = (f"± {found.accuracy_95.each / n:.3g} for {counted(n, 'record')}" for n in (min(records), max(records)))
     own = few if few == most else f"from {most} to {few}"
-    return f"each value with 95% probability: {own} (error_95 in the table says it of each subject)"
+    return [f"each value with 95% probability: {own} (error_95 in the table says it of each subject)"]

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from pufferfish.calibration import Calibration
 from pufferfish.cli.printing import number, print_table
+from pufferfish.cli.release_each import errors_of_subjects
 from pufferfish.cli.release_groups import print_group_errors
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable
@@ -24,7 +25,7 @@ def print_plan(found: Release | EachRelease, data: Sequences | Rows, calibration
     ``found`` is the record as it would be, but for its values.
     """
     if isinstance(found, EachRelease):
-        for line in of_each(found):
+        for line in (*of_each(found), *errors_of_subjects(found, data)):
             click.echo(printable(line))
     elif data.groups is not None:
         print_group_errors(data, calibration)
