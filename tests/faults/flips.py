@@ -49,7 +49,7 @@ FILES = {
 }
 
 TEXTS = {"created", "warnings", "assumptions", "not_promised", "promise", "software", "release", "origin", "fitted_on"}
-TEXTS |= {"theta.origin", "ledger.theta_origin", "data.base.source"}
+TEXTS |= {"theta.origin", "ledger.theta_origin", "data.base.source", "table.name"}
 """Fields in which another text changes nothing that is promised: notes, names of files, and when."""
 
 
