@@ -28,7 +28,7 @@ from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of
 
 __all__ = ["Comparison", "ComparisonRow", "Contest", "compare", "mechanisms_named", "row_of"]
 
-_PATIENCE = 60.0
+_PATIENCE = 20.0
 """Seconds up to which a mechanism is asked that nobody named."""
 
 _AS_LITTLE = 1.001
@@ -43,7 +43,7 @@ class Contest:
     theta, query, length, secrets, noise
         As for :func:`compare`.
     kinds : tuple of Mechanism classes, optional
-        Those that are asked, however long it takes; by default all that take about a minute or less.
+        Those that are asked, however long it takes; by default all that are thought to take less than half a minute.
     own : Mechanism, optional
         A mechanism that is made already, such as that of a release: it is asked with its own settings, and stands
         beside the others also where none of its kind does.

@@ -99,6 +99,7 @@ class Ledger(Shown):
         self._bound = bound
         self._file: BookFile | None = None
         self._lock = threading.RLock()
+        self._spending = False
         self._book = Book(
             created=now(),
             budget=budget,
@@ -435,7 +436,13 @@ class Ledger(Shown):
         """Hold the book, up to date, with every other thread and program kept out."""
         with self._lock:
             if self._file is None:
-                yield
+                if self._spending:  # on the same thread: what it books would be lost
+                    raise RecordError("this ledger is being spent from: spend when that is done")
+                self._spending = True
+                try:
+                    yield
+                finally:
+                    self._spending = False
                 return
             with self._file.alone():
                 self._take(self._file.read())

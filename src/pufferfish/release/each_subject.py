@@ -270,7 +270,7 @@ def prepare_each(
         ) from error
 
     def plan() -> EachRelease:
-        begun = _begun(places, draft)
+        begun = _begun(places, draft, ledger)
         if ledger is None:
             return begun or draft
         entry = _entry_of(ledger, begun) or ledger.check(calibration, data=data, release=draft.release)
@@ -279,7 +279,7 @@ def prepare_each(
 
     def finish(begin: Callable[[], object] = lambda: None) -> EachRelease:
         with places.alone():
-            begun = _begun(places, draft)
+            begun = _begun(places, draft, ledger)
             if begun is None or begun.table is None:
                 begun = _drawn(begun, begin)
             else:
@@ -365,8 +365,11 @@ def _finished(
     return found
 
 
-def _begun(places: Places, draft: EachRelease) -> EachRelease | None:
-    """Return the record of the same release that was interrupted, if there is one; refuse that of another."""
+def _begun(places: Places, draft: EachRelease, ledger: Ledger | None) -> EachRelease | None:
+    """Return the record of the same release that was interrupted, if there is one; refuse that of another.
+
+    What is finished but for its name is not booked any more: it has to be of the ledger that is given.
+    """
     if not places.pending_record.exists():
         return None
     found = read_each(places.pending_record)
@@ -376,6 +379,17 @@ def _begun(places: Places, draft: EachRelease) -> EachRelease | None:
             f"{places.given_record}.pending is an interrupted release of {found.query.kind} at epsilon "
             f"{found.epsilon:g}, and this one has another {other}: run that command again to finish it; or delete the "
             "file to give it up (what it booked in a ledger stays spent)"
+        )
+    booked = found.ledger is None if ledger is None else _entry_of(ledger, found) is not None
+    if found.table is not None and not booked:
+        was = (
+            "was charged to no ledger"
+            if found.ledger is None
+            else "was charged to a ledger, which this one does not name"
+        )
+        raise RecordError(
+            f"{places.given_record}.pending is an interrupted release that {was}: run that command again to finish it; "
+            "or delete the file to give it up (what it booked in a ledger stays spent)"
         )
     if found.table is not None and found.table.name != places.table.name:
         raise RecordError(

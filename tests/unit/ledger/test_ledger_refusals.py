@@ -12,7 +12,7 @@ import pytest
 
 import pufferfish as pf
 from ledgers import CHAIN, COIN, COUNT, RELEASE, in_file, ledger_of, read, spends_nothing
-from pufferfish.errors import BudgetExceeded, DataError, ParameterError, PufferfishError, ReleaseRefused
+from pufferfish.errors import BudgetExceeded, DataError, ParameterError, PufferfishError, RecordError, ReleaseRefused
 from pufferfish.ledger import Ledger
 
 LARGE = pf.Sum({"active": 1e12, "rest": 1})
@@ -269,3 +269,27 @@ def test_a_release_says_what_is_spent_in_all() -> None:
     assert found.ledger.mechanism == "propagation"
     assert any("number 2" in text and f"{ledger.spent:.6g}" in text for text in found.not_promised)
     assert pf.release(data, COUNT, calibration).ledger is None
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_release_that_begins_while_another_is_written_is_refused(tmp_path: Path, kept: bool) -> None:
+    """On the same thread, as a signal may do: one of the two would be lost."""
+    bound = pf.LeakagePropagation(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), 50)
+    ledger = pf.Ledger(bound, 1.0)
+    if kept:
+        ledger.save(tmp_path / "book.json")
+    noise, refusals = bound.calibrate(pf.Count(1), 0.9), []
+
+    def within() -> None:
+        with pytest.raises(RecordError) as caught:
+            ledger.spend(noise, note="inner")
+        refusals.append(caught)
+        assert ledger.check(noise).number == 1  # to look is allowed
+
+    ledger.spend(noise, note="outer", begin=within)
+    assert len(refusals) == 1
+    assert [entry.what for entry in ledger.entries] == ["outer"]
+    with pytest.raises(BudgetExceeded):
+        ledger.spend(noise, begin=within)
+    assert len(refusals) == 1
+    ledger.spend(1e-3, note="later")  # the ledger is free again

@@ -308,6 +308,43 @@ def test_a_finished_table_that_was_moved_is_not_drawn_again(tmp_path: Path, monk
     assert len(ledger.entries) == 1
 
 
+@pytest.mark.parametrize(("first", "then"), [(None, "a"), ("a", None), ("a", "b")])
+@pytest.mark.parametrize("step", ["_published", "table_of"])
+def test_what_was_interrupted_stays_with_its_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str | None, then: str | None, step: str
+) -> None:
+    """What is finished but for its name would be in no book of the ledger that is given now."""
+    data = read()
+    bound = pf.GroupDP(CHAIN, data.length)
+    ledgers = {name: Ledger(bound, 1.5, base=data) for name in "ab"}
+    noise, query, output = bound.calibrate(pf.Histogram(), 1.0), pf.Histogram(), tmp_path / "v.csv"
+
+    def killed(*_: object) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EACH, step, killed)
+        with pytest.raises(KeyboardInterrupt):
+            pf.release_each(data, query, noise, output, ledger=ledgers.get(first or ""))
+    before = files_of(tmp_path)
+    charged = {name: len(ledger.entries) for name, ledger in ledgers.items()}
+    assert charged == {"a": int(first == "a"), "b": 0}
+    given = ledgers.get(then or "")
+    ready = EACH.prepare_each(data, query, noise, EACH.Places(output, overwrite=False), ledger=given)
+    if step == "_published":
+        was = "charged to no ledger" if first is None else "charged to a ledger, which this one does not name"
+        for act in (ready.plan, ready.finish):
+            with pytest.raises(RecordError, match=rf"v\.json\.pending is an interrupted release that was {was}"):
+                act()
+        assert files_of(tmp_path) == before
+        assert {name: len(ledger.entries) for name, ledger in ledgers.items()} == charged
+        given = ledgers.get(first or "")
+    found = pf.release_each(data, query, noise, output, ledger=given)
+    assert (found.ledger is None) == (given is None)
+    assert given is None or [entry.release for entry in given.entries] == [found.release]
+    assert not unfinished(tmp_path)
+
+
 def test_what_others_made_meanwhile_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, path = read(), tmp_path / "v.csv"
     noise = pf.LeakagePropagation(CHAIN, data.length).calibrate(pf.Histogram(), 1.0)
