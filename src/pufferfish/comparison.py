@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
-from pufferfish.comparison_row import ComparisonRow, NoiseCurve
+from pufferfish.comparison_row import NOT_ASKED, ComparisonRow, NoiseCurve
 from pufferfish.comparison_table import Comparison
 from pufferfish.core.numbers import discrete_laplace
 from pufferfish.core.numbers.kept import Kept
@@ -336,7 +336,7 @@ def _check_patience(mechanism: LawMechanism, query: Query) -> None:
     if (seconds := mechanism.seconds(query)) > _PATIENCE:
         minutes = counted(math.ceil(seconds / 60), "minute")
         raise NotApplicableError(
-            f"not asked, as it takes about {minutes}; --mechanisms {mechanism.name} asks it (in Python "
+            f"{NOT_ASKED}as it takes about {minutes}; --mechanisms {mechanism.name} asks it (in Python "
             f'mechanisms=["{mechanism.name}"])',
             mechanism.title,
         )

@@ -5,7 +5,10 @@ from typing import Literal
 
 from pufferfish.core.numbers.read_only import ReadOnly
 
-__all__ = ["ComparisonRow", "NoiseCurve"]
+__all__ = ["NOT_ASKED", "ComparisonRow", "NoiseCurve"]
+
+NOT_ASKED = "not asked, "
+"""How the reason of a mechanism begins that might apply, but takes long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, overload
 
 from pufferfish.calibration import Calibration
-from pufferfish.comparison_row import ComparisonRow, NoiseCurve
+from pufferfish.comparison_row import NOT_ASKED, ComparisonRow, NoiseCurve
 from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.files import write_whole
 from pufferfish.report.html import PREVIEW
@@ -126,7 +126,7 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         rest = [[row.title, row.reason] for row in self.rows if row.reason is not None]
         grids = [
             Grid(f"Noise of each mechanism; ± 95% is in {self.measure}", columns, rows),
-            Grid("Mechanisms that do not apply", ["mechanism", "reason"], rest),
+            Grid("Mechanisms that do not apply, or were not asked", ["mechanism", "reason"], rest),
         ]
         return View(self.title, None, grids, _notes(fit, by_epsilon=self.by_epsilon))
 
@@ -195,10 +195,14 @@ class Comparison(Shown, Sequence[ComparisonRow]):
             yield f"/ least: noise scale over {lower:.6g}, below which no Laplace noise gives this guarantee", 2
         if any(not row.composes for row in fit):
             yield "for this one query: not for a ledger, its epsilon adds to that of no other release", 2
-        if len(fit) < len(self.rows):
-            yield "does not apply:", 2
-        for row in self.rows[len(fit) :]:
-            yield f"  {row.title}: {row.reason}", 4
+        rest = [(row.title, row.reason or "") for row in self.rows[len(fit) :]]
+        unasked = [(title, why.removeprefix(NOT_ASKED)) for title, why in rest if why.startswith(NOT_ASKED)]
+        refused = [(title, why) for title, why in rest if not why.startswith(NOT_ASKED)]
+        for heading, rows in (("not asked:", unasked), ("does not apply:", refused)):
+            if rows:
+                yield heading, 2
+            for title, why in rows:
+                yield f"  {title}: {why}", 4
 
 
 _TYPES: dict[str, type] = {

@@ -65,7 +65,7 @@ def ledger_create_command(
 
     \b
     Example, a table of states over time:
-      pufferfish ledger create book.json --model model.json --budget 2 \
+      pufferfish ledger create book.json --model model.json --budget 2 \\
         --table steps.csv --state activity --subject id --time minute --max-gap 10min
     Example, a table with one row per subject and one column per node of a network:
       pufferfish ledger create book.json --model asia.bif --budget 2 --table patients.csv

@@ -24,25 +24,24 @@ from pufferfish.cli.options import (
     secret_settings,
     table_options,
 )
-from pufferfish.cli.printing import number, print_before, print_table, progress
+from pufferfish.cli.printing import print_before, print_table, progress
 from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
 from pufferfish.cli.release_each import check_each_model, check_each_options, places_of, release_each_subject
 from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_groups, split_groupings
-from pufferfish.cli.release_plan import print_plan
+from pufferfish.cli.release_plan import DRY, print_plan, print_told
 from pufferfish.cli.tables import check_options, fingerprint, opened, read_under
-from pufferfish.cli.targets import REPLACED, TABLE, check_targets, release_files
+from pufferfish.cli.targets import REPLACED, REPLACES, TABLE, check_targets, release_files
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.ledger import Ledger, lock_of
-from pufferfish.ledger.views import part_of
 from pufferfish.ledger.what_fits import hides_all
-from pufferfish.mechanisms import BOUNDS, MECHANISMS
+from pufferfish.mechanisms import MECHANISMS
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.queries import Transitions
 from pufferfish.release import RELEASE, Release, prepare, prepare_each
 from pufferfish.release.draft import Prepared
-from pufferfish.release.summary import noise_line, postprocessing_lines, quantile_lines, read_line, rounded
+from pufferfish.release.summary import assumed_in_short, noise_line, quantile_lines, rounded
 from pufferfish.release.under_model import FITTED_HERE, warnings_of_reading
 from pufferfish.report.plot import PICTURE
 from pufferfish.shown import counted
@@ -197,11 +196,13 @@ def release_command(
                 if places is None
                 else prepare_each(data, query, calibration, places, **making)
             )
-            plan = ready.plan()
+            plan, entry = ready.plan()
         print_before(ready.warnings, told, asked_for)
         if (order := order_of_states(query, model)) is not None:
             click.echo(order)
-        print_plan(plan, data, calibration)
+        print_plan(plan, entry, ledger, data, calibration)
+        replaced = Path(output).exists() if places is None else places.record.exists()
+        click.echo(DRY + (f"; {REPLACES}" if replaced else ""))
         return
     if places is not None:
         release_each_subject(data, query, calibration, places, told=told, asked_for=asked_for, **making)
@@ -338,19 +339,9 @@ def _print_release(found: Release, output: str, csv_path: str | None, ledger: Le
         _print_values(found)
     else:
         print_groups(found, found.groups, csv_path)
-    if found.ledger is not None and ledger is not None:
-        booked = found.ledger
-        part = part_of(ledger.entries[booked.entry - 1], ledger)
-        charged = f"charged on {part}, " if part else ""
-        spent = f"spent {number(booked.spent)} of {number(booked.budget)} in all"
-        click.echo(printable(f"ledger: number {booked.entry}, {charged}{spent}"))
-    if found.mechanism.name not in {bound.name for bound in BOUNDS}:
-        click.echo(found.not_promised[-1])
-    for line in postprocessing_lines(found):
-        click.echo(printable(line))
-    click.echo(read_line(found))
-    click.echo(found.promise)
-    click.echo(printable(f"assumed (in full in {output}): {_assumed(found)}"))
+    entry = None if found.ledger is None or ledger is None else ledger.entries[found.ledger.entry - 1]
+    print_told(found, entry, ledger)
+    click.echo(printable(f"assumed (in full in {output}): {assumed_in_short(found)}"))
 
 
 def _print_values(found: Release) -> None:
@@ -361,23 +352,3 @@ def _print_values(found: Release) -> None:
     if pairs:
         click.echo(f"each value ± {rounded(found.accuracy(0.05), found.scale)} with 95% probability")
     click.echo(noise_line(found))
-
-
-def _assumed(found: Release) -> str:
-    """Say briefly what the promise rests on: what the record has in full sentences."""
-    parts, where, by = ["Θ holds the law of the records"], None, None
-    if found.data.rows is not None:
-        rows = found.data.rows
-        parts += ["rows are independent of each other", "their number is public"]
-        parts += ["which cells are missing is public"] if rows.missing == "unobserved" else []
-        where, by = rows.where, rows.by
-    if found.data.base is not None:
-        base = found.data.base
-        parts += [f"subjects ({base.subject}) are independent" if base.subject else "the table is one chain"]
-        if base.gaps == "independent":
-            parts += ["stretches on the two sides of a gap are independent (gaps='independent')"]
-        parts += ["how many records there are, when, and which states are missing is public"]
-        where, by = base.where, base.by
-    parts += [f"which rows are kept ({where}) is public"] if where else []
-    parts += [f"in which group ({', '.join(by)}) each record is, and how many each has, is public"] if by else []
-    return "; ".join(parts)

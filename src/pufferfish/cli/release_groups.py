@@ -76,7 +76,7 @@ def print_group_errors(data: Sequences | Rows, calibration: Calibration) -> None
         table.add_column(heading, justify="right")
     rows = list(zip(groups.cells, groups.records, errors, strict=True))
     for cell, records, error in rows[:_MOST_ROWS]:
-        table.add_row(*(Text(printable(label)) for label in cell), f"{records:,}", f"{error:.3g}")
+        table.add_row(*(Text(printable(label)) for label in cell), f"{records:,}", f"{error:.4g}")
     click.echo(f"each value of {_each(len(rows))}, by {calibration.title} at ε = {calibration.epsilon:.4g}:")
     print_table(table)
     if len(rows) > _MOST_ROWS:

@@ -1,4 +1,4 @@
-"""``pufferfish release --dry-run``: what the same command would release, while nothing is drawn, spent or written."""
+"""What ``pufferfish release`` prints beside its values, and with ``--dry-run`` instead of them."""
 
 import click
 from rich.table import Table
@@ -10,36 +10,66 @@ from pufferfish.cli.release_each import errors_of_subjects
 from pufferfish.cli.release_groups import print_group_errors
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable
+from pufferfish.ledger import Entry, Ledger
+from pufferfish.ledger.views import part_of
+from pufferfish.mechanisms import BOUNDS
 from pufferfish.queries import Transitions
 from pufferfish.release import EachRelease, Release
-from pufferfish.release.summary import noise_line, of_each, read_line, rounded
+from pufferfish.release.summary import (
+    assumed_in_short,
+    noise_line,
+    of_each,
+    postprocessing_lines,
+    read_line,
+    rounded,
+)
 
-__all__ = ["print_plan"]
+__all__ = ["DRY", "print_plan", "print_told"]
 
-_NOTHING = "a dry run: nothing was drawn, spent or written; the same command without --dry-run releases"
+DRY = "a dry run: nothing was drawn, spent or written; the same command without --dry-run releases"
 
 
-def print_plan(found: Release | EachRelease, data: Sequences | Rows, calibration: Calibration) -> None:
-    """Print the error of each value, the noise and the promise, and what the ledger would say; all of it is public.
+def print_plan(
+    found: Release | EachRelease,
+    entry: Entry | None,
+    ledger: Ledger | None,
+    data: Sequences | Rows,
+    calibration: Calibration,
+) -> None:
+    """Print the error of each value, and all that a release would say but its values; it is public.
 
-    ``found`` is the record as it would be, but for its values.
+    ``found`` and ``entry`` are the record and its place in the ledger as they would be.
     """
     if isinstance(found, EachRelease):
         for line in (*of_each(found), *errors_of_subjects(found, data)):
             click.echo(printable(line))
-    elif data.groups is not None:
-        print_group_errors(data, calibration)
     else:
-        _print_errors(found)
-    if not isinstance(found, EachRelease):
+        if data.groups is not None:
+            print_group_errors(data, calibration)
+        else:
+            _print_errors(found)
+        if shares := calibration.query.quantiles:
+            named = ", ".join(f"{share:g}" for share in shares)
+            click.echo(f"from these values: the quantiles {named}, each with the states between which it is (95%)")
         click.echo(noise_line(found))
-    if found.ledger is not None:
-        booked = found.ledger
-        spent = f"{number(booked.spent)} of {number(booked.budget)}"
-        click.echo(f"ledger: it would be number {booked.entry}, and {spent} spent in all after it")
-    click.echo(read_line(found))
-    click.echo(printable(found.promise))
-    click.echo(_NOTHING)
+    print_told(found, entry, ledger, planned=True)
+    click.echo(printable(f"assumed: {assumed_in_short(found)}"))
+
+
+def print_told(
+    found: Release | EachRelease, entry: Entry | None, ledger: Ledger | None, *, planned: bool = False
+) -> None:
+    """Print what is charged, what the values went through, what was read, and what is promised."""
+    if entry is not None and ledger is not None:
+        part = part_of(entry, ledger)
+        charged = f"charged on {part}, " if part else ""
+        spent = f"{number(entry.spent)} of {number(ledger.budget)}"
+        said = f"it would be number {entry.number}, {charged}{spent} spent" if planned else None
+        click.echo(printable(f"ledger: {said or f'number {entry.number}, {charged}spent {spent}'} in all"))
+    if found.mechanism.name not in {bound.name for bound in BOUNDS}:
+        click.echo(found.not_promised[-1])
+    for line in (*postprocessing_lines(found), read_line(found), found.promise):
+        click.echo(printable(line))
 
 
 def _print_errors(found: Release) -> None:

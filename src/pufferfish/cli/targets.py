@@ -20,7 +20,7 @@ from pufferfish.report.plot import PICTURE, picture_of, require_matplotlib
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import ThetaRecord
 
-__all__ = ["REPLACED", "TABLE", "ReleaseFiles", "check_targets", "release_files"]
+__all__ = ["REPLACED", "REPLACES", "TABLE", "ReleaseFiles", "check_targets", "release_files"]
 
 _ROOM = 2**18
 """Bytes kept free for a picture, and for what a release holds beside Θ."""
@@ -36,6 +36,12 @@ REPLACED = (
     "them are out, and together they tell more than either (docs: composing)"
 )
 """Said where the record of a release is replaced: what was published stays known."""
+
+REPLACES = (
+    "it would replace the earlier release that stands there, which stays spent: where it was of these records too, two "
+    "releases of them would be out"
+)
+"""Said by a dry run."""
 
 Target = tuple[str, str | None, Kind]
 """An option, the file it names, and what will be written there."""

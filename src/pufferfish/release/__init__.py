@@ -16,7 +16,7 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
 from pufferfish.few_records import few_in_all, few_in_groups
 from pufferfish.given import one_of
-from pufferfish.ledger import Ledger
+from pufferfish.ledger import Entry, Ledger
 from pufferfish.ledger.ties import check_start
 from pufferfish.ledger.windows import as_windows
 from pufferfish.moments import now
@@ -201,13 +201,13 @@ def prepare(
     spending: Any = {"data": records, "window": window, "coarsening": coarsening}
     spending["note"] = note_of(f"{draft.query.kind}: {draft.query.description}", calibration.theta, ledger)
 
-    def plan() -> Release:
+    def plan() -> tuple[Release, Entry | None]:
         if ledger is None:
-            return draft
+            return draft, None
         _check_start(ledger, calibration, window)
         entry = ledger.check(calibration, **spending)
         booked = place_in(ledger, entry.number, entry.spent)
-        return msgspec.structs.replace(draft, ledger=booked, not_promised=not_promised(calibration, booked))
+        return msgspec.structs.replace(draft, ledger=booked, not_promised=not_promised(calibration, booked)), entry
 
     def finish(begin: Callable[[], object] = lambda: None) -> Release:
         if ledger is None:

@@ -12,7 +12,7 @@ from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, shortened
 from pufferfish.given import listed
-from pufferfish.ledger import Ledger
+from pufferfish.ledger import Entry, Ledger
 from pufferfish.moments import now
 from pufferfish.promises import not_promised_of, promise_of, secrets_of
 from pufferfish.queries import BoundQuery, StepQuery
@@ -50,14 +50,15 @@ class Prepared(Generic[Made]):
     warnings : tuple of str
         What its reader is warned of, to be told while nothing is spent.
     plan : callable
-        Returns the record as it would be now, but for its values, and refuses what the ledger would; nothing is spent.
+        Returns the record as it would be now, but for its values, and its entry in the ledger, if there is one; refuses
+        what the ledger would. Nothing is spent.
     finish : callable
         Spends the budget, draws the noise, and returns the release; calls its argument right before, when nothing is
         refused any more.
     """
 
     warnings: tuple[str, ...]
-    plan: Callable[[], Made]
+    plan: Callable[[], tuple[Made, Entry | None]]
     finish: Callable[..., Made]
 
 

@@ -244,8 +244,8 @@ def prepare_each(
     if not (theta.of_chains and calibration.composes and isinstance(bound, LinearQuery) and bound.factors is None):
         raise ReleaseRefused(
             f"{calibration.title} calibrates this noise for one query of all records together, and not for each "
-            "subject: calibrate a histogram, count, sum or mean by LeakagePropagation or another mechanism that "
-            "composes, with length=data.length"
+            "subject: ask a histogram, count, sum or mean, calibrated by LeakagePropagation or another mechanism that "
+            "composes"
         )
     if calibration.strategy is not None or query.is_cumulative:
         raise ReleaseRefused(
@@ -269,13 +269,13 @@ def prepare_each(
             f"the record of this release would contradict itself ({error}): please report it"
         ) from error
 
-    def plan() -> EachRelease:
+    def plan() -> tuple[EachRelease, Entry | None]:
         begun = _begun(places, draft, ledger)
         if ledger is None:
-            return begun or draft
+            return begun or draft, None
         entry = _entry_of(ledger, begun) or ledger.check(calibration, data=data, release=draft.release)
         booked = place_in(ledger, entry.number, entry.spent)
-        return _with(begun or draft, ledger=booked, not_promised=not_promised(calibration, booked))
+        return _with(begun or draft, ledger=booked, not_promised=not_promised(calibration, booked)), entry
 
     def finish(begin: Callable[[], object] = lambda: None) -> EachRelease:
         with places.alone():

@@ -15,6 +15,7 @@ from pufferfish.release.groups import GroupsRecord
 from pufferfish.shown import counted
 
 __all__ = [
+    "assumed_in_short",
     "described",
     "heads_of_groups",
     "lines_of",
@@ -187,6 +188,26 @@ def _end(found: Any) -> list[str]:
         lines += [found.not_promised[-1]]
     lines += postprocessing_lines(found)
     return [*map(printable, lines), printable(found.promise)]
+
+
+def assumed_in_short(found: ReleaseFields | EachRelease) -> str:
+    """Say briefly what the promise rests on: what the record has in full sentences."""
+    parts, where, by = ["Θ holds the law of the records"], None, None
+    if found.data.rows is not None:
+        rows = found.data.rows
+        parts += ["rows are independent of each other", "their number is public"]
+        parts += ["which cells are missing is public"] if rows.missing == "unobserved" else []
+        where, by = rows.where, rows.by
+    if found.data.base is not None:
+        base = found.data.base
+        parts += [f"subjects ({base.subject}) are independent" if base.subject else "the table is one chain"]
+        if base.gaps == "independent":
+            parts += ["stretches on the two sides of a gap are independent (gaps='independent')"]
+        parts += ["how many records there are, when, and which states are missing is public"]
+        where, by = base.where, base.by
+    parts += [f"which rows are kept ({where}) is public"] if where else []
+    parts += [f"in which group ({', '.join(by)}) each record is, and how many each has, is public"] if by else []
+    return "; ".join(parts)
 
 
 def postprocessing_lines(found: ReleaseFields | EachRelease) -> list[str]:

@@ -6,7 +6,9 @@ from pufferfish.ledger import Ledger
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import ThetaRecord
 
-__all__ = ["note_of", "warnings_of_ledger"]
+__all__ = ["is_note_of", "note_of", "warnings_of_ledger"]
+
+_OF_OTHER = " (ε under another Θ)"
 
 _OTHER_THETA = (
     "The ledger has another Θ than this release: ε of this release holds under its own Θ, and what is spent "
@@ -22,7 +24,12 @@ def warnings_of_ledger(theta: Theta, ledger: Ledger | None) -> list[str]:
 
 def note_of(what: str, theta: Theta, ledger: Ledger | None) -> str:
     """Return what a release under a Θ is called in a ledger's book."""
-    return what if ledger is None or _same(theta, ledger.bound.theta) else f"{what} (ε under another Θ)"
+    return what if ledger is None or _same(theta, ledger.bound.theta) else what + _OF_OTHER
+
+
+def is_note_of(note: str, what: str) -> bool:
+    """Whether a ledger's book means a release by a note, under whichever Θ."""
+    return note.removesuffix(_OF_OTHER) == what
 
 
 def _same(one: Theta, other: Theta) -> bool:

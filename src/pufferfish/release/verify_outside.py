@@ -19,6 +19,7 @@ from pufferfish.release.calibration_record import CalibrationRecord, calibration
 from pufferfish.release.each_record import EachRelease
 from pufferfish.release.each_values import possible_values
 from pufferfish.release.record import Release
+from pufferfish.release.under_ledger import is_note_of
 from pufferfish.release.verification import Finding, fails, holds, not_in, unchecked
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.record import ThetaRecord
@@ -78,7 +79,7 @@ def of_ledger(found: Release | EachRelease, ledger: Any) -> Iterator[Finding]:
         rules.append((entry.release == found.release, f"the release {entry.release}"))
     else:
         said = f"{found.query.kind}: {found.query.description}"
-        rules.append((entry.what == said, f"the query {entry.what!r}, and the record {said!r}"))
+        rules.append((is_note_of(entry.what, said), f"the query {entry.what!r}, and the record {said!r}"))
     wrong = [rule for right, rule in rules if not right]
     if wrong:
         yield fails("ledger", f"entry {booked.entry} of the ledger says {'; '.join(wrong)}", ["ledger"])

@@ -98,7 +98,7 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
     refused = [row for row in about.rows if row.reason is not None]
     if refused:
         reasons = tag("ul", *(tag("li", tag("strong", row.title), f": {row.reason}") for row in refused))
-        said += [fold("Mechanisms that do not apply, and why", reasons)]
+        said += [fold("Mechanisms that do not apply, or were not asked, and why", reasons)]
     if own is None:
         return join(shown, *said), None
     chart, frame = _chart(about, own)

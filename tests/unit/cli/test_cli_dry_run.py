@@ -1,5 +1,6 @@
 """``pufferfish release --dry-run``: says what the same command would do, and does none of it."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -30,12 +31,13 @@ def held(folder: Path) -> dict[str, bytes]:
 
 
 def lines(text: str, *starts: str) -> list[str]:
+    text = re.sub(r"assumed \(in full in .*?\):", "assumed:", text)
     found = [line for line in text.splitlines() if line.startswith(starts)]
     assert found
     return found
 
 
-NOISE = ("LeakagePropagation", "read:", "Whatever", "warning:", "asked:", "states in")
+NOISE = ("LeakagePropagation", "post-processed:", "read:", "Whatever", "warning:", "asked:", "states in", "assumed")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_says_what_a_release_would_say_but_for_values(folder: Path, asked: tuple
     if with_ledger:
         assert found.ledger is not None
         spent = f"{found.ledger.spent:.6g} of 2"
-        assert lines(dry.stdout, "ledger:") == [f"ledger: it would be number 1, and {spent} spent in all after it"]
+        assert lines(dry.stdout, "ledger:") == [f"ledger: it would be number 1, {spent} spent in all"]
         assert lines(real.stdout, "ledger:")[0].endswith(f"spent {spent} in all")
 
 
@@ -84,9 +86,27 @@ def test_what_is_left_of_a_ledger(folder: Path) -> None:
     assert "above the budget of 2" in too_much[1]
     assert held(folder) == before
     dry = run(*command(folder, "--up-to", 2, *asked, "--dry-run"))
-    assert "it would be number 2, and " in dry.stdout
+    assert "it would be number 2, " in dry.stdout
     assert held(folder) == before
     refused(*command(folder, "--epsilon", 1, "--output", folder / "r.json", "--dry-run"), says=["--overwrite"])
+    over = command(
+        folder, "--epsilon", 0.1, *asked[:2], "--output", folder / "r.json", "--overwrite", "--where", "awake"
+    )
+    dry = run(*over, "--dry-run")
+    assert "it would replace the earlier release that stands there, which stays spent" in dry.stdout
+    assert held(folder) == before
+    (line,), (said,) = (lines(text, "ledger:") for text in (dry.stdout, run(*over).stdout))
+    assert (
+        line.removeprefix("ledger: it would be number 2, charged on where awake, 240 of 360 steps, ").split()[0] in said
+    )
+    assert "number 2, charged on where awake, 240 of 360 steps, " in said
+
+
+def test_quantiles_are_named(folder: Path) -> None:
+    dry = run(
+        *command(folder, "--epsilon", 1, "--query", "quantiles:.3,.5", "--output", folder / "r.json", "--dry-run")
+    )
+    assert "from these values: the quantiles 0.3, 0.5, each with the states between which it is (95%)" in dry.stdout
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
@@ -107,11 +127,11 @@ def test_a_value_for_each_subject(folder: Path, monkeypatch: pytest.MonkeyPatch,
     assert held(folder) == before
     real = run(*command(folder, *asked))
     assert real.exit_code == 0, real.output
-    start = ("histogram for each", "LeakagePropagation", "Whatever", "each value with 95% probability: ± ")
+    start = ("histogram for each", "LeakagePropagation", "read:", "Whatever", "each value with 95% probability: ± ")
     assert sorted(lines(dry.stdout, *start)) == sorted(lines(real.stdout, *start))
     spent = pf.EachRelease.from_json(folder / "v.json").ledger
     assert spent is not None
-    assert f"number {spent.entry}, and {spent.spent:.6g} of 2 spent in all" in dry.stdout
+    assert f"number {spent.entry}, {spent.spent:.6g} of 2 spent in all" in dry.stdout
     assert len(pf.Ledger.open(folder / "l.json").entries) == 1
 
 

@@ -83,7 +83,7 @@ def test_the_error_of_each_group_is_known_before_anything_is_spent(tmp_path: Pat
         at = lines.index(next(line for line in lines if line.split() == ["early", "records", "±", "95%"]))
         shown = [line.split() for line in lines[at + 1 : at + 3]]
         assert [row[:2] for row in shown] == [["false", "354"], ["true", "6"]]
-        assert [row[2] for row in shown] == [f"{error:.3g}" for error in found.error_95]
+        assert [row[2] for row in shown] == [f"{error:.4g}" for error in found.error_95]
     many = run("compare", model, "--table", table, *reading[:-1], "minute", "--query", "count:active")
     assert "… and 72 more groups; the largest error is" in many.stdout
     refused("compare", model, "--length", 9, "--by", "id", "--epsilon", 1, says=["--by says how a table is read"])

@@ -145,4 +145,5 @@ def test_a_ledger_of_another_class_is_told(tmp_path: Path) -> None:
         each = pf.release_each(data, pf.Histogram(), noise, tmp_path / f"{told}.csv", ledger=ledger, overwrite=True)
         for found in (one, each):
             assert any("another Θ than this release" in text for text in found.warnings) == told
+            assert found.verify(ledger=ledger).holds
         assert [entry.what.endswith(" (ε under another Θ)") for entry in ledger.entries] == [told, told]
