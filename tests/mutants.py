@@ -198,6 +198,27 @@ MUTANTS = [
         "unit/mechanisms contract/test_law_mechanisms.py",
     ),
     Mutant(
+        "ledger: what is checked is not what is written",
+        "ledger/ledger.py",
+        "after = max(self._leakage(book.entries, charge), spent)",
+        "after = max(self._leakage(book.entries[1:], charge), spent)",
+        "unit/ledger/test_ledger_sums.py",
+    ),
+    Mutant(
+        "ledger: a spend inside of a spend is lost",
+        "ledger/ledger.py",
+        "if self._spending:  # on the same thread: what it books would be lost",
+        "if False:",
+        "unit/ledger/test_ledger_refusals.py",
+    ),
+    Mutant(
+        "each subject: an interrupted release is finished with a ledger that it was not charged to",
+        "release/each_subject.py",
+        "if found.table is not None and not booked:",
+        "if False:",
+        "unit/release/test_release_each.py",
+    ),
+    Mutant(
         "ledger: a stretch at the end of a window is not charged",
         "ledger/chain_charges.py",
         "end[stop].add(i)",

@@ -32,6 +32,9 @@ __all__ = ["Calibration"]
 _MOST_TILTED = 8e6
 """Outputs times states squared (200 states of a histogram) up to which a lower bound is looked for."""
 
+_MOST_CONTRIBUTED = 3e7
+"""Outputs times the states of all nodes (1,800 nodes of three states) up to which one is looked for of networks."""
+
 _MOST_TILTED_STEPS = 16**4
 """The fourth power of the states up to which one is looked for of queries about steps."""
 
@@ -318,6 +321,8 @@ class Calibration(Shown, ReadOnly):
         node = names.index(seen.node)
         states = network.node_states[network.nodes[node]]
         x, x_ = (states.index(state) for state in seen.secret_pair or ())
+        if len(linear.weights) * sum(network.sizes) > _MOST_CONTRIBUTED:
+            return 0.0
         contributions = [linear.contributions_of(place) for place in range(len(names))]
         tilted = TiltedNetwork(network.tables, network.sizes, contributions, node, (x, x_))
         if not tilted.affordable:

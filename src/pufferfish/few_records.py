@@ -8,8 +8,6 @@ of a budget is not spent unasked on such noise.
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from pufferfish.calibration import Calibration
 from pufferfish.errors import shortened
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, StepQuery
@@ -87,8 +85,4 @@ def _span_of_one(bound: BoundQuery, theta: Theta) -> int | None:
         return 1
     if not isinstance(bound, LinearQuery) or not (theta.networks or (theta.of_chains and bound.factors is None)):
         return None
-    places = range(len(theta.networks[0].nodes)) if theta.networks else range(1)
-    spans = np.zeros(len(bound.labels), dtype=np.int64)
-    for columns in (bound.contributions_of(place) for place in places if bound.reads(place)):
-        spans += columns.max(axis=1) - columns.min(axis=1)
-    return int(spans.max())
+    return int(bound.spans.max())

@@ -77,7 +77,7 @@ class LinearQuery(ReadOnly):
         Names of the m outputs.
     description : str
         The query in words.
-    factors : (n,) or (n, m) ndarray of int64, optional
+    factors : (n,) or (n, m) ndarray of int, optional
         With what factor each record of the one chain, or of one row of a network's table, counts, in all outputs or in
         each of them, 0 where it is not read; by default 1 for all.
     domains : tuple of ndarray of int, optional
@@ -92,7 +92,7 @@ class LinearQuery(ReadOnly):
     unit: Fraction
     labels: tuple[str, ...]
     description: str
-    factors: NDArray[np.int64] | None = None
+    factors: NDArray[np.int64] | NDArray[np.int8] | None = None
     domains: tuple[NDArray[np.intp], ...] | None = None
     blocks: tuple[tuple[tuple[int, ...], int], ...] = ()
     divided_by: int | None = None
@@ -122,20 +122,45 @@ class LinearQuery(ReadOnly):
     @cached_property
     def distances(self) -> tuple[NDArray[np.float64], ...]:
         """:meth:`distance_of` for every node of a network; nodes of the same states that count alike share theirs."""
-        known: dict[tuple[bytes, bytes], NDArray[np.float64]] = {}
+        known: dict[tuple[tuple[int, ...], bytes], NDArray[np.float64]] = {}
         found: list[NDArray[np.float64]] = []
-        for place, domain in enumerate(self.domains or ()):
-            key = domain.tobytes(), b"" if self.factors is None else self.factors[place].tobytes()
+        for place in range(len(self.domains or ())):
+            moves = self._moves(place)
+            key = moves.shape, moves.tobytes()
             if key not in known:
-                known[key] = read_only(self.distance_of(place))
+                known[key] = read_only(_l1_distances(moves).astype(np.float64))
             found.append(known[key])
         return tuple(found)
 
     def distance_of(self, place: int) -> NDArray[np.float64]:
         """Return the L1 change, in units, when one node of a network changes its state; shape (k_node, k_node)."""
-        columns = self.contributions_of(place)
-        changed = np.flatnonzero(np.any(columns != columns[:, :1], axis=1))
-        return _l1_distances(columns[changed]).astype(np.float64)
+        return _l1_distances(self._moves(place)).astype(np.float64)
+
+    def _moves(self, place: int) -> NDArray[np.int64]:
+        """Return what each state of one node adds to the outputs that it moves."""
+        columns = self._counted(place)[1]
+        return columns[np.any(columns != columns[:, :1], axis=1)]
+
+    def _counted(self, place: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+        """Return the outputs that may read one node, of many only few, and what each of its states adds to them."""
+        read, columns = np.arange(len(self.weights)), self.weights
+        factors = None if self.factors is None else self.factors[place]
+        if factors is not None and factors.ndim:
+            read = np.flatnonzero(factors)
+            columns, factors = columns[read], factors[read]
+        columns = columns if self.domains is None else columns[:, self.domains[place]]
+        return read, columns if factors is None else columns * factors[..., None]
+
+    @property
+    def spans(self) -> NDArray[np.int64]:
+        """How many units one record, or all cells of one row of a network's table, can move each output; shape (m,)."""
+        if self.domains is None:
+            return self.weights.max(axis=1) - self.weights.min(axis=1)
+        total = np.zeros(len(self.weights), dtype=np.int64)
+        for place in range(len(self.domains)):
+            read, columns = self._counted(place)
+            total[read] += columns.max(axis=1) - columns.min(axis=1)
+        return total
 
     def contributions_of(self, place: int) -> NDArray[np.int64]:
         """Return what each state of one node of a network adds to each output, in units; shape (m, k_node)."""

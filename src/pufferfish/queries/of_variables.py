@@ -116,7 +116,7 @@ class Marginals(ReadOnly, Query):
         columns, every = {state: x for x, state in enumerate(states)}, np.arange(len(outputs))
         weights = np.zeros((len(outputs), len(states)), dtype=np.int64)
         weights[every, [columns[state] for _, state in outputs]] = 1
-        factors = np.zeros((places, len(outputs)), dtype=np.int64)
+        factors = np.zeros((places, len(outputs)), dtype=np.int8)  # the only array that grows like their product
         factors[[place for place, _ in outputs], every] = 1
         ends = np.cumsum([len(variables[names[place]]) for place in at]).tolist()
         blocks = [(tuple(range(start, end)), place) for place, start, end in zip(at, [0, *ends], ends, strict=False)]

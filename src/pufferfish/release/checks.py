@@ -190,7 +190,8 @@ def _check_rows(rows: Rows, calibration: Calibration) -> None:
             f"the query reads node {lacking[0]!r}, and the table has no column for it: restrict the query to the "
             "table's columns by Subset(query, rows.nodes) or Marginals(rows.nodes)"
         )
-    missing = [n for j, n in enumerate(network.nodes) if linear.reads(j) and rows.observed[n] < rows.records]
+    observed = rows.observed
+    missing = [n for j, n in enumerate(network.nodes) if linear.reads(j) and observed[n] < rows.records]
     if missing and not calibration.composes:
         raise ReleaseRefused(
             f"{calibration.title} calibrates to the law of the query on whole rows, and column {missing[0]!r} has "

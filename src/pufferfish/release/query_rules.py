@@ -165,9 +165,13 @@ def nodes_of(found: ReleaseFields) -> dict[str, list[str]]:
 def blocks_of(labels: list[str], nodes: dict[str, list[str]]) -> list[tuple[str, list[int]]] | None:
     """Return the nodes that marginals are of, with the places of their outputs; None where labels are of no nodes."""
     blocks: list[tuple[str, list[int]]] = []
+    begins: dict[str, list[str]] = {}
+    for name, states in nodes.items():
+        begins.setdefault(f"{name}={states[0]}" if states else "", []).append(name)
     at = 0
     while at < len(labels):
-        for name, states in nodes.items():
+        for name in begins.get(labels[at], ()):
+            states = nodes[name]
             if labels[at : at + len(states)] == [f"{name}={state}" for state in states]:
                 blocks.append((name, list(range(at, at + len(states)))))
                 at += len(states)

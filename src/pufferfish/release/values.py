@@ -190,11 +190,11 @@ def _of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> list[int]:
         place = theta.networks[0].place(node)
         if not query.reads(place):
             continue
-        factors = [1] * len(totals) if query.factors is None else np.ravel(query.factors[place]).tolist()
-        factors = factors * len(totals) if len(factors) < len(totals) else factors
-        counts = rows.counts[node].tolist()
-        for m, row in enumerate(query.weights[:, query.domains[place]].tolist()):
-            totals[m] += factors[m] * sum(w * c for w, c in zip(row, counts, strict=True))
+        factors = np.broadcast_to(1 if query.factors is None else query.factors[place], len(totals))
+        read, counts = np.flatnonzero(factors), rows.counts[node].tolist()  # of many outputs few read a node
+        weights = query.weights[read][:, query.domains[place]].tolist()
+        for m, factor, row in zip(read.tolist(), factors[read].tolist(), weights, strict=True):
+            totals[m] += factor * sum(w * c for w, c in zip(row, counts, strict=True))
     return totals
 
 
