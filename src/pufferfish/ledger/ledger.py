@@ -383,7 +383,8 @@ class Ledger(Shown):
         """Return the entry of one more release, and the book with it; refused where it does not fit."""
         if note is not None and not isinstance(note, str):
             raise ParameterError(f"note is {note!r}, expected text")
-        book, base, subjects, grid = self._book, self._book.tied_to, self._book.subjects, self._book.grid
+        book = self._book  # once: another thread may put its own in this place
+        base, subjects, grid = book.tied_to, book.subjects, book.grid
         charge = self._charge(book, what, data, window, coarsening)
         spent = book.entries[-1].spent if book.entries else 0.0
         after = max(self._leakage(book.entries, charge), spent)
