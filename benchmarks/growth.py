@@ -2,8 +2,8 @@
 
     python benchmarks/growth.py [--quick]
 
-Every row is one calibration of a histogram (chains) or of all nodes' counts (networks) at ε = 1, in CPU seconds of this
-process, compiled loops loaded. The last lines fit seconds = c · size^p to the larger half of the sizes.
+Every row is one calibration of a histogram (chains) or of all nodes' counts (networks) at ε = 1, or one release, in CPU
+seconds of this process, compiled loops loaded. The last lines fit seconds = c · size^p to the larger half of the sizes.
 """
 
 import argparse
@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 import pufferfish as pf
 
@@ -32,6 +33,14 @@ def random_tree(nodes: int) -> pf.BayesianNetwork:
     for i in range(1, nodes):
         cpts[f"v{i}"] = pf.CPT(states, rng.dirichlet(np.full(3, 2.0), size=3), [f"v{rng.integers(i)}"])
     return pf.BayesianNetwork(cpts)
+
+
+def released(columns: int) -> Callable[[], Any]:
+    """A release of the marginals of a tree, with its checks, for which noise is calibrated already."""
+    network, rng = random_tree(columns), np.random.default_rng(1)
+    rows = pf.read_rows(pl.DataFrame({node: rng.choice(["a", "b", "c"], 20) for node in network.nodes}), network)
+    noise = pf.LeakagePropagation(network, rows.length).calibrate(pf.Marginals(), 1.0)
+    return lambda: pf.release(rows, pf.Marginals(), noise)
 
 
 def long_memory(parents: int, nodes: int = 24) -> pf.BayesianNetwork:
@@ -99,6 +108,9 @@ def main() -> None:
         "nodes",
         (100, 300, 1000) if quick else (100, 300, 1000, 3000, 10_000),
         lambda n: calibrated(pf.LeakagePropagation(random_tree(n)), pf.Marginals()),
+    )
+    table(
+        "a release of all columns, 20 rows", "columns", (100, 300, 1000) if quick else (100, 300, 1000, 3000), released
     )
     table(
         "leakage propagation, 24 nodes",

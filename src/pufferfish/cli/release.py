@@ -28,7 +28,7 @@ from pufferfish.cli.printing import print_before, print_table, progress
 from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
 from pufferfish.cli.release_each import check_each_model, check_each_options, places_of, release_each_subject
 from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_groups, split_groupings
-from pufferfish.cli.release_plan import DRY, print_plan, print_told
+from pufferfish.cli.release_plan import DRY, print_plan, print_promise
 from pufferfish.cli.tables import check_options, fingerprint, opened, read_under
 from pufferfish.cli.targets import REPLACED, REPLACES, TABLE, check_targets, release_files
 from pufferfish.data import Rows, Sequences
@@ -340,7 +340,7 @@ def _print_release(found: Release, output: str, csv_path: str | None, ledger: Le
     else:
         print_groups(found, found.groups, csv_path)
     entry = None if found.ledger is None or ledger is None else ledger.entries[found.ledger.entry - 1]
-    print_told(found, entry, ledger)
+    print_promise(found, entry, ledger)
     click.echo(printable(f"assumed (in full in {output}): {assumed_in_short(found)}"))
 
 

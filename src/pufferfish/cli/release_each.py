@@ -18,7 +18,7 @@ from pufferfish.queries import Query
 from pufferfish.release import EachRelease, prepare_each
 from pufferfish.release.each_subject import Places
 from pufferfish.release.each_values import records_of_subjects
-from pufferfish.release.summary import read_line, summary
+from pufferfish.release.summary import size_line, summary
 from pufferfish.shown import counted
 from pufferfish.theta.model_class import Theta
 
@@ -100,7 +100,7 @@ def release_each_subject(
                 sys.exit(1)
             raise
     click.echo(summary(found))
-    for line in (*errors_of_subjects(found, data), read_line(found)):
+    for line in (*errors_of_subjects(found, data), size_line(found)):
         click.echo(printable(line))
     click.echo(printable(f"written: {places.given}, {places.given_record}"))
     click.echo(

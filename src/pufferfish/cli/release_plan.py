@@ -17,14 +17,14 @@ from pufferfish.queries import Transitions
 from pufferfish.release import EachRelease, Release
 from pufferfish.release.summary import (
     assumed_in_short,
+    lines_of_each,
     noise_line,
-    of_each,
     postprocessing_lines,
-    read_line,
     rounded,
+    size_line,
 )
 
-__all__ = ["DRY", "print_plan", "print_told"]
+__all__ = ["DRY", "print_plan", "print_promise"]
 
 DRY = "a dry run: nothing was drawn, spent or written; the same command without --dry-run releases"
 
@@ -41,7 +41,7 @@ def print_plan(
     ``found`` and ``entry`` are the record and its place in the ledger as they would be.
     """
     if isinstance(found, EachRelease):
-        for line in (*of_each(found), *errors_of_subjects(found, data)):
+        for line in (*lines_of_each(found), *errors_of_subjects(found, data)):
             click.echo(printable(line))
     else:
         if data.groups is not None:
@@ -52,11 +52,11 @@ def print_plan(
             named = ", ".join(f"{share:g}" for share in shares)
             click.echo(f"from these values: the quantiles {named}, each with the states between which it is (95%)")
         click.echo(noise_line(found))
-    print_told(found, entry, ledger, planned=True)
+    print_promise(found, entry, ledger, planned=True)
     click.echo(printable(f"assumed: {assumed_in_short(found)}"))
 
 
-def print_told(
+def print_promise(
     found: Release | EachRelease, entry: Entry | None, ledger: Ledger | None, *, planned: bool = False
 ) -> None:
     """Print what is charged, what the values went through, what was read, and what is promised."""
@@ -68,7 +68,7 @@ def print_told(
         click.echo(printable(f"ledger: {said or f'number {entry.number}, {charged}spent {spent}'} in all"))
     if found.mechanism.name not in {bound.name for bound in BOUNDS}:
         click.echo(found.not_promised[-1])
-    for line in (*postprocessing_lines(found), read_line(found), found.promise):
+    for line in (*postprocessing_lines(found), size_line(found), found.promise):
         click.echo(printable(line))
 
 

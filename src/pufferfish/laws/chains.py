@@ -69,7 +69,8 @@ def chain_work(theta: ChainClass, lengths: Sequence[ChainLength], query: LinearQ
             return 0.0
         factors = None if isinstance(query, StepQuery) else query.factors
         lengths_read = set(steps if factors is None else [len(factors) - before - after])
-        times = (2 + (len(steps) > 1)) * len(_starts(chain)[0])  # a third sweep has what other chains add
+        starts = chain.k if isinstance(chain.initial_distribution, str) and chain.initial_distribution == "any" else 1
+        times = (2 + (len(steps) > 1)) * starts  # a third sweep has what other chains add
         total += times * sum(_work(chain.k, values, [length], coding.moves) for length in lengths_read)
     return total
 

@@ -350,6 +350,7 @@ class Ledger(Shown):
             self._book = changed
             return entry
 
+    @called_as("ledger.check(calibration)")
     def check(
         self,
         what: Any,

@@ -155,7 +155,7 @@ class LinearQuery(ReadOnly):
     def spans(self) -> NDArray[np.int64]:
         """How many units one record, or all cells of one row of a network's table, can move each output; shape (m,)."""
         if self.domains is None:
-            return self.weights.max(axis=1) - self.weights.min(axis=1)
+            return (self.weights.max(axis=1) - self.weights.min(axis=1)) * self.largest_factor
         total = np.zeros(len(self.weights), dtype=np.int64)
         for place in range(len(self.domains)):
             read, columns = self._counted(place)

@@ -19,14 +19,14 @@ __all__ = [
     "described",
     "heads_of_groups",
     "lines_of",
+    "lines_of_each",
     "noise_line",
-    "of_each",
     "on_values",
     "postprocessing_lines",
     "quantile_lines",
-    "read_line",
     "rounded",
     "rows_of_groups",
+    "size_line",
     "summary",
 ]
 
@@ -52,7 +52,7 @@ def described(found: ReleaseFields | EachRelease) -> str:
 def summary(found: ReleaseFields | EachRelease, most: int = 60) -> str:
     """Return the values, the noise and the promise in a few lines; of very many values the first."""
     if isinstance(found, EachRelease):
-        return "\n".join([*of_each(found), *_end(found)])
+        return "\n".join([*lines_of_each(found), *_end(found)])
     return "\n".join([*quantile_lines(found), *_table(found, most), noise_line(found), *_end(found)])
 
 
@@ -128,7 +128,7 @@ def noise_line(found: ReleaseFields) -> str:
     )
 
 
-def read_line(found: ReleaseFields | EachRelease) -> str:
+def size_line(found: ReleaseFields | EachRelease) -> str:
     """Say how much was read, which is public: it shows a table that was read in another way than was meant."""
     data = found.data
     if data.rows is not None:
@@ -166,7 +166,7 @@ def _outputs(found: ReleaseFields) -> int:
     return len(found.query.labels) * (1 if found.groups is None else len(found.groups.cells))
 
 
-def of_each(found: EachRelease) -> list[str]:
+def lines_of_each(found: EachRelease) -> list[str]:
     """Return what is said of a release for each subject before its promise."""
     query, noise = found.query, found.noise
     share = ", divided by the subject's number of records" if query.divided_by_records else ""

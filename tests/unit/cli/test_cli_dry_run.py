@@ -102,6 +102,27 @@ def test_what_is_left_of_a_ledger(folder: Path) -> None:
     assert "number 2, charged on where awake, 240 of 360 steps, " in said
 
 
+@pytest.mark.parametrize("more", [(), ("--by", "id"), ("--each-subject",), ("--query", "transitions")])
+def test_no_noise_is_drawn(folder: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]) -> None:
+    """Noise is made ready, as its sizes may be refused; that it is drawn would be seen here."""
+
+    def ready(*_: object, **__: object) -> object:
+        def draw() -> list[int]:
+            raise AssertionError("noise is drawn")
+
+        return draw
+
+    monkeypatch.setattr(sys.modules["pufferfish.release"], "discrete_laplace_noise", ready)
+    monkeypatch.setattr(sys.modules["pufferfish.release.each_subject"], "noise_in_bulk", ready)
+    asked = command(
+        folder, "--epsilon", 1, "--output", folder / ("v.csv" if "--each-subject" in more else "v.json"), *more
+    )
+    assert isinstance(run(*asked).exception, AssertionError)
+    (folder / "v.json.pending").unlink(missing_ok=True)
+    dry = run(*asked, "--dry-run")
+    assert dry.exit_code == 0, dry.output
+
+
 def test_quantiles_are_named(folder: Path) -> None:
     dry = run(
         *command(folder, "--epsilon", 1, "--query", "quantiles:.3,.5", "--output", folder / "r.json", "--dry-run")
