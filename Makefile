@@ -76,8 +76,8 @@ endif
 	bash scripts/setup.sh plain
 
 # and what tests and checks need besides
-.venv/ready: pyproject.toml scripts/setup.sh
-	bash scripts/setup.sh
+.venv/ready: .venv/plain
+	bash scripts/setup.sh ready
 
 # what tests of tables on a cluster need, where there is Java
 .venv/spark: .venv/ready

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Make .venv with the package (editable), its extras and the development tools; `setup.sh plain`: the package and plots;
-# `setup.sh spark`: add Spark to what is there.
+# `setup.sh plain` makes .venv with the package (editable) and plots; `setup.sh ready` adds the other extras and the
+# development tools, and `setup.sh spark` Spark.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -56,14 +56,11 @@ add_packages() {
   .venv/bin/python -m pip install --quiet "$@"
 }
 
-what=${1:-ready}
+what=${1:-plain}
 add_to_venv() {
   case $what in
     plain) add_packages --editable '.[plot]' ;;
-    ready)
-      add_packages --editable '.[plot,duckdb,pandas,docs]' --group dev
-      [ -e .venv/plain ] || touch .venv/plain
-      ;;
+    ready) add_packages --editable '.[plot,duckdb,pandas,docs]' --group dev ;;
     spark)
       # 450 MB, which need Java: without one its tests are skipped, and say so. It comes as a source archive, and the
       # wheel made of it is used once: compressing it would take longer than all the rest, and keeping it would leave
@@ -78,12 +75,11 @@ add_to_venv() {
   touch ".venv/$what"
 }
 
-# What was made before is added to; a half-made environment (an interrupted run) is made anew.
-if [ "$what" = spark ] ||
-   { [ "$what" = ready ] && [ .venv/plain -nt pyproject.toml ] && [ ! -e .venv/ready ]; }; then
+if [ "$what" != plain ]; then
   add_to_venv
   exit
 fi
+# a half-made environment (an interrupted run) is made anew
 rm -rf .venv .venv-bootstrap
 has_venv || install_venv
 if has_venv; then
