@@ -246,8 +246,12 @@ class Contest:
         if kind.name not in self._made:
             try:
                 made = kind.of(self._given, self._length, **_settings(kind, self._secrets))
-                if not self._patient and isinstance(made, LawMechanism):
-                    _check_patience(made, self._query)
+                if isinstance(made, LawMechanism):
+                    if not self._patient:
+                        _check_patience(made, self._query)
+                    for other in self._made.values():
+                        if isinstance(other, LawMechanism) and other.secrets == made.secrets:
+                            made.share_laws(other)
                 self._made[kind.name] = made
             except NotApplicableError as error:
                 self._made[kind.name] = error

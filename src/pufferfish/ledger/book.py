@@ -253,7 +253,7 @@ class BookFile:
                 f"the ledger {shown(self._given)} has {names} names (hard links), which would become two "
                 "books: delete all of them but one"
             )
-        return book_of(read_file(self.path), shown(self.path))
+        return book_of(read_file(self.path), shown(self._given))
 
     def _names(self) -> int:
         return self.path.stat().st_nlink if self.path.is_file() else 1

@@ -141,10 +141,11 @@ class ChainCharging(Charging):
         """Return the bound on chains of these lengths, the same one if it was the last that was asked for."""
         if length == self._bound.length:
             return self._bound
-        if length not in self._bounds:
-            self._bounds.clear()
-            self._bounds[length] = self._bound.of(self._bound.given_by, length, **self._bound.settings)
-        return self._bounds[length]
+        found = self._bounds.get(length)
+        if found is None:
+            found = self._bound.of(self._bound.given_by, length, **self._bound.settings)
+            self._bounds = {length: found}  # at once: other threads may be reading
+        return found
 
     def _by_steps(self, charges: Sequence[Charge], among: bytes | None) -> tuple[InfluenceBound, Any]:
         """Return the losses of each class of chains: equally long ones, of which the same charges read the same steps.

@@ -56,23 +56,7 @@ def smoothed(laws: Sequence[Law | None], low: int, high: int, scale: float) -> t
     ratio, error = Wide.exp(-1 / b), 0.0
     for i, law in enumerate(laws):
         if law is not None:
-            found = _smoothed(_on(law, low, high), ratio)
+            found = law.masses.smoothed(ratio, law.start - low, size)
             logs[i] = found.log()
             error = max(error, or_infinite(law.log_error + log_rounding(found, 4 * size)))
     return logs, error
-
-
-def _on(law: Law, low: int, high: int) -> Wide:
-    """Return the masses of a law on all whole numbers from low to high."""
-    around: NDArray[np.int64] = np.zeros(high - low + 1, dtype=np.int64) - 2**40
-    values = np.zeros(high - low + 1)
-    there = slice(law.start - low, law.start - low + law.size)
-    values[there], around[there] = law.masses.values, law.masses.levels
-    return Wide(values, around)
-
-
-def _smoothed(masses: Wide, ratio: Wide) -> Wide:
-    """Return Σ_n μ(n) ratio^|w − n| at every w."""
-    below, above = masses.accumulated(ratio), masses.accumulated(ratio, from_above=True)
-    beyond = Wide(np.append(above.values[1:], 0.0), np.append(above.levels[1:], -(2**40)))
-    return below + beyond * ratio

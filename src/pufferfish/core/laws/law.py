@@ -139,8 +139,7 @@ def sum_of(parts: Iterable[tuple[Law, int]], more: Law | None = None) -> Law:
 
 def log_rounding(masses: Wide, additions: int) -> float:
     """Bound the rounding of sums of so many of these masses and of their logarithms."""
-    lowest = float(np.min(np.abs(masses.levels[masses.positive]), initial=0))
-    farthest = max(lowest, float(np.max(np.abs(masses.levels[masses.positive]), initial=0)))
+    farthest = float(np.max(np.abs(masses.levels), where=masses.positive, initial=0))
     return UNIT * (4 * additions + 16 + 4 * LOG_STEP * (farthest + 1))
 
 

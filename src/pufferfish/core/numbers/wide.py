@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferfish.core.numbers.compiled import Loop
-from pufferfish.core.numbers.wide_loops import accumulate, convolve, push
+from pufferfish.core.numbers.wide_loops import accumulate, convolve, push, smooth
 
 __all__ = ["LOG_STEP", "Wide"]
 
@@ -114,7 +114,8 @@ class Wide:
     def log(self) -> Values:
         """Return natural logarithms, −∞ for 0."""
         with np.errstate(divide="ignore"):
-            return np.log(self.values) + np.where(self.positive, self.levels, 0) * LOG_STEP
+            found: Values = np.log(self.values)
+        return found + self.levels * LOG_STEP
 
     def whole(self) -> tuple[list[int], int]:
         """Return the very same numbers as whole numbers over one power of two, for a one-dimensional array."""
@@ -124,18 +125,23 @@ class Wide:
         digits = [int(m) for m in np.ldexp(mantissas, 53)]
         return [d << (int(e) - least) if d else 0 for d, e in zip(digits, exponents, strict=True)], -least
 
-    def accumulated(self, ratio: "Wide | None" = None, *, from_above: bool = False) -> "Wide":
-        """Return A(n) = ratio · A(n−1) + self(n) along a one-dimensional array; from its end where asked.
-
-        ``ratio`` is one wide number of at most 1, by default 1: cumulative sums.
-        """
-        by = Wide.of(1.0) if ratio is None else ratio
+    def accumulated(self, *, from_above: bool = False) -> "Wide":
+        """Return the cumulative sums of a one-dimensional array; from its end where asked."""
         values, levels = self.values, self.levels
         if from_above:
             values, levels = values[::-1].copy(), levels[::-1].copy()
         sums, at = np.empty_like(values), np.empty_like(levels)
-        _accumulate(4 * values.size, values, levels, float(by.values), int(by.levels), sums, at)
+        _accumulate(4 * values.size, values, levels, sums, at)
         return Wide(sums[::-1], at[::-1]) if from_above else Wide(sums, at)
+
+    def smoothed(self, ratio: "Wide", first: int, size: int) -> "Wide":
+        """Return Σ_n x(n) ratio^|w − n| for w = 0, …, size − 1, where this one-dimensional array is x(first), ….
+
+        ``ratio`` is one wide number of at most 1.
+        """
+        sums, at = np.empty(size), np.empty(size, dtype=np.int64)
+        _smooth(8 * size, self.values, self.levels, first, float(ratio.values), int(ratio.levels), sums, at)
+        return Wide(sums, at)
 
     def convolved(self, other: "Wide") -> "Wide":
         """Return the convolutions along the last axis, row by row of equally many rows (or of two single rows)."""
@@ -172,4 +178,4 @@ class Wide:
         return Wide(values, levels)
 
 
-_accumulate, _convolve, _push = Loop(accumulate), Loop(convolve), Loop(push)
+_accumulate, _convolve, _push, _smooth = Loop(accumulate), Loop(convolve), Loop(push), Loop(smooth)

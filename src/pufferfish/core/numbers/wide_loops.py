@@ -4,43 +4,66 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["accumulate", "convolve", "push"]
+__all__ = ["accumulate", "convolve", "push", "smooth"]
 
 UP, DOWN = 2.0**600, 2.0**-600
 BIG, SMALL = 2.0**300, 2.0**-300
 LEVEL_OF_ZERO = -(2**40)
 
 
-def accumulate(values: Any, levels: Any, ratio: float, ratio_level: int, out: Any, out_levels: Any) -> None:
-    """Write A(n) = ratio · A(n−1) + x(n)."""
+def times(a: float, at: int, b: float, level: int) -> Any:
+    """Return the value and the level of a product."""
+    if a == 0.0 or b == 0.0:
+        return 0.0, LEVEL_OF_ZERO
+    a, at = a * b, at + level
+    if a < SMALL:
+        return a * UP, at - 1
+    if a >= BIG:
+        return a * DOWN, at + 1
+    return a, at
+
+
+def plus(a: float, at: int, b: float, level: int) -> Any:
+    """Return the value and the level of a sum."""
+    if b == 0.0:
+        return a, at
+    if level == at:
+        a += b
+    elif level == at + 1:
+        a, at = a * DOWN + b, level
+    elif level > at:
+        a, at = b, level
+    elif level == at - 1:
+        a += b * DOWN
+    if a >= BIG:
+        return a * DOWN, at + 1
+    return a, at
+
+
+def accumulate(values: Any, levels: Any, out: Any, out_levels: Any) -> None:
+    """Write A(n) = A(n−1) + x(n)."""
     a, at = 0.0, LEVEL_OF_ZERO
     for n in range(values.shape[0]):
-        if a > 0.0:
-            a *= ratio
-            at += ratio_level
-            if a < SMALL:
-                a *= UP
-                at -= 1
-            elif a >= BIG:
-                a *= DOWN
-                at += 1
-        v, level = values[n], levels[n]
-        if v > 0.0:
-            if level == at:
-                a += v
-            elif level == at + 1:
-                a = a * DOWN + v
-                at = level
-            elif level > at:
-                a = v
-                at = level
-            elif level == at - 1:
-                a += v * DOWN
-            if a >= BIG:
-                a *= DOWN
-                at += 1
+        a, at = plus(a, at, values[n], levels[n])
         out[n] = a
         out_levels[n] = at
+
+
+def smooth(values: Any, levels: Any, first: int, ratio: float, ratio_level: int, out: Any, out_levels: Any) -> None:
+    """Write Σ_n x(n) ratio^|w − n| for w = 0, 1, …, where ``values`` are x(first), x(first + 1), …; others are 0."""
+    a, at = 0.0, LEVEL_OF_ZERO
+    for w in range(out.shape[0]):  # n ≤ w
+        a, at = times(a, at, ratio, ratio_level)
+        if first <= w < first + values.shape[0]:
+            a, at = plus(a, at, values[w - first], levels[w - first])
+        out[w] = a
+        out_levels[w] = at
+    a, at = 0.0, LEVEL_OF_ZERO
+    for w in range(out.shape[0] - 1, -1, -1):  # n > w
+        a, at = times(a, at, ratio, ratio_level)
+        out[w], out_levels[w] = plus(out[w], out_levels[w], a, at)
+        if first <= w < first + values.shape[0]:
+            a, at = plus(a, at, values[w - first], levels[w - first])
 
 
 def convolve(short: Any, short_levels: Any, long: Any, long_levels: Any, out: Any, out_levels: Any) -> None:

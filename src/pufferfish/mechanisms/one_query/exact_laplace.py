@@ -16,9 +16,8 @@ scale b/‖v‖₁ on n alone, and outputs with w = v·c leak as much: the least
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from pufferfish.calls import called_as
 from pufferfish.core.laws.any_initial_law import LawFamily, mixture_loss
 from pufferfish.core.laws.laplace_loss import laplace_loss
 from pufferfish.core.laws.law import Law, VectorLaw
@@ -33,9 +32,6 @@ from pufferfish.queries import LinearQuery, Query
 from pufferfish.witness import LawWitness, Witness
 
 __all__ = ["ExactLaplace"]
-
-_KEPT = 3_000_000
-"""Numbers in the laws of a query up to which they are kept: about 50 megabytes."""
 
 _TOLERANCE = 1e-10
 """How near the loss of the least noise comes to ε, relatively."""
@@ -77,11 +73,6 @@ class ExactLaplace(LawMechanism):
     name: ClassVar[str] = "exact-laplace"
     title: ClassVar[str] = "ExactLaplace"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (LawWitness,)
-
-    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
-    def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
-        super().__init__(theta, length, secrets=secrets)
-        self._known: list[tuple[object, list[LawPair]]] = []
 
     def loss(self, query: Query, scale: float) -> float:
         """Return what Laplace noise of a scale leaks, in nats: the loss itself, rounded up.
@@ -136,21 +127,14 @@ class ExactLaplace(LawMechanism):
         return worst
 
     def _numbers(self, query: Query) -> Iterator[LawPair]:
-        """Yield the laws of the one number that determines the outputs, kept for the next time where not too large."""
-        key, bound = self._key(query), self.bind(query)
+        """Yield the laws of the one number that determines the outputs."""
+        bound = self.bind(query)
         if isinstance(bound, LinearQuery) and bound.line is None:
             raise NotApplicableError(_SEVERAL.format(len(bound.labels)), self.title)
-        known = next((pairs for asked, pairs in self._known if asked == key and key is not None), None)
-        kept: list[LawPair] = []
-        size = 0
-        for pair in known if known is not None else self._pairs(query):
+        for pair in self._pairs(query):
             if isinstance(pair.mu, VectorLaw):
                 raise NotApplicableError(_SEVERAL.format(len(bound.labels)), self.title)
-            size += pair.size
-            kept = [*kept, pair] if size <= _KEPT and known is None else kept
             yield pair
-        if known is None and key is not None and size <= _KEPT:
-            self._known = [*self._known[-1:], (key, kept)]
 
 
 def _worse(worst: Decisive, pair: LawPair, epsilon: float) -> Decisive:

@@ -27,6 +27,9 @@ from pufferfish.witness import AnyWitness, CouplingWitness, LawWitness, Nearest
 
 __all__ = ["Decisive", "LawMechanism"]
 
+_KEPT = 8_000_000
+"""Numbers in the laws of a query up to which they are kept: about 130 megabytes."""
+
 _SECONDS = 1e-8
 """How long a multiplication takes, where the laws are computed again for the proof."""
 
@@ -79,6 +82,7 @@ class LawMechanism(Mechanism):
                 "table, and noise is calibrated to the law of one row; secrets by RecordIs are about one row",
                 self.title,
             )
+        self._laws: list[tuple[object, list[LawPair]]] = []
         self._interval: IntervalLaws | None = None
         self._listed: Theta = self.theta
         if isinstance(self.theta, BinaryChainInterval) and self.theta.low == self.theta.high:
@@ -162,11 +166,31 @@ class LawMechanism(Mechanism):
         """Return about how long it takes to calibrate, where that can be long; it is not more than a guess."""
         return _SECONDS * work_of_laws(self._listed, self.length, self.bind(query))
 
+    def share_laws(self, other: "LawMechanism") -> None:
+        """Use the laws that another mechanism with the same Θ and secrets has computed, and the other way round."""
+        self._laws = other._laws
+
     def _pairs(self, query: Query) -> Iterator[LawPair]:
+        """Yield the pairs of laws, kept for the next time where they are not too large."""
+        key = self._key(query)
+        known = next((pairs for asked, pairs in self._laws if asked == key and key is not None), None)
+        if known is not None:
+            yield from known
+            return
+        kept: list[LawPair] = []
+        size = 0
         try:
-            yield from pairs_of_laws(self._listed, self.length, query, self.bind(query), self.secrets)
+            for pair in pairs_of_laws(self._listed, self.length, query, self.bind(query), self.secrets):
+                size += pair.size
+                if size <= _KEPT:
+                    kept.append(pair)
+                else:
+                    kept.clear()
+                yield pair
         except NotApplicableError as error:
             raise NotApplicableError(error.reason, self.title) from error
+        if key is not None and size <= _KEPT:
+            self._laws[:] = [*self._laws[-1:], (key, kept)]
 
     def _calibrate(self, query: Query, epsilon: float) -> Calibration:
         bound = self.bind(query)

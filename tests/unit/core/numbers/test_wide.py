@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -51,18 +52,24 @@ def test_convolutions(seed: int, reach: float) -> None:
     assert close(b.convolved(a), expected)
 
 
+@pytest.mark.parametrize(("seed", "reach"), SEEDS[:6])
+def test_accumulations(seed: int, reach: float) -> None:
+    a = random(seed, 30, reach)
+    sums, back = list(accumulate(exact(a))), list(accumulate(exact(a)[::-1]))
+    assert close(a.accumulated(), sums)
+    assert close(a.accumulated(from_above=True), back[::-1])
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 0), (3, 0), (0, 4), (2, 1)])
 @pytest.mark.parametrize("decay", [0.0, 1e-9, 0.5, 30.0, 700.0, 5000.0])
 @pytest.mark.parametrize(("seed", "reach"), SEEDS[:6])
-def test_accumulations(seed: int, reach: float, decay: float) -> None:
+def test_smoothing(seed: int, reach: float, decay: float, before: int, after: int) -> None:
     a = random(seed, 30, reach)
     ratio = Wide.exp(-decay)
     (r,) = exact(Wide(ratio.values[None], ratio.levels[None]))
-    for from_above in (False, True):
-        terms = exact(a)[::-1] if from_above else exact(a)
-        sums: list[Fraction] = []
-        for term in terms:
-            sums.append((sums[-1] if sums else Fraction(0)) * r + term)
-        assert close(a.accumulated(ratio, from_above=from_above), sums[::-1] if from_above else sums)
+    x, size = exact(a), before + 30 + after
+    sums = [sum((x[n] * r ** abs(w - before - n) for n in range(30)), Fraction(0)) for w in range(size)]
+    assert close(a.smoothed(ratio, before, size), sums)
 
 
 @pytest.mark.parametrize("entry", [0.25, 1e-150, 1e-300, 5e-324])
