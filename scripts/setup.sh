@@ -4,6 +4,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# where .venv is active, its own Python comes first, and goes when .venv is made anew
+PATH=":$PATH:"
+PATH=${PATH//":$PWD/.venv/bin:"/:}
+PATH=${PATH#:}
+PATH=${PATH%:}
 python=""
 for candidate in ${PYTHON:-} python3.13 python3.12 python3.11 python3; do
   if command -v "$candidate" >/dev/null 2>&1 &&
