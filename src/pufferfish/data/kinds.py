@@ -31,7 +31,11 @@ def other_separator(columns: Sequence[str]) -> str:
     mark = re.search(r"[;\t|]", columns[0]) if len(columns) == 1 else None
     if mark is None:
         return ""
+    seems = f" The file seems to separate columns by {mark[0]!r}, expected ',' (.csv) or a tab (.tsv): "
+    if mark[0] == "\t":
+        return f"{seems}name it so that it ends in .tsv, with decimal points."
+    decimals = ", decimal_comma=True" if mark[0] == ";" else ""
     return (
-        f" The file seems to separate columns by {mark[0]!r}, expected ',' (.csv) or a tab (.tsv): save it so, with "
-        f"decimal points, or in Python polars.read_csv(FILE, separator={mark[0]!r}, decimal_comma=True).write_csv(NEW)."
+        f"{seems}save it so, with decimal points, or in Python polars.read_csv(FILE, "
+        f"separator={mark[0]!r}{decimals}).write_csv(NEW)."
     )

@@ -219,14 +219,25 @@ def test_rows_longer_than_the_header(tmp_path):
     assert refused(tmp_path / "t.csv", "x")[1].startswith("t.csv cannot be read: ")
 
 
-def test_other_separator(tmp_path):
-    (tmp_path / "t.csv").write_text("x;y\n1;2,5\n")
+@pytest.mark.parametrize(("mark", "number"), [(";", "2,5"), ("|", "2.5")])
+def test_other_separator(tmp_path, mark, number):
+    (tmp_path / "t.csv").write_text(f"x{mark}y\n1{mark}{number}\n")
     said = refused(tmp_path / "t.csv", "x")[1]
-    assert "seems to separate columns by ';'" in said
+    assert f"seems to separate columns by {mark!r}" in said
     call = said[said.index("polars.read_csv") :].rstrip(".")
     made = {"polars": pl, "FILE": tmp_path / "t.csv", "NEW": tmp_path / "new.csv"}
     eval(call, made)  # the remedy is one
     assert (tmp_path / "new.csv").read_text() == "x,y\n1,2.5\n"
+
+
+def test_tabs_go_into_a_file_that_says_so(tmp_path):
+    (tmp_path / "t.csv").write_text("x\ty\na\t1\nb\t2\n")
+    assert (
+        "'\\t', expected ',' (.csv) or a tab (.tsv): name it so that it ends in .tsv"
+        in refused(tmp_path / "t.csv", "x")[1]
+    )
+    (tmp_path / "t.csv").rename(tmp_path / "t.tsv")
+    assert pf.read_sequences(tmp_path / "t.tsv", "x").records == 2
 
 
 def test_an_engine_that_fails_is_one_line():
