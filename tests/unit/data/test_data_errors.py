@@ -237,7 +237,7 @@ def test_tabs_go_into_a_file_that_says_so(tmp_path):
         in refused(tmp_path / "t.csv", "x")[1]
     )
     (tmp_path / "t.csv").rename(tmp_path / "t.tsv")
-    assert pf.read_sequences(tmp_path / "t.tsv", "x").records == 2
+    assert read_sequences(tmp_path / "t.tsv", "x").records == 2
 
 
 def test_an_engine_that_fails_is_one_line():
