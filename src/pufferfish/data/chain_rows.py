@@ -292,8 +292,8 @@ class ChainRows:
                     f"'{given}s' or '10min'"
                 )
             raise ParameterError(
-                f"{option} is {given}, but column {name!r} holds numbers: give {option} as a number in their unit; or, if "
-                "they are meant to be times, write these as 2016-04-13 08:00:00"
+                f"{option} is {given}, but column {name!r} holds numbers: give {option} as a number in their unit; if "
+                "they are meant to be times, write them as 2016-04-13 08:00:00"
             )
 
     def time_text(self, value: Any) -> str:
