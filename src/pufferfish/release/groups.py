@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from pufferfish.errors import ParameterError
 from pufferfish.frozen_record import FrozenRecord
-from pufferfish.shown import frame_of_columns
+from pufferfish.given import one_of
+from pufferfish.shown import FRAMES, frame_of_columns
 
 if TYPE_CHECKING:
     from pufferfish.release.fields import ReleaseFields
@@ -79,7 +80,8 @@ def frame_of(release: "ReleaseFields", of: str | None = None, into: str = "polar
         If ``of`` or ``into`` is something else than what is known, or quantiles are asked of a release without any.
     """
     if of not in (None, "values", "quantiles"):
-        raise ParameterError(f'of is {of!r}, expected "values" or "quantiles"')
+        library = f"; a library is named by into: to_frame(into={of!r})" if one_of(of, FRAMES) else ""
+        raise ParameterError(f'of is {of!r}, expected "values" or "quantiles"{library}')
     if of == "quantiles" and not release.quantiles:
         raise ParameterError("this release has no quantiles: ask it by quantiles_at, or for its values")
     if release.quantiles and of != "values":

@@ -151,6 +151,10 @@ def test_records_are_read_again_and_say_what_is_taken_as_public(tmp_path):
     plain = release(PLAIN, pf.Histogram())
     assert plain.to_frame().columns == ["output", "value", "error_95"]
     assert plain.to_frame()["value"].to_list() == plain.values
+    with pytest.raises(ParameterError, match=r"a library is named by into: to_frame\(into='pandas'\)$"):
+        plain.to_frame("pandas")
+    with pytest.raises(ParameterError, match=r'^of is 3, expected "values" or "quantiles"$'):
+        plain.to_frame(3)
 
 
 def test_noise_of_the_best_shape_is_that_of_one_release_and_totals_are_those_of_each_group(tmp_path, monkeypatch, slow):
