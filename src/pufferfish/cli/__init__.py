@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from contextlib import suppress
+from itertools import takewhile
 from typing import Any
 
 import click
@@ -61,7 +62,9 @@ class _Group(click.Group):
         """Find the command that is called; a misspelt one is told what it was probably meant to be."""
         if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
             ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], _COMMANDS)}")
-        return super().resolve_command(ctx, args)
+        found = super().resolve_command(ctx, args)
+        _check_given_once(found[2])
+        return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the commands do, none of them loaded."""
@@ -114,13 +117,30 @@ class _Group(click.Group):
             ctx.exit(1)
         except (click.exceptions.Exit, click.Abort):
             raise
+        except KeyboardInterrupt:
+            if not said.nothing_spent:
+                raise
+            said.say("interrupted: nothing was drawn or spent")
+            ctx.exit(1)
         except BaseException as error:
-            if not said.quiet or isinstance(error, KeyboardInterrupt | SystemExit):
+            if not said.quiet or isinstance(error, SystemExit):
                 raise
             said.say(f"error: {said.words(error)}")  # its traceback could quote rows
             ctx.exit(1)
         finally:
             said.end()
+
+
+_COMBINED = ("--query", "--where", "--by", "--columns", "--secrets")
+"""Options of which who gives two means both; of others the last one counts, as everywhere."""
+
+
+def _check_given_once(args: list[str]) -> None:
+    """Refuse two of an option whose last one alone would count, where both are meant."""
+    given = [arg.partition("=")[0] for arg in takewhile(lambda arg: arg != "--", args)]
+    for name in _COMBINED:
+        if given.count(name) > 1:
+            raise click.UsageError(f"{name} is given twice, and only the last would count: give it once")
 
 
 _MODEL_FIRST = (" check", " compare", " robustness")

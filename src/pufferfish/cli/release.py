@@ -31,6 +31,7 @@ from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_g
 from pufferfish.cli.release_plan import DRY, print_plan, print_promise
 from pufferfish.cli.tables import check_options, fingerprint, opened, read_under
 from pufferfish.cli.targets import REPLACED, REPLACES, TABLE, check_targets, release_files
+from pufferfish.cli.telling import telling
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.ledger import Ledger, lock_of
@@ -82,7 +83,7 @@ _ONE_QUERY = {
 )
 @click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
 @click.option("--valid", is_flag=True, help="Post-process to a possible value (a histogram that sums to its total).")
-@click.option("--output", required=True, metavar="FILE", help="Where the release is written, as JSON.")
+@click.option("--output", metavar="FILE", help="Where the release is written, as JSON; a dry run can do without.")
 @click.option("--plot", "plot_path", metavar="FILE", help="Where a picture is drawn (.png, .svg, .pdf).")
 @click.option("--csv", "csv_path", metavar="FILE", help="Where the values are written as a table too (.csv).")
 @click.option("--overwrite", is_flag=True, help="Replace the record of an earlier release.")
@@ -112,7 +113,7 @@ def release_command(
     mechanism_name: str | None,
     secrets: str | None,
     valid: bool,
-    output: str,
+    output: str | None,
     plot_path: str | None,
     csv_path: str | None,
     by: str | None,
@@ -137,8 +138,11 @@ def release_command(
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min --by hour,sex \\
         --model model.json --epsilon 1 --output release.json --csv release.csv --plot release.png
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min --model model.json \\
-        --epsilon 1 --output release.json --dry-run
+        --epsilon 1 --dry-run
     """
+    telling().nothing_spent = True
+    if output is None and (each_subject or not dry_run):
+        raise click.UsageError("Missing option '--output'.")
     reading["by"] = None if by is None else split_groupings(by)
     _check_level({"epsilon": epsilon, "accuracy": accuracy, "up-to": up_to}, alpha, max_epsilon)
     mechanism = mechanism_named(mechanism_name)
@@ -151,6 +155,7 @@ def release_command(
     places = None
     targets = [("--output", output, RELEASE), ("--csv", csv_path, TABLE), ("--plot", plot_path, PICTURE)]
     if each_subject:
+        assert output is not None
         check_each_options(reading, plot_path, csv_path, up_to)
         places = places_of(output, inputs=inputs, overwrite=overwrite)
     else:
@@ -201,12 +206,14 @@ def release_command(
         if (order := order_of_states(query, model)) is not None:
             click.echo(order)
         print_plan(plan, entry, ledger, data, calibration)
-        replaced = Path(output).exists() if places is None else places.record.exists()
+        record = output if places is None else places.record
+        replaced = record is not None and Path(record).exists()
         click.echo(DRY + (f"; {REPLACES}" if replaced else ""))
         return
     if places is not None:
         release_each_subject(data, query, calibration, places, told=told, asked_for=asked_for, **making)
         return
+    assert output is not None
     with release_files(targets, overwrite=overwrite) as files:
         files.reserve(
             model.theta, 1 if data.groups is None else len(data.groups.cells) * len(calibration.linear.labels)
@@ -221,11 +228,12 @@ def release_command(
                 if (order := order_of_states(query, model)) is not None:
                     click.echo(order)
                 stack.enter_context(late)
+                telling().nothing_spent = False
 
             found = ready.finish(begin)
             replaced = Path(output).exists()  # by check_targets an earlier release, and nothing else
             files.write(found)
-            _print_release(found, output, csv_path, ledger)
+            _print_release(found, data, output, csv_path, ledger)
             written = [path for _, path, _ in targets if path is not None]
             click.echo(printable(f"written: {', '.join(written)}"))
             if replaced:
@@ -334,13 +342,15 @@ def _of_outputs(found: Release) -> Table:
     return table
 
 
-def _print_release(found: Release, output: str, csv_path: str | None, ledger: Ledger | None) -> None:
+def _print_release(
+    found: Release, data: Sequences | Rows, output: str, csv_path: str | None, ledger: Ledger | None
+) -> None:
     if found.groups is None:
         _print_values(found)
     else:
         print_groups(found, found.groups, csv_path)
     entry = None if found.ledger is None or ledger is None else ledger.entries[found.ledger.entry - 1]
-    print_promise(found, entry, ledger)
+    print_promise(found, data, entry, ledger)
     click.echo(printable(f"assumed (in full in {output}): {assumed_in_short(found)}"))
 
 

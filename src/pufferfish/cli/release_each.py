@@ -82,12 +82,17 @@ def release_each_subject(
 ) -> None:
     """Release, write, and say what was promised; warnings, and the ε that was found, come before anything is spent."""
     replaced = places.record.exists()  # by Places an earlier release
+
+    def begin() -> None:
+        print_before(ready.warnings, told, asked_for)
+        telling().nothing_spent = False
+
     with progress("releasing"):
         ready = prepare_each(
             data, query, calibration, places, postprocess=postprocess, warnings=warnings, ledger=ledger
         )
         try:
-            found = ready.finish(lambda: print_before(ready.warnings, told, asked_for))
+            found = ready.finish(begin)
         except BaseException as error:
             if not (places.begun and places.pending_record.exists()):
                 raise
@@ -96,11 +101,11 @@ def release_each_subject(
                 f"error: {printable(why)}; {printable(places.given_record)}.pending says what was begun: run the same "
                 "command again, which goes on, and spends no budget twice"
             )
-            if isinstance(error, PufferfishError):
+            if isinstance(error, PufferfishError | KeyboardInterrupt):
                 sys.exit(1)
             raise
     click.echo(summary(found))
-    for line in (*errors_of_subjects(found, data), size_line(found)):
+    for line in (*errors_of_subjects(found, data), size_line(found, data)):
         click.echo(printable(line))
     click.echo(printable(f"written: {places.given}, {places.given_record}"))
     click.echo(

@@ -52,12 +52,17 @@ def print_plan(
             named = ", ".join(f"{share:g}" for share in shares)
             click.echo(f"from these values: the quantiles {named}, each with the states between which it is (95%)")
         click.echo(noise_line(found))
-    print_promise(found, entry, ledger, planned=True)
+    print_promise(found, data, entry, ledger, planned=True)
     click.echo(printable(f"assumed: {assumed_in_short(found)}"))
 
 
 def print_promise(
-    found: Release | EachRelease, entry: Entry | None, ledger: Ledger | None, *, planned: bool = False
+    found: Release | EachRelease,
+    data: Sequences | Rows,
+    entry: Entry | None,
+    ledger: Ledger | None,
+    *,
+    planned: bool = False,
 ) -> None:
     """Print what is charged, what the values went through, what was read, and what is promised."""
     if entry is not None and ledger is not None:
@@ -68,7 +73,7 @@ def print_promise(
         click.echo(printable(f"ledger: {said or f'number {entry.number}, {charged}spent {spent}'} in all"))
     if found.mechanism.name not in {bound.name for bound in BOUNDS}:
         click.echo(found.not_promised[-1])
-    for line in (*postprocessing_lines(found), size_line(found), found.promise):
+    for line in (*postprocessing_lines(found), size_line(found, data), found.promise):
         click.echo(printable(line))
 
 

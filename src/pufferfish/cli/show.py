@@ -3,7 +3,7 @@
 import click
 
 from pufferfish.errors import RecordError
-from pufferfish.release import decoded_release
+from pufferfish.release import EachRelease, decoded_release
 from pufferfish.release.summary import described
 
 __all__ = ["show_command"]
@@ -21,6 +21,11 @@ def show_command(release_path: str) -> None:
       pufferfish show release.json
     """
     found = decoded_release(release_path)
+    if isinstance(found, EachRelease) and (found.table is None or release_path.endswith(".pending")):
+        raise RecordError(
+            f"{release_path} is of a release that was interrupted, and is not to be published: run the same command "
+            "again, which finishes it"
+        )
     try:
         found.check()
     except RecordError as error:

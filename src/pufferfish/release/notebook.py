@@ -84,6 +84,7 @@ def notebook_of(found: Release | EachRelease, record_path: str, table_path: str 
     given = "".join(f", {name}={_code(value)}" for name, value in settings.items())
     best = ', noise="best"' if found.noise.measurements is not None else ""
     valid = ', postprocess="valid"' if found.postprocessing is not None else ""
+    charged = found.ledger is not None
     cells = [
         _text(
             f"# {_plain(found.query.kind)}, ε = {found.epsilon:g}",
@@ -97,7 +98,8 @@ def notebook_of(found: Release | EachRelease, record_path: str, table_path: str 
             "",
             f"TABLE = {source!r}  # the private table: change this to where it is",
             f"RECORD = {record_path!r}  # the record of the release",
-            "LEDGER = None  # the ledger of the table, such as 'ledger.json', if there is one",
+            f"LEDGER = None  # the ledger {'that it was charged to' if charged else 'of the table'}, such as "
+            f"'ledger.json'{'' if charged else ', if there is one'}",
         ),
         _text("## The record", "What was released, and what was promised."),
         _lines("record = pf.Release.from_json(RECORD)", "record"),
@@ -119,6 +121,7 @@ def notebook_of(found: Release | EachRelease, record_path: str, table_path: str 
         ),
         _text("## The release", "This step draws the noise, and spends the ledger's budget if one is named."),
         _lines(
+            *(["assert LEDGER, 'this release was charged to a ledger: name it above'"] if charged else []),
             "ledger = None if LEDGER is None else pf.Ledger.open(LEDGER)",
             f"release = pf.release(data, query, calibration, ledger=ledger{valid})",
             "release",

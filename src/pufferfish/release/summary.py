@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable, shortened
 from pufferfish.hints import names_of
 from pufferfish.mechanisms import BOUNDS
@@ -24,6 +25,7 @@ __all__ = [
     "on_values",
     "postprocessing_lines",
     "quantile_lines",
+    "record_named",
     "rounded",
     "rows_of_groups",
     "size_line",
@@ -36,7 +38,7 @@ _MOST_LABEL = 60
 def described(found: ReleaseFields | EachRelease) -> str:
     """Return all that a reader of a release looks at first."""
     seen = found.mechanism.witness
-    where = "" if seen.node is None else f", record {seen.node}"
+    where = "" if seen.node is None else f", {record_named(seen.node)}"
     pair = "" if seen.secret_pair is None else f": {seen.secret_pair[0]} or {seen.secret_pair[1]}"
     told = [
         f"made {found.created[:19]} by pufferfish {found.software.get('pufferfish-privacy')}; Θ: {found.theta.origin}",
@@ -128,16 +130,18 @@ def noise_line(found: ReleaseFields) -> str:
     )
 
 
-def size_line(found: ReleaseFields | EachRelease) -> str:
+def size_line(found: ReleaseFields | EachRelease, read: Sequences | Rows) -> str:
     """Say how much was read, which is public: it shows a table that was read in another way than was meant."""
-    data = found.data
+    data, unseen = found.data, ""
+    if isinstance(read, Sequences) and (between := sum(chain.steps - chain.records for chain in read.length)):
+        unseen = f", and {counted(between, 'step')} without a record between them (gaps, missing states)"
     if data.rows is not None:
         unread = [node for node in found.theta.members[0]["nodes"] if node not in data.rows.columns]
         without = f"; nodes without a column that was read: {printable(names_of(unread))}" if unread else ""
         return f"read: {data.records:,} cells of {data.subjects:,} rows{without}"
     if data.base is None or data.base.subject is None:
-        return f"read: {data.records:,} records in {data.chains:,} chain{'s' if data.chains > 1 else ''}"
-    return f"read: {data.records:,} records of {data.subjects:,} subject{'s' if data.subjects > 1 else ''}"
+        return f"read: {data.records:,} records in {data.chains:,} chain{'s' if data.chains > 1 else ''}{unseen}"
+    return f"read: {data.records:,} records of {data.subjects:,} subject{'s' if data.subjects > 1 else ''}{unseen}"
 
 
 def quantile_lines(found: ReleaseFields) -> list[str]:
@@ -174,7 +178,7 @@ def lines_of_each(found: EachRelease) -> list[str]:
     return [
         f"{query.kind} for each of {subjects} ({counted(len(query.labels), 'value')} each)",
         f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {noise.scale:.6g}{share}; "
-        f"each value is within {found.accuracy_95.each:.6g}{share} with 95% probability",
+        f"with 95% probability each value is within {found.accuracy_95.each:.6g}{share}",
     ]
 
 
@@ -226,6 +230,17 @@ def rounded(value: float, scale: float) -> str:
     """Write a value to three digits of its noise: more would be noise."""
     decimals = max(0, 2 - math.floor(math.log10(scale)))
     return f"{value:,.{decimals}f}" if decimals <= 9 and abs(value) < 1e15 else f"{value:.6g}"
+
+
+def record_named(node: int | str) -> str:
+    """Name the record that decides the noise: by its place in a chain, or its column.
+
+    Examples
+    --------
+    >>> record_named(2159), record_named("lung")
+    ('record 2159 (counted from 0)', 'record lung')
+    """
+    return f"record {node} (counted from 0)" if isinstance(node, int) else f"record {node}"
 
 
 def on_values(number: int, what: str = "value") -> str:

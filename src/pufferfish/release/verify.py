@@ -32,6 +32,7 @@ from pufferfish.release.groups import of_each_group
 from pufferfish.release.groups_rules import stand_in
 from pufferfish.release.query_rules import near
 from pufferfish.release.record import Release
+from pufferfish.release.summary import record_named
 from pufferfish.release.values import possible_of
 from pufferfish.release.verification import PROOF, Finding, Verification, fails, holds, unchecked
 from pufferfish.release.verify_outside import of_ledger, of_model, of_table, of_values
@@ -98,7 +99,9 @@ def verify(
     else:
         found, folder = decoded_release(given), Path(given).parent
     if isinstance(found, EachRelease):
-        findings = [*_of_release(found.as_release(), _check(found)), *of_values(found, values, folder)]
+        share = ", divided by the subject's number of records" if found.query.divided_by_records else ""
+        scale = f"scale {found.noise.scale:.6g}{share}"
+        findings = [*_of_release(found.as_release(), _check(found), scale), *of_values(found, values, folder)]
     elif values is not None:
         raise ParameterError("values is for releases for each subject; this one holds its values itself")
     else:
@@ -149,8 +152,8 @@ def _check(found: EachRelease) -> list[str]:
     return []
 
 
-def _of_release(found: ReleaseFields, wrong: Sequence[str]) -> Iterator[Finding]:
-    """Yield what is found without anything but the record."""
+def _of_release(found: ReleaseFields, wrong: Sequence[str], scale: str | None = None) -> Iterator[Finding]:
+    """Yield what is found without anything but the record; ``scale`` says the noise as the release does."""
     if wrong:
         yield from (fails("record", f"expected that {rule}") for rule in wrong)
     else:
@@ -159,12 +162,12 @@ def _of_release(found: ReleaseFields, wrong: Sequence[str]) -> Iterator[Finding]
             yield fails(
                 "accuracy", f"expected ±{found.accuracy():g}, and ±{found.accuracy(joint=True):g} for all at once"
             )
-    scale = f"scale {found.noise.scale:.6g}"  # as the release says it, not that of the shares of all groups together
+    own = f"scale {found.noise.scale:.6g}"  # not that of the shares of all groups together
     if found.groups is None:
-        yield from _calibrated(found, str, scale)
+        yield from _calibrated(found, str, scale or own)
     else:  # how many records all groups have is not in the words of a count
         share = ", divided by the group's number of records" if found.groups.divided_by else ""
-        yield from _calibrated(stand_in(found, found.groups), of_each_group, f"{scale}{share}")
+        yield from _calibrated(stand_in(found, found.groups), of_each_group, f"{own}{share}")
     yield unchecked(
         "noise drawn", "that noise was drawn from this law, once, and added to the exact value", ["noisy_values"]
     )
@@ -307,7 +310,7 @@ def _proof(found: ReleaseFields, again: Calibration) -> Iterator[Finding]:
 def _witness(said: AnyWitness, again: AnyWitness | None, *, own: bool) -> Finding:
     old, new = msgspec.to_builtins(said), msgspec.to_builtins(again)
     if _alike(old, new):
-        where = "all records alike" if said.node is None else f"record {said.node}"
+        where = "all records alike" if said.node is None else record_named(said.node)
         return holds("witness", f"{where}: what decides, and what tells it, found again")
     if not own:
         return unchecked("witness", "this version finds another one", ["mechanism.witness", "mechanism.leakage"])

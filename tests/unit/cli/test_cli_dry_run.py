@@ -130,6 +130,25 @@ def test_quantiles_are_named(folder: Path) -> None:
     assert "from these values: the quantiles 0.3, 0.5, each with the states between which it is (95%)" in dry.stdout
 
 
+def test_needs_no_place_for_the_release(folder: Path) -> None:
+    before = held(folder)
+    asked = ("--epsilon", 1, "--ledger", folder / "l.json")
+    without = run(*command(folder, *asked, "--dry-run"))
+    assert without.exit_code == 0
+    assert without.stdout == run(*command(folder, *asked, "--dry-run", "--output", folder / "r.json")).stdout
+    for more in ([], ["--each-subject", "--dry-run"]):
+        refused(*command(folder, *asked, *more), says=["Missing option '--output'"])
+    assert held(folder) == before
+
+
+def test_says_how_many_steps_are_not_seen(folder: Path) -> None:
+    lines = (folder / "t.csv").read_text().splitlines()
+    lines[3] = lines[3].replace("rest", "").replace("active", "")
+    (folder / "t.csv").write_text("\n".join(lines) + "\n")
+    told = run(*command(folder, "--epsilon", 1, "--dry-run"))
+    assert ", and 1 step without a record between them (gaps, missing states)\n" in told.stdout
+
+
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_a_value_for_each_subject(folder: Path, monkeypatch: pytest.MonkeyPatch, interrupted: bool) -> None:
     asked = ("--ledger", folder / "l.json", "--output", folder / "v.csv", "--each-subject", "--epsilon", 1)
@@ -140,8 +159,15 @@ def test_a_value_for_each_subject(folder: Path, monkeypatch: pytest.MonkeyPatch,
 
         with monkeypatch.context() as patch:
             patch.setattr(sys.modules["pufferfish.release.each_subject"], "table_of", fail)
-            assert run(*command(folder, *asked)).exit_code != 0
+            stopped = run(*command(folder, *asked))
+        assert stopped.exit_code == 1
+        assert stopped.stderr.splitlines()[-1].startswith("error: interrupted; ")
         assert (folder / "v.json.pending").exists()
+        shown = run("show", folder / "v.json.pending")
+        assert shown.exit_code == 2
+        assert "is of a release that was interrupted, and is not to be published" in shown.stderr
+        other = run("--quiet-errors", *command(folder, *(0.5 if word == 1 else word for word in asked)))
+        assert "is an interrupted release of histogram at epsilon 1, and this one has another epsilon" in other.stderr
     before = held(folder)
     dry = run(*command(folder, *asked, "--dry-run"))
     assert dry.exit_code == 0, dry.output

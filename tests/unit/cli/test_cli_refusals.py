@@ -35,6 +35,7 @@ BAD_OPTIONS = {
     "picture kind": (["--plot", "release.xyz"], [".png"]),
     "picture folder": (["--plot", "absent/release.png"], ["there is no folder absent"]),
     "filter on the state": (["--where", "activity == 'rest'"], ["activity"]),
+    "two queries": (["--query", "cdf", "--query=count:rest"], ["--query is given twice", "only the last would count"]),
     "bad filter": (["--where", "awake +"], ["awake +"]),
     "bad gap": (["--max-gap", "soon"], ["soon"]),
     "entry-dp on correlated records": (["--mechanism", "entry-dp"], ["EntryDP does not apply", "correlated"]),

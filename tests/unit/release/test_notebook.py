@@ -90,6 +90,23 @@ def test_the_cells_of_a_notebook_make_the_release_again(kind, tmp_path, monkeypa
     assert CliRunner().invoke(main, [*command, "--overwrite"]).exit_code == 0
 
 
+def test_a_release_that_was_charged_is_made_again_under_a_ledger_only(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    CHAINS.write_csv("table.csv")
+    data = pf.read_sequences("table.csv", "<b>state", **READING)
+    bound = pf.LeakagePropagation(THREE, data.length)
+    pf.Ledger(bound, 9.0, base=data).save("book.json")
+    ledger, noise = pf.Ledger.open("book.json"), bound.calibrate(pf.Histogram(), 1.0)
+    pf.release(data, pf.Histogram(), noise, ledger=ledger).to_json("release.json")
+    assert CliRunner().invoke(main, ["notebook", "release.json", "--output", "again.ipynb"]).exit_code == 0
+    cells = json.loads((tmp_path / "again.ipynb").read_text())["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    with pytest.raises(AssertionError, match="charged to a ledger: name it above"):
+        exec(code, {})
+    exec(code.replace("LEDGER = None", "LEDGER = 'book.json'"), {})
+    assert len(pf.Ledger.open("book.json").entries) == 2
+
+
 @pytest.mark.parametrize(
     ("place", "value"),
     [

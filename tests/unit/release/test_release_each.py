@@ -169,6 +169,11 @@ def test_a_changed_record_or_table_is_refused(tmp_path: Path) -> None:
     noise = pf.LeakagePropagation(CHAIN, data.length).calibrate(query, 1.0)
     found = pf.release_each(data, query, noise, path)
     record = path.with_suffix(".json")
+    said = {part.what: part.says for part in found.verify(values=path).findings}
+    assert (
+        said["noise"]
+        == f"scale {found.noise.scale:.6g}, divided by the subject's number of records, which the proof is about"
+    )
     good = json.loads(record.read_bytes())
     for change in (
         {"epsilon": 0.5},
