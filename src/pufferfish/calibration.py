@@ -138,7 +138,8 @@ class Calibration(Shown, ReadOnly):
             "and its values": pair,
         }
         each = zip(self.linear.labels, self.accuracies(0.05).tolist(), strict=True)
-        grid = Grid("Error of each output that 5% of releases exceed at most", ["output", "± 95%"], [*map(list, each)])
+        what = "± 95%: each output is within this of the exact one with 95% probability"
+        grid = Grid(what, ["output", "± 95%"], [*map(list, each)])
         return View(repr(self), facts, [grid])
 
     def to_frame(self, alpha: float = 0.05, *, into: str = "polars") -> Any:

@@ -215,8 +215,8 @@ def fit_forgetting(
 
 
 def _whose(found: OverlapEstimate) -> str:
-    who = "all records" if not found.subject else f"subject {found.subject!r}"
-    return f"{who}, by the state {found.direction}"
+    who = "all records" if not found.subject else f"subject {found.subject!r}, the least"
+    return f"{who}, about the state so many {found.direction}"
 
 
 def _estimate(pairs: "PairsApart", states: Sequence[str], added: float) -> OverlapEstimate:

@@ -9,6 +9,7 @@ from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.errors import ParameterError
 from pufferfish.fit_forgetting import SMOOTHING, OverlapEstimate, fit_forgetting
 from pufferfish.model_file import Model
+from pufferfish.shown import counted
 from pufferfish.theta.forgetting_class import ForgettingClass
 
 if TYPE_CHECKING:
@@ -89,9 +90,9 @@ def _stated(
 
 
 def _lines(found: OverlapEstimate, step: str | None) -> list[str]:
-    who = f"subject {found.subject!r}, of {found.subjects}" if found.subject else "the one chain"
+    whose = f"the least of {counted(found.subjects, 'subject')}, that of {found.subject!r}, " if found.subject else ""
     after = f"after {found.steps} steps{'' if step is None else f' of {step}'}"
     return [
-        f"{after} habits overlap by {found.overlap:.4g}: the least, that of {who}, for the state {found.direction}",
+        f"{after} habits overlap by {found.overlap:.4g}: {whose}about the state {found.steps} steps {found.direction}",
         f"  all taken together {found.pooled:.4g}, from {found.pairs:,} pairs of records",
     ]

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["hides_all", "what_fits"]
 
 _USED_UP = (
-    "the budget is as good as used up: noise for what is left would hide all that these records can say; what was "
-    "released before can be used further"
+    "the budget is as good as used up: noise for what is left would hide all that these records can say. Use what was "
+    "released before, or other records; a larger budget is a weaker promise about all of it"
 )
 _LESS = "take a smaller epsilon"
 

@@ -24,7 +24,7 @@ def of_release(found: ReleaseFields) -> View:
         names = [[*cell, label] for cell in groups.cells[: -(-MOST_ROWS // m)] for label in found.query.labels]
     values = islice(lines_of(found), MOST_ROWS)
     rows = [[*name, value, error] for name, (_, value, error) in zip(names, values, strict=False)]
-    what = "Released values, and the error that 5% of them exceed at most"
+    what = "Released values; ± 95%: each is within this of the exact one with 95% probability"
     grids = [Grid(what, [*heads, "value", "± 95%"], rows, heads=len(heads), long=len(found.values))]
     if found.quantiles:
         each = [[f"{q.share:g}", q.state, q.low, q.high] for q in found.quantiles]

@@ -19,7 +19,7 @@ def test_from_public_data_to_a_release_and_its_ledger(tmp_path: Path, public: Pa
     result = run("fit", public, *READING, "--forgets", "8min", "--forgets", 3, "--output", model)
     assert result.exit_code == 0, result.output
     assert "after 8 steps of 1min habits overlap by" in result.stdout
-    assert "that of subject 'S" in result.stdout
+    assert "that of 'S" in result.stdout
     assert "Take this file as public" in result.stdout
     found = pf.read_model(model)
     assert isinstance(found.theta, pf.ForgettingClass)
