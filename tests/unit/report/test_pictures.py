@@ -103,6 +103,61 @@ def test_models_of_every_kind_are_drawn_by_fit_too(tmp_path):
     assert (tmp_path / "m.svg").read_bytes().startswith(b"<?xml")
 
 
+def test_bounds_are_drawn_as_bounds_and_not_as_an_estimate():
+    lower, upper = np.array([[0.8, 0.1], [0.25, 0.5]]), np.array([[0.9, 0.2], [0.5, 0.75]])
+    for theta, cells, lasts in (
+        (
+            pf.IntervalChain(lower, upper),
+            ["0.800 – 0.900", "0.100 – 0.200", "0.250 – 0.500", "0.500 – 0.750"],
+            ["5 – 10", "2 – 4"],
+        ),
+        (pf.BinaryChainInterval(0.5, 0.75), ["0.500 – 0.750", "0.250 – 0.500"], ["2 – 4", "2 – 4"]),
+    ):
+        figure = pf.draw_model(theta)
+        told = texts(figure)
+        assert told[: len(cells)] == cells
+        assert told[4:] == lasts
+        assert title(figure).startswith("Bounds on the transition probabilities")
+        assert "Bounds are no estimate" in title(figure)
+        assert "members" not in title(figure)
+        low, high = (1 / (1 - stay) for stay in ((0.8, 0.9) if isinstance(theta, pf.IntervalChain) else (0.5, 0.75)))
+        bar = figure.axes[1].patches[0]
+        assert (bar.get_x(), bar.get_x() + bar.get_width()) == pytest.approx((low, high))
+    assert texts(pf.draw_model(pf.IntervalChain(np.eye(2) / 2, np.ones((2, 2)))))[4:] == ["2 or more, or always"] * 2
+
+
+def test_of_several_chains_the_least_and_the_most_are_drawn_and_each_has_a_point():
+    other = pf.MarkovChain(np.eye(3) * 0.5 + 0.5 / 3, states=STATES)
+    figure = pf.draw_model([CHAIN, other])
+    assert "from the least to the most of 2 chains" in title(figure)
+    assert texts(figure)[0] == "0.667 – 0.800"
+    assert texts(figure)[9:] == ["3 – 5", "2.5 – 3", "1.67 – 3"]
+    points = [line.get_xdata().tolist() for line in figure.axes[1].lines]
+    assert points == [pytest.approx([5, 2.5, 5 / 3]), pytest.approx([3, 3, 3])]
+
+
+def test_a_clock_has_the_ends_of_all_phases_and_hours_that_exist():
+    matrix = CHAIN.transition_matrix
+    hours = [matrix if hour % 2 else np.full((3, 3), 1 / 3) for hour in range(24)]
+    figure = pf.draw_model(pf.PeriodicChain(hours, clock="hour", step="1h", states=STATES))
+    assert "from the least to the most of 24 hours of the clock" in title(figure)
+    assert texts(figure)[0] == "0.333 – 0.800"
+    assert [int(label.get_text()) for label in figure.axes[1].get_xticklabels()] == list(range(0, 24, 3))
+    week = pf.draw_model(pf.PeriodicChain([matrix] * 7, clock="weekday", step="1h", states=STATES))
+    assert [label.get_text() for label in week.axes[1].get_xticklabels()][0::6] == ["Mon", "Sun"]
+
+
+def test_forgetting_is_drawn_as_points_and_as_what_follows_from_them():
+    figure = pf.draw_model(pf.ForgettingClass([3, 9], [0.3, 0.8], STATES))
+    line, points = figure.axes[0].lines
+    assert (points.get_linestyle(), points.get_xydata().tolist()) == ("None", [[3, 0.3], [9, 0.8]])
+    assert line.get_drawstyle() == "steps-post"
+    after = dict(line.get_xydata().tolist())
+    assert (after[0], after[3]) == pytest.approx((0, 0.3))
+    assert (after[6], after[9]) == pytest.approx((1 - 0.7**2, 0.8))
+    assert "what follows" in title(figure)
+
+
 def test_a_ledger_draws_its_budget_and_names_the_filter_of_an_entry(tmp_path):
     data = pf.read_sequences(ROWS, "x", subject="id", time="t", max_gap="1", states=STATES)
     part = pf.read_sequences(ROWS, "x", subject="id", time="t", max_gap="1", states=STATES, where="t < 50")
