@@ -186,10 +186,108 @@ def test_numbers_of_switches_have_no_digits_that_mean_nothing():
             assert told == int(told)
 
 
+def test_titles_end_after_words_and_numbers_have_commas():
+    origin = "fitted to public data: survey-2019.csv, column activity, 23040 records of 8 subjects; "
+    chain = pf.MarkovChain(CHAIN.transition_matrix, states=STATES)
+    told = title(pf.draw_model(pf.ChainClass((chain,), origin=origin + "from 1999 to 2019; " * 5 + "the end")))
+    assert "survey-2019.csv, column activity, 23,040 records of 8 subjects;" in told
+    assert told.endswith("from 1999 to 2019; the end")
+    long = title(pf.draw_model(pf.ChainClass((chain,), origin="a word and others " * 99)))
+    assert long.endswith((" a …", " word …", " and …", " others …"))
+    assert len(long) < 700
+
+
+def many_rows(query, by=None, epsilon=5.0, states=None):
+    rows = pl.concat([ROWS.with_columns(pl.col("id") + str(i)) for i in range(15)]).with_columns(g=pl.col("t") % 2)
+    rows = rows.with_columns(pl.col("x").replace(dict(zip(STATES, states or STATES, strict=True))))
+    names = states or STATES
+    chain = pf.MarkovChain(CHAIN.transition_matrix, states=names)
+    data = pf.read_sequences(rows, "x", subject="id", time="t", max_gap="1", states=names, by=by)
+    return pf.release(data, query, pf.LeakagePropagation(chain, length=data.length).calibrate(query, epsilon))
+
+
+def test_axes_and_colours_have_commas_where_labels_have_them():
+    for figure in (many_rows(pf.Histogram(relative=False)).plot(), many_rows(pf.Transitions()).plot()):
+        figure.canvas.draw()
+        shown = [label.get_text() for axes in figure.axes for label in axes.get_yticklabels()]
+        large = [text for text in [*shown, *texts(figure)] if len(text.replace(",", "")) >= 4 and text[0].isdigit()]
+        assert large
+        assert all("," in text for text in large)
+        assert "12,000 records" in title(figure) or "steps" in title(figure)
+
+
+def test_errors_that_are_not_drawn_leave_no_mark():
+    for by in (None, ["g"]):
+        for epsilon, lines in ((0.02, True), (1e4, False)):
+            figure = many_rows(pf.Histogram(), by=by, epsilon=epsilon).plot()
+            assert all(bool(axes.collections) is lines for axes in figure.axes)
+            assert ("too little to be seen here" in title(figure)) is not lines
+
+
+def test_long_names_stand_beside_bars_that_lie():
+    names = ["in_intensive_care", "at_home_or_elsewhere", "under_observation"]
+    (axes,) = many_rows(pf.Histogram(), states=names).plot().axes
+    assert [label.get_text().replace("\n", "") for label in axes.get_xticklabels()] == names
+    assert {label.get_rotation() for label in axes.get_xticklabels()} == {0}
+    nodes = [*names, "smoker"]
+    network = pf.BayesianNetwork({name: pf.CPT(["no", "yes"], [0.5, 0.5]) for name in nodes})
+    table = pl.DataFrame({name: ["no", "yes"] * 100 for name in nodes}).with_columns(g=pl.Series([1, 2, 2, 1] * 50))
+    query = pf.Marginals()
+    for by in (None, ["g"]):
+        rows = pf.read_rows(table, network, by=by)
+        found = pf.release(rows, query, pf.LeakagePropagation(network, length=rows.length).calibrate(query, 9.0))
+        for axes in found.plot().axes:
+            assert [label.get_text() for label in axes.get_yticklabels()] == list(found.query.labels)
+            assert axes.patches[0].get_height() == 0.8
+            assert axes.get_ylim()[0] > axes.get_ylim()[1]
+
+
+def test_hours_are_not_turned_and_panels_share_one_label():
+    rows = ROWS.with_columns(slot=pl.col("t") % 24)
+    data = pf.read_sequences(rows, "x", subject="id", time="t", max_gap="1", states=STATES, by=["slot"])
+    query = pf.Histogram()
+    bound = pf.LeakagePropagation(CHAIN, length=data.length)
+    figure = pf.release(data, query, bound.calibrate(query, 5.0)).plot()
+    assert [label.get_rotation() for label in figure.axes[0].get_xticklabels()] == [0] * 12
+    assert (figure.get_supylabel(), {axes.get_ylabel() for axes in figure.axes}) == ("share of records", {""})
+    figure.canvas.draw()
+    for axes in figure.axes:
+        low, high = axes.get_ylim()
+        assert sum(low <= tick <= high for tick in axes.get_yticks()) >= 4
+
+
+def test_the_noise_of_all_mechanisms_says_of_what_it_is_and_hides_no_line(tmp_path):
+    from pufferfish.report.plot import draw_noise
+
+    def rows(e):
+        scales = {"propagation": 2 / e, "exact-laplace": 2.001 / e, "group-dp": 50 / e}
+        named = {"propagation": "LeakagePropagation", "exact-laplace": "ExactLaplace", "group-dp": "GroupDP"}
+        return [
+            ComparisonRow(mechanism=name, title=named[name], epsilon=e, scale=scale, lower_bound=1.9 / e)
+            for name, scale in scales.items()
+        ]
+
+    figure = draw_noise({e: rows(e) for e in (0.5, 1.0, 2.0)}, ["noise of a histogram, 5,000 records"], "records")
+    (axes,) = figure.axes
+    labels = [text.get_text().replace("\n", " ") for text in axes.get_legend().get_texts()]
+    assert "ExactLaplace, the same as LeakagePropagation" in labels
+    assert any(label.startswith("too little: ") for label in labels)
+    widths = {line.get_label(): line.get_linewidth() for line in axes.lines}
+    assert widths["LeakagePropagation"] > 2 * widths["ExactLaplace,\nthe same as LeakagePropagation"]
+    assert (axes.get_ylabel(), title(figure)) == ("noise scale (records)", "Noise of a histogram, 5,000 records")
+    pf.write_model(pf.Model(theta=CHAIN), tmp_path / "m.json")
+    drawn = f"{tmp_path}/n.svg"
+    asked = ["compare", f"{tmp_path}/m.json", "--length", "1500,20", "--query", "count:run", "--epsilon", "1"]
+    asked += ["--mechanisms", "propagation", "--plot", drawn]
+    ended = CliRunner().invoke(main, asked)
+    assert ended.exit_code == 0, ended.output
+    assert "Noise against ε for the query count: 2 chains with 1,520 records" in (tmp_path / "n.svg").read_text("utf-8")
+
+
 def test_a_mechanism_without_a_mark_of_its_own_is_drawn_too():
     from pufferfish.report.plot import draw_noise
 
     names = ("propagation", "my-bound")
-    rows = [ComparisonRow(mechanism=name, title=name.title(), epsilon=1.0, noise_multiplier=2.0) for name in names]
+    rows = [ComparisonRow(mechanism=name, title=name.title(), epsilon=1.0, scale=2.0) for name in names]
     (axes,) = draw_noise({1.0: rows, 2.0: rows}).axes
-    assert [line.get_label() for line in axes.lines] == ["Propagation", "My-Bound"]
+    assert [line.get_label() for line in axes.lines] == ["Propagation", "My-Bound,\nthe same as Propagation"]
