@@ -82,22 +82,28 @@ def _along(release: ReleaseFields, groups: GroupsRecord) -> "Figure":
     """Draw one value for each group: bars, or a line where there are many."""
     cells = [shortened(", ".join(cell)) for cell in groups.cells]
     wide, share = min(14.0, max(5.0, 0.32 * len(cells) + 2)), _shares(release)
-    figure = new_figure(wide, 4.2)
+    lying = lie_better(cells, wide)
+    figure = new_figure(6.4, max(3.0, 0.26 * len(cells) + 1.6)) if lying else new_figure(wide, 4.2)
     axes: Any = figure.add_subplot()
     values, noisy, error = release.value[:, 0], np.array(release.noisy_values), np.array(groups.error_95)
     seen = len(cells) > _MOST_BARS or errors_are_seen(values, noisy, error)
     if len(cells) <= _MOST_BARS:
-        bars_with_errors(axes, values, noisy, error, share=share, seen=seen)
+        bars_with_errors(axes, values, noisy, error, share=share, seen=seen, lying=lying)
     else:
         at = np.arange(len(cells))
         axes.fill_between(at, noisy - error, noisy + error, color=PALE, linewidth=0)
         axes.plot(at, values, color=BLUE, linewidth=1.0)
         axes.axhline(0, color=INK, linewidth=0.6)
         axes.margins(x=0.01)
-    name_ticks(axes, cells, wide, most=_MOST_TICKS)
-    axes.set_xlabel(", ".join(groups.by), parse_math=False)
-    axes.set_ylabel(f"{measure_of(release.query.kind)}: {shortened(release.query.labels[0])}", parse_math=False)
-    clean(axes, share)
+    if lying:
+        name_rows(axes, cells)
+    else:
+        name_ticks(axes, cells, wide, most=_MOST_TICKS)
+    measure = f"{measure_of(release.query.kind)}: {shortened(release.query.labels[0])}"
+    places = ", ".join(groups.by)
+    axes.set_xlabel(measure if lying else places, parse_math=False)
+    axes.set_ylabel(places if lying else measure, parse_math=False)
+    clean(axes, share, lying=lying)
     return _titled(figure, release, groups, seen=seen)
 
 

@@ -320,7 +320,7 @@ def _forgetting(theta: ForgettingClass) -> "Figure":
     titled(
         figure,
         f"How soon {len(theta.states)} states are forgotten",
-        "Points: the overlaps that Θ states. Line: what follows from them for every Markov process, also in between. "
+        "Points: the overlaps that Θ states. Line: what follows from each for every Markov process, also in between. "
         "A point below the line adds nothing",
         f"Θ: {theta.origin}",
     )

@@ -116,7 +116,7 @@ def draw_noise(
         if not curve:
             continue
         under = next((other for other in drawn if _same(curves[other], curve)), None)
-        same = "" if under is None else f",\nthe same as {titles[under]}"
+        same = "" if under is None else f", the same as\n{titles[under]} within 1%"
         hidden = any(_same(curve, curves[other]) for other in curves if other not in (*drawn, name))
         at, noise = zip(*curve, strict=True)
         colour, marker = mark_of(name)
