@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pufferfish.check.record import ModelCheck
-from pufferfish.report.axes import clean, titled
+from pufferfish.report.axes import clean, log_ticks, titled
 from pufferfish.report.palette import BLUE, INK, LINES, PALE
 from pufferfish.report.plot import new_figure, shortened
 
@@ -49,9 +49,9 @@ def _stays(axes: Any, found: ModelCheck) -> None:
             if stays.observed is not None and math.isfinite(stays.observed[i]):
                 axes.plot([at - 0.15], [stays.observed[i]], color=BLUE, marker=marker, markersize=5)
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("{x:g}")
-    axes.tick_params(axis="y", which="minor", labelsize=7)
+    ticks = log_ticks(*axes.get_ylim())
+    axes.set_yticks(ticks, [f"{tick:,.6g}" for tick in ticks])
+    axes.minorticks_off()
     axes.set_xticks(range(len(usual)), [shortened(found.states[x], 10) for x in usual], parse_math=False)
     for marker, label in (("o", "mean"), ("^", "95% quantile")):
         axes.plot([], [], color="0.5", marker=marker, linestyle="", label=label)
@@ -101,7 +101,7 @@ def _overlaps(axes: Any, found: ModelCheck) -> None:
         at, shares = zip(*model, strict=True)
         axes.plot(at, shares, color=INK, marker="s", markersize=3.5, linewidth=1.2, label="model")
     axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_major_formatter("{x:,g}")
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("steps later or earlier")
     axes.set_ylabel("overlap (100%: all is forgotten)")

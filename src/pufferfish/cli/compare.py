@@ -1,6 +1,7 @@
 """``pufferfish compare``: the noise of every mechanism, before anything is spent."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, cast
 
 import click
@@ -32,6 +33,7 @@ from pufferfish.queries import Query
 from pufferfish.report.html import PREVIEW
 from pufferfish.report.network_plot import draw_network
 from pufferfish.report.plot import PICTURE, draw_noise, save_figure
+from pufferfish.shown import counted
 from pufferfish.theta.model_class import Theta
 
 __all__ = ["compare_command"]
@@ -155,7 +157,10 @@ def compare_command(
         with progress("comparing"):
             here = found if accuracy is None else contest.at(epsilon)  # by accuracy each row has an ε of its own
             others = contest.at_each([e for e in (epsilon * f for f in _FACTORS) if LEAST_EPSILON <= e < math.inf])
-        save_figure(draw_noise({epsilon: here} | others), plot_path)
+        chains: list[int] = [] if theta.networks else [getattr(each, "records", each) for each in length]
+        of = _chains(chains) if chains else counted(length, "row")
+        made = [f"Noise against ε for the query {query.kind}: {of}", f"Θ: {theta.origin}"]
+        save_figure(draw_noise({epsilon: here} | others, made, here.measure), plot_path)
         click.echo(printable(f"written: {plot_path}"))
     if report_path is not None:
         with progress("making the preview"):
@@ -180,6 +185,17 @@ def _draw(theta: Theta, query: Query, epsilon: float, length: int, secrets: list
         found = MarkovQuilt(theta, length=length, secrets=secrets).calibrate(query, epsilon)
     save_figure(draw_network(theta.networks[found.witness.theta], found), path)
     click.echo(printable(f"written: {path}"))
+
+
+def _chains(lengths: Sequence[int]) -> str:
+    """Say how many chains and records there are.
+
+    Examples
+    --------
+    >>> _chains([5000]), _chains([20, 1500])
+    ('1 chain with 5,000 records', '2 chains with 1,520 records')
+    """
+    return f"{counted(len(lengths), 'chain')} with {counted(sum(lengths), 'record')}"
 
 
 def _rows(lengths: tuple[str, ...]) -> int:

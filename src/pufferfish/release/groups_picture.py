@@ -9,7 +9,19 @@ from numpy.typing import NDArray
 from pufferfish.queries import measure_of
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups import GroupsRecord
-from pufferfish.report.axes import bars_with_errors, clean, is_share, name_ticks, percent, titled, told_error
+from pufferfish.report.axes import (
+    LONGEST_ROW,
+    bars_with_errors,
+    clean,
+    errors_are_seen,
+    is_share,
+    lie_better,
+    name_rows,
+    name_ticks,
+    percent,
+    titled,
+    told_error,
+)
 from pufferfish.report.palette import BLUE, INK, LINES, PALE
 from pufferfish.report.plot import new_figure, shortened
 
@@ -44,16 +56,25 @@ def _panel_of_each_group(release: ReleaseFields, groups: GroupsRecord) -> "Figur
     outputs, share = [shortened(label) for label in release.query.labels], _shares(release)
     values, noisy = release.value, np.array(release.noisy_values).reshape(release.value.shape)
     wide = min(4.2, max(5.0 / len(values), 2.4, 0.3 * len(outputs) + 1))
-    figure, panels = _grid(len(values), wide, 2.6, alike=True)
-    seen, errors = True, release.accuracies(0.05)
+    lying = lie_better(outputs, wide)
+    if lying:
+        outputs, wide = [shortened(label, LONGEST_ROW) for label in release.query.labels], 4.2
+    figure, panels = _grid(len(values), wide, max(1.4, 0.24 * len(outputs) + 0.8) if lying else 2.6, alike=not lying)
+    errors = release.accuracies(0.05)
+    seen = errors_are_seen(values, noisy, errors)
     for g, axes in enumerate(panels):
-        seen = bars_with_errors(axes, values[g], noisy[g], errors[g], share=share) and seen
+        bars_with_errors(axes, values[g], noisy[g], errors[g], share=share, seen=seen, lying=lying)
         label = shortened(", ".join(groups.cells[g]))
         axes.set_title(f"{label} (n = {groups.records[g]:,})", fontsize=9, loc="left", parse_math=False)
-        name_ticks(axes, outputs, wide)
+        if lying:
+            name_rows(axes, outputs)
+        else:
+            name_ticks(axes, outputs, wide)
         axes.tick_params(labelbottom=True)
-        clean(axes, share)
-    panels[0].set_ylabel(measure_of(release.query.kind))
+        clean(axes, share, lying=lying)
+    if lying:
+        _same_scale(panels)
+    (figure.supxlabel if lying else figure.supylabel)(measure_of(release.query.kind), fontsize=10)
     return _titled(figure, release, groups, seen=seen)
 
 
@@ -61,22 +82,28 @@ def _along(release: ReleaseFields, groups: GroupsRecord) -> "Figure":
     """Draw one value for each group: bars, or a line where there are many."""
     cells = [shortened(", ".join(cell)) for cell in groups.cells]
     wide, share = min(14.0, max(5.0, 0.32 * len(cells) + 2)), _shares(release)
-    figure = new_figure(wide, 4.2)
+    lying = lie_better(cells, wide)
+    figure = new_figure(6.4, max(3.0, 0.26 * len(cells) + 1.6)) if lying else new_figure(wide, 4.2)
     axes: Any = figure.add_subplot()
     values, noisy, error = release.value[:, 0], np.array(release.noisy_values), np.array(groups.error_95)
-    seen = True
+    seen = len(cells) > _MOST_BARS or errors_are_seen(values, noisy, error)
     if len(cells) <= _MOST_BARS:
-        seen = bars_with_errors(axes, values, noisy, error, share=share)
+        bars_with_errors(axes, values, noisy, error, share=share, seen=seen, lying=lying)
     else:
         at = np.arange(len(cells))
         axes.fill_between(at, noisy - error, noisy + error, color=PALE, linewidth=0)
         axes.plot(at, values, color=BLUE, linewidth=1.0)
         axes.axhline(0, color=INK, linewidth=0.6)
         axes.margins(x=0.01)
-    name_ticks(axes, cells, wide, most=_MOST_TICKS)
-    axes.set_xlabel(", ".join(groups.by), parse_math=False)
-    axes.set_ylabel(f"{measure_of(release.query.kind)}: {shortened(release.query.labels[0])}", parse_math=False)
-    clean(axes, share)
+    if lying:
+        name_rows(axes, cells)
+    else:
+        name_ticks(axes, cells, wide, most=_MOST_TICKS)
+    measure = f"{measure_of(release.query.kind)}: {shortened(release.query.labels[0])}"
+    places = ", ".join(groups.by)
+    axes.set_xlabel(measure if lying else places, parse_math=False)
+    axes.set_ylabel(places if lying else measure, parse_math=False)
+    clean(axes, share, lying=lying)
     return _titled(figure, release, groups, seen=seen)
 
 
@@ -110,9 +137,9 @@ def _panel_of_each_output(release: ReleaseFields, groups: GroupsRecord) -> "Figu
         axes.set_xlabel(groups.by[i], parse_math=False)
     rest = [name for j, name in enumerate(groups.by) if j != i]
     if lines:
-        panels[0].set_ylabel(measure_of(release.query.kind))
+        figure.supylabel(measure_of(release.query.kind), fontsize=10)
     elif rest:
-        panels[0].set_ylabel(shortened(", ".join(rest)), parse_math=False)
+        figure.supylabel(shortened(", ".join(rest)), fontsize=10, parse_math=False)
     if lines and len(others) > 1:
         names = [_no_formula(shortened(other)) for other in others]
         handles = panels[0].get_lines()[: len(others)]
@@ -122,7 +149,7 @@ def _panel_of_each_output(release: ReleaseFields, groups: GroupsRecord) -> "Figu
     left = len(labels) - len(chosen)
     more = f"; the {left:,} outputs with the least values are not drawn" if left else ""
     own = "; each panel has its own scale" if len(chosen) > 1 else ""
-    return _titled(figure, release, groups, seen=lines, more=more + own)
+    return _titled(figure, release, groups, seen=lines, drawn=lines, more=more + own)
 
 
 def _lines(axes: Any, values: Array, noisy: Array, error: Array, share: bool) -> None:
@@ -136,7 +163,7 @@ def _lines(axes: Any, values: Array, noisy: Array, error: Array, share: bool) ->
 
 def _heat_map(figure: Any, axes: Any, table: Array, rows: list[str], share: bool) -> None:
     """Draw values as colours, dark above 0 in one colour and below in another; what is not there stays empty."""
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, StrMethodFormatter
 
     most = float(np.nanmax(np.abs(table))) or 1.0
     signed = float(np.nanmin(table)) < 0
@@ -150,7 +177,7 @@ def _heat_map(figure: Any, axes: Any, table: Array, rows: list[str], share: bool
     )
     every = -(-len(rows) // _MOST_TICKS)
     axes.set_yticks(range(0, len(rows), every), [shortened(row) for row in rows[::every]], parse_math=False, fontsize=7)
-    figure.colorbar(drawn, ax=axes, format=FuncFormatter(percent) if share else None)
+    figure.colorbar(drawn, ax=axes, format=FuncFormatter(percent) if share else StrMethodFormatter("{x:,.10g}"))
 
 
 def _grid(n: int, wide: float, high: float, *, alike: bool = False) -> tuple[Any, list[Any]]:
@@ -164,11 +191,20 @@ def _grid(n: int, wide: float, high: float, *, alike: bool = False) -> tuple[Any
     return figure, list(panels[:n])
 
 
-def _titled(figure: Any, release: ReleaseFields, groups: GroupsRecord, *, seen: bool, more: str = "") -> "Figure":
+def _same_scale(panels: list[Any]) -> None:
+    """Give all panels of lying bars the same ends of their scale."""
+    ends = np.array([axes.get_xlim() for axes in panels])
+    for axes in panels:
+        axes.set_xlim(ends[:, 0].min(), ends[:, 1].max())
+
+
+def _titled(
+    figure: Any, release: ReleaseFields, groups: GroupsRecord, *, seen: bool, drawn: bool = True, more: str = ""
+) -> "Figure":
     n = f"n = {release.data.records:,}" if release.data.rows is None else f"{release.data.subjects:,} rows"
     errors = release.accuracies(0.05)
     error = told_error(float(errors.min()), float(errors.max()), _shares(release))
-    unseen = "" if seen else ", not drawn"
+    unseen = "" if seen else ", too little to be seen here" if drawn else ", not drawn"
     done = "; post-processed" if release.postprocessing else ""
     titled(
         figure,

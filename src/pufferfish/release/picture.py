@@ -9,7 +9,18 @@ from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups_picture import draw_groups
 from pufferfish.release.query_rules import joint_nodes, nodes_of
 from pufferfish.release.table_picture import draw_table
-from pufferfish.report.axes import bars_with_errors, clean, is_share, name_ticks, titled, told_error
+from pufferfish.report.axes import (
+    LONGEST_ROW,
+    bars_with_errors,
+    clean,
+    errors_are_seen,
+    is_share,
+    lie_better,
+    name_rows,
+    name_ticks,
+    titled,
+    told_error,
+)
 from pufferfish.report.palette import BLUE, INK, ORANGE, PALE
 from pufferfish.report.plot import new_figure, shortened
 from pufferfish.shown import counted
@@ -40,14 +51,20 @@ def _values(release: ReleaseFields) -> "Figure":
     measure = measure_of(release.query.kind)
     share = is_share(measure)
     wide = min(14.0, max(5.0, 0.32 * len(labels) + 2))
-    figure = new_figure(wide, 4.2)
+    noisy = np.array(release.noisy_values)
+    seen, lying = errors_are_seen(release.value, noisy, errors), lie_better(labels, wide)
+    labels = [shortened(label, LONGEST_ROW) for label in release.query.labels] if lying else labels
+    figure = new_figure(7.2, max(3.0, 0.26 * len(labels) + 1.6)) if lying else new_figure(wide, 4.2)
     axes: Any = figure.add_subplot()
-    seen = bars_with_errors(axes, release.value, np.array(release.noisy_values), errors, share=share)
-    name_ticks(axes, labels, wide)
-    axes.set_ylabel(measure)
-    if len(labels) > 1 and release.data.base is not None:
-        axes.set_xlabel(shortened(release.data.base.state), parse_math=False)
-    clean(axes, share)
+    bars_with_errors(axes, release.value, noisy, errors, share=share, seen=seen, lying=lying)
+    places = shortened(release.data.base.state) if len(labels) > 1 and release.data.base is not None else ""
+    if lying:
+        name_rows(axes, labels)
+    else:
+        name_ticks(axes, labels, wide)
+    axes.set_xlabel(measure if lying else places, parse_math=False)
+    axes.set_ylabel(places if lying else measure, parse_math=False)
+    clean(axes, share, lying=lying)
     titled(figure, release.query.description, _made(release), _noise(release, errors, share, seen))
     return figure
 

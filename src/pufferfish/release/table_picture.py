@@ -7,7 +7,7 @@ import numpy as np
 
 from pufferfish.queries import measure_of
 from pufferfish.release.fields import ReleaseFields
-from pufferfish.report.axes import name_ticks, titled
+from pufferfish.report.axes import name_ticks, titled, told_error
 from pufferfish.report.palette import INK
 from pufferfish.report.plot import new_figure, require_matplotlib, shortened
 
@@ -38,6 +38,7 @@ def draw_table(
     """
     require_matplotlib()
     from matplotlib.colors import LogNorm
+    from matplotlib.ticker import StrMethodFormatter
 
     down, across = ([shortened(state) for state in states] for _, states in (rows, columns))
     high, wide, error = len(down), len(across), release.accuracy(0.05)
@@ -61,13 +62,13 @@ def draw_table(
             dark = value > 0 and float(norm(value)) > 0.6
             text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
             axes.text(y, x, text, ha="center", va="center", fontsize=8, color="white" if dark else INK)
-    bar: Any = figure.colorbar(image, ax=axes, shrink=0.8, format="%g")
+    bar: Any = figure.colorbar(image, ax=axes, shrink=0.8, format=StrMethodFormatter("{x:,.10g}"))
     bar.ax.minorticks_off()
     bar.set_label(measure_of(release.query.kind))
     titled(
         figure,
         release.query.description,
         f"{release.mechanism.title}, ε = {release.epsilon:g}, {n}",
-        f"each value ± {error:.3g} with 95% probability; white: nothing, or below 0",
+        f"each value {told_error(error, error, share=False)} with 95% probability; white: nothing, or below 0",
     )
     return figure

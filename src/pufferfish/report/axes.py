@@ -1,5 +1,7 @@
 """What all pictures share: titles that name the content, shares in percent, error bars or a sentence about them."""
 
+import math
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -7,18 +9,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.errors import printable
+from pufferfish.report.html import number
 from pufferfish.report.palette import BLUE, INK, PALE
-from pufferfish.report.plot import shortened
+from pufferfish.report.plot import width_of
 
-__all__ = ["bars_with_errors", "clean", "in_percent", "is_share", "name_ticks", "percent", "titled", "told_error"]
+__all__ = [
+    "LONGEST_ROW",
+    "bars_with_errors",
+    "clean",
+    "errors_are_seen",
+    "in_percent",
+    "in_short_lines",
+    "is_share",
+    "lie_better",
+    "log_ticks",
+    "name_rows",
+    "name_ticks",
+    "percent",
+    "titled",
+    "told_error",
+    "with_commas",
+]
 
 _SEEN = 0.012
 """An error bar shorter than this share of its axis cannot be told from the line of its bar."""
 
-_LONGEST = 200
-"""Letters of one sentence above a picture."""
+_MOST_LINES = 5
+"""Lines of one sentence above a picture: what is longer ends after a word, with an ellipsis."""
+
+_LINE, _LINES_WITH_ROOM = 0.17, 3
+"""Inches that each line above a picture takes, and for how many of them figures have room as they are made."""
 
 _MOST_LABELS = 26
+_MOST_LOG_TICKS = 7
+_MOST_LABEL_LINES = 3
+_MOST_LYING = 40
+_LONG = 9
+"""Letters from which a name takes too much room below a bar where it is turned."""
+
+LONGEST_ROW = 48
+"""Letters of a name beside a bar that lies."""
+
+_MARGINS = 0.7
+"""Inches of a panel that its axis does not take."""
+
 _MOST_WRITTEN = 14
 _LETTERS = 13
 """Letters of a title that fit an inch."""
@@ -51,17 +86,49 @@ def told_error(least: float, most: float, share: bool) -> str:
     >>> told_error(0.004, 0.004, True), told_error(3, 5.123, False)
     ('± 0.4 percentage points', '± 3 to 5.12')
     """
-    low, high = (f"{100 * error if share else error:.3g}" for error in (least, most))
+    low, high = (number(100 * error if share else error, 3) for error in (least, most))
     unit = " percentage points" if share else ""
     return f"± {low if low == high else f'{low} to {high}'}{unit}"
 
 
 def titled(figure: Any, *lines: str) -> None:
-    """Write what the picture shows above it, then how it was made."""
-    most = int(_LETTERS * figure.get_size_inches()[0])
-    first, *others = (shortened(line, _LONGEST) for line in lines)
-    told = [part for line in (first[:1].upper() + first[1:], *others) for part in textwrap.wrap(line, most)]
+    """Write what the picture shows above it, then how it was made; the picture grows where that takes many lines."""
+    wide, high = figure.get_size_inches()
+    first, *others = (with_commas(printable(line)) for line in lines)
+    told = [part for line in (first[:1].upper() + first[1:], *others) for part in _in_lines(line, int(_LETTERS * wide))]
+    figure.set_size_inches(wide, high + _LINE * max(0, len(told) - _LINES_WITH_ROOM))
     figure.suptitle("\n".join(told), fontsize=10, x=0.01, ha="left", parse_math=False)
+
+
+def _in_lines(text: str, most: int) -> list[str]:
+    """Break a text between words into lines of so many letters, and end it after a word where it is too long.
+
+    Examples
+    --------
+    >>> _in_lines("survey-2019.csv, column activity", 20), _in_lines("word " * 99, 9)[-1]
+    (['survey-2019.csv,', 'column activity'], 'word …')
+    """
+    return textwrap.wrap(text, most, max_lines=_MOST_LINES, placeholder=" …", break_on_hyphens=False)
+
+
+_COUNTED = "records|transitions|pairs|rows|steps|subjects|chains|groups|members"
+_NUMBER = re.compile(rf"(^|\b(?:the|from|over|all|of) |[,;] )(\d{{4,}})(?= (?:{_COUNTED})\b)")
+
+
+def with_commas(text: str) -> str:
+    """Return a text of a record with commas in its numbers of records and the like; years and names stay as they are.
+
+    Examples
+    --------
+    >>> with_commas("share of the 25920 records"), with_commas("survey 2019 records.csv, 23040 records")
+    ('share of the 25,920 records', 'survey 2019 records.csv, 23,040 records')
+    """
+
+    def written(found: re.Match[str]) -> str:
+        year = found[1] == "of " and 1900 <= int(found[2]) < 2100
+        return found[0] if year else f"{found[1]}{int(found[2]):,}"
+
+    return _NUMBER.sub(written, text)
 
 
 def percent(share: float, _: object = None) -> str:
@@ -75,19 +142,48 @@ def percent(share: float, _: object = None) -> str:
     return f"{100 * share:.6g}%"
 
 
-def clean(axes: Any, share: bool = False) -> None:
-    """Take away lines that say nothing, and write shares in percent."""
+def clean(axes: Any, share: bool = False, *, lying: bool = False) -> None:
+    """Take away lines that say nothing, write shares in percent (below bars that lie), other numbers with commas."""
+    from matplotlib.ticker import MaxNLocator, ScalarFormatter
+
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     if share:
-        axes.yaxis.set_major_formatter(percent)
+        values = axes.xaxis if lying else axes.yaxis
+        values.set_major_formatter(percent)
+        values.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], min_n_ticks=4))
+    for axis in (axes.xaxis, axes.yaxis):
+        if isinstance(axis.get_major_formatter(), ScalarFormatter) and np.abs(axis.get_view_interval()).max() >= 1000:
+            axis.set_major_formatter("{x:,.10g}")
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Return about six round numbers between two positive ones, for a scale of logarithms.
+
+    Examples
+    --------
+    >>> log_ticks(6, 61), log_ticks(1, 9), log_ticks(0.5, 2e3), log_ticks(61, 64)
+    ([10.0, 20.0, 50.0], [1.0, 2.0, 5.0], [1.0, 10.0, 100.0, 1000.0], [61.0, 62.0, 63.0, 64.0])
+    """
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for digits in ((1,), (1, 2, 5), tuple(range(1, 10))):
+        found = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
+        inside = [value for value in found if low <= value <= high]
+        if len(inside) >= 3:
+            return inside[:: -(-len(inside) // _MOST_LOG_TICKS)]
+    step = 10.0 ** math.floor(math.log10(max(high - low, 1e-9 * high)))
+    step = step if (high - low) / step >= 2 else step / 5
+    return [step * i for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def name_ticks(axes: Any, labels: Sequence[str], wide: float, *, most: int = _MOST_LABELS) -> None:
-    """Write the names of places along the horizontal axis: turned where they are long, some where they are many."""
+    """Write the names of places along the horizontal axis: in lines or turned where long, some where they are many."""
     every = -(-len(labels) // most)
     shown = labels[::every]
-    crowded = sum(len(label) + 2 for label in shown) > 9 * wide
+    room = int(_LETTERS * max(wide - _MARGINS, 1.0) / max(len(shown), 1)) - 1
+    lines = [in_short_lines(label, room) for label in shown]
+    crowded = any(line is None for line in lines)
+    shown = shown if crowded else ["\n".join(line or []) for line in lines]
     axes.set_xticks(
         range(0, len(labels), every),
         shown,
@@ -98,21 +194,80 @@ def name_ticks(axes: Any, labels: Sequence[str], wide: float, *, most: int = _MO
     )
 
 
-def bars_with_errors(axes: Any, values: Array, noisy: Array, errors: Array, *, share: bool) -> bool:
-    """Draw bars with error bars, and the values in numbers where they are few; return whether the errors are seen."""
+def in_short_lines(label: str, room: int) -> list[str] | None:
+    """Break a label at its spaces and signs into at most three lines of so many letters; None where it does not fit.
+
+    Examples
+    --------
+    >>> in_short_lines("intensive_care=yes", 10), in_short_lines("walk", 4), in_short_lines("walking", 4)
+    (['intensive_', 'care=yes'], ['walk'], None)
+    """
+    lines = [""]
+    for part in re.findall(r"[^\s=_,;/-]*[\s=_,;/-]*", label):
+        if lines[-1] and width_of((lines[-1] + part).rstrip()) > room:
+            lines.append("")
+        lines[-1] += part
+    found = [line.rstrip() for line in lines]
+    return found if len(found) <= _MOST_LABEL_LINES and max(map(width_of, found)) <= room else None
+
+
+def name_rows(axes: Any, labels: Sequence[str]) -> None:
+    """Write the names of places along the vertical axis, from the top."""
+    axes.set_yticks(range(len(labels)), labels, parse_math=False)
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+
+
+def lie_better(labels: Sequence[str], wide: float) -> bool:
+    """Return whether bars should lie, because the names below standing ones would have to be turned and are long.
+
+    Examples
+    --------
+    >>> lie_better(["rest", "walk"], 5.0), lie_better([f"intensive_care={i}" for i in range(12)], 5.0)
+    (False, True)
+    """
+    room = int(_LETTERS * max(wide - _MARGINS, 1.0) / max(len(labels), 1)) - 1
+    turned = any(in_short_lines(label, room) is None for label in labels)
+    return turned and len(labels) <= _MOST_LYING and max(map(width_of, labels)) >= _LONG
+
+
+def errors_are_seen(values: Array, noisy: Array, errors: Array) -> bool:
+    """Return whether lines as long as the errors can be told from the ends of bars that share one scale.
+
+    Examples
+    --------
+    >>> bars = np.array([100.0, 200.0])
+    >>> errors_are_seen(bars, bars, np.array([1.0, 1.0])), errors_are_seen(bars, bars, np.array([1.0, 9.0]))
+    (False, True)
+    """
+    top = max(0.0, float(np.max(values)), float(np.max(noisy + errors)))
+    bottom = min(0.0, float(np.min(values)), float(np.min(noisy - errors)))
+    return bool(2 * np.max(errors) >= _SEEN * (top - bottom))
+
+
+def bars_with_errors(
+    axes: Any, values: Array, noisy: Array, errors: Array, *, share: bool, seen: bool, lying: bool = False
+) -> None:
+    """Draw bars, with error bars where they can be seen, and the values in numbers where they are few."""
     at = np.arange(len(values))
     low, high = noisy - errors, noisy + errors
     many = len(at) > 120
     width = 0.8 if len(at) > 1 else 0.3
-    axes.bar(at, values, width=width, color=PALE, edgecolor=BLUE, linewidth=0 if many else 0.8)
-    axes.vlines(at, low, high, color=INK, linewidth=1.2)
-    axes.axhline(0, color=INK, linewidth=0.6)
+    colours = {"color": PALE, "edgecolor": BLUE, "linewidth": 0 if many else 0.8}
+    if lying:
+        axes.barh(at, values, height=width, **colours)
+    else:
+        axes.bar(at, values, width=width, **colours)
+    if seen:
+        (axes.hlines if lying else axes.vlines)(at, low, high, color=INK, linewidth=1.2)
+    (axes.axvline if lying else axes.axhline)(0, color=INK, linewidth=0.6)
     if len(at) == 1:
         axes.set_xlim(-1, 1)
-    if len(at) <= _MOST_WRITTEN:
-        for x, value, error, top in zip(at, values, errors, np.maximum(high, np.maximum(values, 0.0)), strict=True):
-            text = in_percent(value, error) if share else f"{value:,.0f}" if error >= 0.5 else f"{value:.4g}"
-            axes.annotate(text, (x, top), (0, 2), textcoords="offset points", ha="center", fontsize=8)
-        axes.margins(y=0.1)
-    bottom, top = axes.get_ylim()
-    return bool(2 * errors.min() >= _SEEN * (top - bottom))
+    if len(at) > (_MOST_LYING if lying else _MOST_WRITTEN):
+        return
+    for x, value, error, top in zip(at, values, errors, np.maximum(high, np.maximum(values, 0.0)), strict=True):
+        whole = error >= 0.5 or abs(value) >= 1000
+        text = in_percent(value, error) if share else f"{value:,.0f}" if whole else f"{value:.4g}"
+        place = (top, x) if lying else (x, top)
+        where = {"va": "center"} if lying else {"ha": "center"}
+        axes.annotate(text, place, (2, 0) if lying else (0, 2), textcoords="offset points", fontsize=8, **where)
+    axes.margins(**({"x": 0.15} if lying else {"y": 0.1}))

@@ -28,6 +28,7 @@ __all__ = [
     "require_matplotlib",
     "save_figure",
     "shortened",
+    "width_of",
 ]
 
 PICTURE_KINDS = (".png", ".svg", ".pdf")
@@ -45,6 +46,8 @@ PICTURE = Kind("picture", _is_picture, "name another file", PICTURE_KINDS)
 """Pictures say in their metadata who drew them: only those are drawn over."""
 
 _LONGEST_LABEL = 24
+_AS_ONE = 0.01
+"""Curves of noise within this share of each other cannot be told apart in a picture."""
 
 
 def require_matplotlib() -> None:
@@ -78,15 +81,23 @@ def _picture_class() -> Any:
     return Picture
 
 
-def draw_noise(comparisons: Mapping[float, Sequence[ComparisonRow]]) -> "Figure":
-    """Draw the noise multiplier of every mechanism against ε, with the lower bound that none can go below.
+def draw_noise(
+    comparisons: Mapping[float, Sequence[ComparisonRow]], made: Sequence[str] = (), measure: str = ""
+) -> "Figure":
+    """Draw the noise scale of every mechanism against ε, with the lower bound that none can go below.
 
     Parameters
     ----------
     comparisons : mapping from float to sequence of ComparisonRow
         What :func:`pufferfish.compare` returned for each ε, all for one query.
+    made : sequence of str, optional
+        What stands above the picture: the query and of how many records it is, then the model.
+    measure : str, optional
+        What the query's answers are numbers of.
     """
-    figure = new_figure(7.2, 4.6)
+    from pufferfish.report.axes import clean, log_ticks, titled  # which needs what labels need
+
+    figure = new_figure(8.2, 4.8)
     axes: Any = figure.add_subplot()
     epsilons = sorted(comparisons)
     curves: dict[str, list[tuple[float, float]]] = {name: [] for name in MARKS}
@@ -95,32 +106,51 @@ def draw_noise(comparisons: Mapping[float, Sequence[ComparisonRow]]) -> "Figure"
         for row in comparisons[e]:
             if row.noise == "best":  # its error is not in proportion to its largest loss
                 continue
-            if row.noise_multiplier:
-                curves.setdefault(row.mechanism, []).append((e, row.noise_multiplier))
-            if row.noise_multiplier and row.over_lower_bound:
-                floor[e] = row.noise_multiplier / row.over_lower_bound
+            if row.scale:
+                curves.setdefault(row.mechanism, []).append((e, row.scale))
+            if row.scale and row.lower_bound:
+                floor[e] = row.lower_bound
     titles = {row.mechanism: row.title for row in comparisons[epsilons[0]]}
+    drawn: list[str] = []
     for name, curve in curves.items():
-        if curve:
-            at, noise = zip(*curve, strict=True)
-            colour, marker = mark_of(name)
-            axes.plot(at, noise, color=colour, marker=marker, markersize=4.5, linewidth=1.6, label=titles[name])
+        if not curve:
+            continue
+        under = next((other for other in drawn if _same(curves[other], curve)), None)
+        same = "" if under is None else f", the same as\n{titles[under]} within 1%"
+        hidden = any(_same(curve, curves[other]) for other in curves if other not in (*drawn, name))
+        at, noise = zip(*curve, strict=True)
+        colour, marker = mark_of(name)
+        wide, size = (4.5, 9.0) if hidden else (1.6, 4.5)
+        label = f"{titles[name]}{same}"
+        axes.plot(at, noise, color=colour, marker=marker, markersize=size, linewidth=wide, label=label)
+        drawn.append(name)
     axes.set_xscale("log")
     axes.set_yscale("log")
     if floor:
         at, noise = zip(*floor.items(), strict=True)
         axes.plot(at, noise, color=INK, linestyle=(0, (4, 2)), linewidth=1.0, label="lower bound")
         axes.autoscale(False)
-        axes.fill_between(at, noise, axes.get_ylim()[0], color="0.92", linewidth=0, zorder=0)
+        grey = "too little: Laplace noise of one\nscale does not give the guarantee"
+        axes.fill_between(at, noise, axes.get_ylim()[0], color="0.92", linewidth=0, zorder=0, label=grey)
     axes.set_xticks(epsilons, [f"{e:.3g}" for e in epsilons])
+    if drawn:
+        ticks = log_ticks(*axes.get_ylim())
+        axes.set_yticks(ticks, [f"{tick:,.6g}" for tick in ticks])
     axes.minorticks_off()
-    axes.set_xlabel("ε")
-    axes.set_ylabel("noise multiplier (scale / Lipschitz constant)")
+    axes.set_xlabel("ε (privacy parameter)")
+    axes.set_ylabel(f"noise scale{f' ({measure})' if measure else ''}")
     axes.grid(which="major", color="0.92", linewidth=0.6)
-    axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5), labelspacing=0.8)
+    clean(axes)
+    titled(figure, *(made or ["Noise of each mechanism against ε"]))
     return figure
+
+
+def _same(one: Sequence[tuple[float, float]], other: Sequence[tuple[float, float]]) -> bool:
+    """Return whether two curves lie on each other: noise at the same ε, within a hundredth of each other."""
+    return [e for e, _ in one] == [e for e, _ in other] and all(
+        abs(a - b) <= _AS_ONE * b for (_, a), (_, b) in zip(one, other, strict=True)
+    )
 
 
 def shortened(text: str, longest: int = _LONGEST_LABEL) -> str:
@@ -129,10 +159,21 @@ def shortened(text: str, longest: int = _LONGEST_LABEL) -> str:
     Chinese, Japanese and Korean letters are as wide as two others.
     """
     plain = printable(text)
-    if sum(map(_columns, plain)) <= longest:
+    if width_of(plain) <= longest:
         return plain
     half = longest // 2
     return f"{_beginning(plain, half)}…{_beginning(plain[::-1], half - 1)[::-1]}"
+
+
+def width_of(text: str) -> int:
+    """Return how wide a text is, in letters.
+
+    Examples
+    --------
+    >>> width_of("walk"), width_of("歩く")
+    (4, 4)
+    """
+    return sum(map(_columns, text))
 
 
 def _beginning(text: str, columns: int) -> str:

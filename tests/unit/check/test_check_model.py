@@ -259,6 +259,10 @@ def test_prints_draws_and_writes(tmp_path: Path) -> None:
         found.to_json(path)
     figure = draw_check(found)
     assert len(figure.axes) == 3
+    figure.canvas.draw()
+    lasts = figure.axes[0].yaxis
+    assert 2 <= len(lasts.get_majorticklabels()) <= 7
+    assert not any(label.get_text() for label in lasts.get_minorticklabels())
     assert len(draw_check(msgspec.structs.replace(found, occupancy=None, stationary=())).axes) == 2
     figure.canvas.draw()
 

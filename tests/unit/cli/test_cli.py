@@ -48,7 +48,7 @@ def test_the_error_that_is_allowed_gives_the_epsilon(
     compared = run("compare", model, "--table", private, *READING, "--accuracy", 0.15).stdout
     assert f"{found.epsilon:.4g}" in next(line for line in compared.splitlines() if "LeakagePropagation" in line)
     drawn: list[Any] = []
-    monkeypatch.setattr("pufferfish.cli.compare.draw_noise", lambda found: drawn.append(found))
+    monkeypatch.setattr("pufferfish.cli.compare.draw_noise", lambda found, *_: drawn.append(found))
     monkeypatch.setattr("pufferfish.cli.compare.save_figure", lambda *_: None)
     assert run("compare", model, "--length", 20, "--accuracy", 0.6, "--plot", tmp_path / "n.png").exit_code == 0
     for epsilon, rows in drawn[0].items():  # every mechanism at the ε where it is drawn

@@ -103,6 +103,61 @@ def test_models_of_every_kind_are_drawn_by_fit_too(tmp_path):
     assert (tmp_path / "m.svg").read_bytes().startswith(b"<?xml")
 
 
+def test_bounds_are_drawn_as_bounds_and_not_as_an_estimate():
+    lower, upper = np.array([[0.8, 0.1], [0.25, 0.5]]), np.array([[0.9, 0.2], [0.5, 0.75]])
+    for theta, cells, lasts in (
+        (
+            pf.IntervalChain(lower, upper),
+            ["0.800 – 0.900", "0.100 – 0.200", "0.250 – 0.500", "0.500 – 0.750"],
+            ["5 – 10", "2 – 4"],
+        ),
+        (pf.BinaryChainInterval(0.5, 0.75), ["0.500 – 0.750", "0.250 – 0.500"], ["2 – 4", "2 – 4"]),
+    ):
+        figure = pf.draw_model(theta)
+        told = texts(figure)
+        assert told[: len(cells)] == cells
+        assert told[4:] == lasts
+        assert title(figure).startswith("Bounds on the transition probabilities")
+        assert "Bounds are no estimate" in title(figure)
+        assert "members" not in title(figure)
+        low, high = (1 / (1 - stay) for stay in ((0.8, 0.9) if isinstance(theta, pf.IntervalChain) else (0.5, 0.75)))
+        bar = figure.axes[1].patches[0]
+        assert (bar.get_x(), bar.get_x() + bar.get_width()) == pytest.approx((low, high))
+    assert texts(pf.draw_model(pf.IntervalChain(np.eye(2) / 2, np.ones((2, 2)))))[4:] == ["2 or more, or always"] * 2
+
+
+def test_of_several_chains_the_least_and_the_most_are_drawn_and_each_has_a_point():
+    other = pf.MarkovChain(np.eye(3) * 0.5 + 0.5 / 3, states=STATES)
+    figure = pf.draw_model([CHAIN, other])
+    assert "from the least to the most of 2 chains" in title(figure)
+    assert texts(figure)[0] == "0.667 – 0.800"
+    assert texts(figure)[9:] == ["3 – 5", "2.5 – 3", "1.67 – 3"]
+    points = [line.get_xdata().tolist() for line in figure.axes[1].lines]
+    assert points == [pytest.approx([5, 2.5, 5 / 3]), pytest.approx([3, 3, 3])]
+
+
+def test_a_clock_has_the_ends_of_all_phases_and_hours_that_exist():
+    matrix = CHAIN.transition_matrix
+    hours = [matrix if hour % 2 else np.full((3, 3), 1 / 3) for hour in range(24)]
+    figure = pf.draw_model(pf.PeriodicChain(hours, clock="hour", step="1h", states=STATES))
+    assert "from the least to the most of 24 hours of the clock" in title(figure)
+    assert texts(figure)[0] == "0.333 – 0.800"
+    assert [int(label.get_text()) for label in figure.axes[1].get_xticklabels()] == list(range(0, 24, 3))
+    week = pf.draw_model(pf.PeriodicChain([matrix] * 7, clock="weekday", step="1h", states=STATES))
+    assert [label.get_text() for label in week.axes[1].get_xticklabels()][0::6] == ["Mon", "Sun"]
+
+
+def test_forgetting_is_drawn_as_points_and_as_what_follows_from_them():
+    figure = pf.draw_model(pf.ForgettingClass([3, 9], [0.3, 0.8], STATES))
+    line, points = figure.axes[0].lines
+    assert (points.get_linestyle(), points.get_xydata().tolist()) == ("None", [[3, 0.3], [9, 0.8]])
+    assert line.get_drawstyle() == "steps-post"
+    after = dict(line.get_xydata().tolist())
+    assert (after[0], after[3]) == pytest.approx((0, 0.3))
+    assert (after[6], after[9]) == pytest.approx((1 - 0.7**2, 0.8))
+    assert "what follows" in title(figure)
+
+
 def test_a_ledger_draws_its_budget_and_names_the_filter_of_an_entry(tmp_path):
     data = pf.read_sequences(ROWS, "x", subject="id", time="t", max_gap="1", states=STATES)
     part = pf.read_sequences(ROWS, "x", subject="id", time="t", max_gap="1", states=STATES, where="t < 50")
@@ -131,10 +186,114 @@ def test_numbers_of_switches_have_no_digits_that_mean_nothing():
             assert told == int(told)
 
 
+def test_titles_end_after_words_and_numbers_have_commas():
+    origin = "fitted to public data: survey-2019.csv, column activity, 23040 records of 8 subjects; "
+    chain = pf.MarkovChain(CHAIN.transition_matrix, states=STATES)
+    told = title(pf.draw_model(pf.ChainClass((chain,), origin=origin + "from 1999 to 2019; " * 5 + "the end")))
+    assert "survey-2019.csv, column activity, 23,040 records of 8 subjects;" in told
+    assert told.endswith("from 1999 to 2019; the end")
+    long = title(pf.draw_model(pf.ChainClass((chain,), origin="a word and others " * 99)))
+    assert long.endswith((" a …", " word …", " and …", " others …"))
+    assert len(long) < 700
+
+
+def many_rows(query, by=None, epsilon=5.0, states=None, **columns):
+    rows = pl.concat([ROWS.with_columns(pl.col("id") + str(i)) for i in range(15)]).with_columns(
+        g=pl.col("t") % 2, **columns
+    )
+    rows = rows.with_columns(pl.col("x").replace(dict(zip(STATES, states or STATES, strict=True))))
+    names = states or STATES
+    chain = pf.MarkovChain(CHAIN.transition_matrix, states=names)
+    data = pf.read_sequences(rows, "x", subject="id", time="t", max_gap="1", states=names, by=by)
+    return pf.release(data, query, pf.LeakagePropagation(chain, length=data.length).calibrate(query, epsilon))
+
+
+def test_axes_and_colours_have_commas_where_labels_have_them():
+    for figure in (many_rows(pf.Histogram(relative=False)).plot(), many_rows(pf.Transitions()).plot()):
+        figure.canvas.draw()
+        shown = [label.get_text() for axes in figure.axes for label in axes.get_yticklabels()]
+        large = [text for text in [*shown, *texts(figure)] if len(text.replace(",", "")) >= 4 and text[0].isdigit()]
+        assert large
+        assert all("," in text for text in large)
+        assert "12,000 records" in title(figure) or "steps" in title(figure)
+
+
+def test_errors_that_are_not_drawn_leave_no_mark():
+    for by in (None, ["g"]):
+        for epsilon, lines in ((0.02, True), (1e4, False)):
+            figure = many_rows(pf.Histogram(), by=by, epsilon=epsilon).plot()
+            assert all(bool(axes.collections) is lines for axes in figure.axes)
+            assert ("too little to be seen here" in title(figure)) is not lines
+
+
+def test_long_names_stand_beside_bars_that_lie():
+    names = ["in_intensive_care", "at_home_or_elsewhere", "under_observation"]
+    (axes,) = many_rows(pf.Histogram(), states=names).plot().axes
+    assert [label.get_text().replace("\n", "") for label in axes.get_xticklabels()] == names
+    assert {label.get_rotation() for label in axes.get_xticklabels()} == {0}
+    towns = pl.Series([f"hospital_of_the_town_{i % 8}" for i in range(6000)])
+    (axes,) = many_rows(pf.Count("run"), by=["town"], town=pl.concat([towns, towns])).plot().axes
+    assert [label.get_text()[-1] for label in axes.get_yticklabels()] == list("01234567")
+    assert (axes.get_ylabel(), axes.get_xlabel()) == ("town", "records: run")
+    nodes = [*names, "smoker"]
+    network = pf.BayesianNetwork({name: pf.CPT(["no", "yes"], [0.5, 0.5]) for name in nodes})
+    table = pl.DataFrame({name: ["no", "yes"] * 100 for name in nodes}).with_columns(g=pl.Series([1, 2, 2, 1] * 50))
+    query = pf.Marginals()
+    for by in (None, ["g"]):
+        rows = pf.read_rows(table, network, by=by)
+        found = pf.release(rows, query, pf.LeakagePropagation(network, length=rows.length).calibrate(query, 9.0))
+        for axes in found.plot().axes:
+            assert [label.get_text() for label in axes.get_yticklabels()] == list(found.query.labels)
+            assert axes.patches[0].get_height() == 0.8
+            assert axes.get_ylim()[0] > axes.get_ylim()[1]
+
+
+def test_hours_are_not_turned_and_panels_share_one_label():
+    rows = ROWS.with_columns(slot=pl.col("t") % 24)
+    data = pf.read_sequences(rows, "x", subject="id", time="t", max_gap="1", states=STATES, by=["slot"])
+    query = pf.Histogram()
+    bound = pf.LeakagePropagation(CHAIN, length=data.length)
+    figure = pf.release(data, query, bound.calibrate(query, 5.0)).plot()
+    assert [label.get_rotation() for label in figure.axes[0].get_xticklabels()] == [0] * 12
+    assert (figure.get_supylabel(), {axes.get_ylabel() for axes in figure.axes}) == ("share of records", {""})
+    figure.canvas.draw()
+    for axes in figure.axes:
+        low, high = axes.get_ylim()
+        assert sum(low <= tick <= high for tick in axes.get_yticks()) >= 4
+
+
+def test_the_noise_of_all_mechanisms_says_of_what_it_is_and_hides_no_line(tmp_path):
+    from pufferfish.report.plot import draw_noise
+
+    def rows(e):
+        scales = {"propagation": 2 / e, "exact-laplace": 2.001 / e, "group-dp": 50 / e}
+        named = {"propagation": "LeakagePropagation", "exact-laplace": "ExactLaplace", "group-dp": "GroupDP"}
+        return [
+            ComparisonRow(mechanism=name, title=named[name], epsilon=e, scale=scale, lower_bound=1.9 / e)
+            for name, scale in scales.items()
+        ]
+
+    figure = draw_noise({e: rows(e) for e in (0.5, 1.0, 2.0)}, ["noise of a histogram, 5,000 records"], "records")
+    (axes,) = figure.axes
+    labels = [text.get_text().replace("\n", " ") for text in axes.get_legend().get_texts()]
+    assert "ExactLaplace, the same as LeakagePropagation within 1%" in labels
+    assert any(label.startswith("too little: ") for label in labels)
+    widths = {line.get_label(): line.get_linewidth() for line in axes.lines}
+    assert widths["LeakagePropagation"] > 2 * widths["ExactLaplace, the same as\nLeakagePropagation within 1%"]
+    assert (axes.get_ylabel(), title(figure)) == ("noise scale (records)", "Noise of a histogram, 5,000 records")
+    pf.write_model(pf.Model(theta=CHAIN), tmp_path / "m.json")
+    drawn = f"{tmp_path}/n.svg"
+    asked = ["compare", f"{tmp_path}/m.json", "--length", "1500,20", "--query", "count:run", "--epsilon", "1"]
+    asked += ["--mechanisms", "propagation", "--plot", drawn]
+    ended = CliRunner().invoke(main, asked)
+    assert ended.exit_code == 0, ended.output
+    assert "Noise against ε for the query count: 2 chains with 1,520 records" in (tmp_path / "n.svg").read_text("utf-8")
+
+
 def test_a_mechanism_without_a_mark_of_its_own_is_drawn_too():
     from pufferfish.report.plot import draw_noise
 
     names = ("propagation", "my-bound")
-    rows = [ComparisonRow(mechanism=name, title=name.title(), epsilon=1.0, noise_multiplier=2.0) for name in names]
+    rows = [ComparisonRow(mechanism=name, title=name.title(), epsilon=1.0, scale=2.0) for name in names]
     (axes,) = draw_noise({1.0: rows, 2.0: rows}).axes
-    assert [line.get_label() for line in axes.lines] == ["Propagation", "My-Bound"]
+    assert [line.get_label() for line in axes.lines] == ["Propagation", "My-Bound, the same as\nPropagation within 1%"]
