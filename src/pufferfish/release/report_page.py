@@ -105,10 +105,15 @@ def write_report(
         If a record does not hold, or the file cannot be written or is something else.
     """
     book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
-    write_whole(path, report_page(sources, ledger=book, brief=brief), REPORT, overwrite=overwrite)
+    given = ledger.path if isinstance(ledger, Ledger) else ledger
+    name = None if given is None else Path(given).name
+    content = report_page(sources, ledger=book, ledger_name=name, brief=brief)
+    write_whole(path, content, REPORT, overwrite=overwrite)
 
 
-def report_page(sources: Sequence[Source], *, ledger: Ledger | None = None, brief: bool = False) -> bytes:
+def report_page(
+    sources: Sequence[Source], *, ledger: Ledger | None = None, ledger_name: str | None = None, brief: bool = False
+) -> bytes:
     """Return the page about releases.
 
     Parameters
@@ -117,6 +122,8 @@ def report_page(sources: Sequence[Source], *, ledger: Ledger | None = None, brie
         The releases, in the order of the page.
     ledger : Ledger, optional
         The book that they were charged to: its history is shown.
+    ledger_name : str, optional
+        The file of that book, without its folder: it stands in the command by which readers verify a release.
     brief : bool, default False
         Without the noise of other mechanisms and of other ε, which may take long to compute.
 
@@ -141,7 +148,7 @@ def report_page(sources: Sequence[Source], *, ledger: Ledger | None = None, brie
         which = f"release {i + 1} of {len(sources)}"
         report_progress(which, i / len(sources))
         with part_of(which):
-            part, numbers = _release_part(source, i, ledger, contests, brief=brief)
+            part, numbers = _release_part(source, i, ledger, ledger_name, contests, brief=brief)
         parts += [part]
         data += [] if numbers is None else [numbers]
     here = {source.release.ledger.entry: i for i, source in enumerate(sources) if source.release.ledger is not None}
@@ -176,7 +183,13 @@ def _title(found: AnyRelease) -> str:
 
 
 def _release_part(
-    source: Source, i: int, ledger: Ledger | None, contests: dict[bytes, Contest], *, brief: bool
+    source: Source,
+    i: int,
+    ledger: Ledger | None,
+    ledger_name: str | None,
+    contests: dict[bytes, Contest],
+    *,
+    brief: bool,
 ) -> tuple[Html, dict[str, Any] | None]:
     found = source.release
     checked = _checked(source, ledger if found.ledger is not None else None)
@@ -213,7 +226,7 @@ def _release_part(
         tag("h2", _title(found)),
         *(tag("p", tag("strong", "Warning: "), text, class_="card warn") for text in warned),
         told,
-        _verify(source, checked),
+        _verify(source, checked, ledger_name),
         id=f"release-{i}",
     )
     return part, numbers
@@ -376,17 +389,26 @@ def _secrets(again: Calibration) -> Any:
     return secrets
 
 
-def _verify(source: Source, checked: Verification | None) -> Html:
-    """Return how everybody can check the record, and what was found when this page was made."""
+def _verify(source: Source, checked: Verification | None, ledger_name: str | None) -> Html:
+    """Return how everybody can check the release file, and what was found when this page was made."""
     found, file = source.release, shlex.quote(source.name)
+    hint: Html | None = None
     if isinstance(found, MeasurementRelease):
         program = f"import pufferfish as pf; pf.MeasurementRelease.from_json({source.name!r}).verify()"
         command = f"python -c {shlex.quote(program)}"
     else:
-        command = f"pufferfish verify {file}" + (" --ledger book.json" if found.ledger is not None else "")
+        command = f"pufferfish verify {file}"
+        if found.ledger is not None and ledger_name is not None:
+            command += f" --ledger {shlex.quote(ledger_name)}"
+        elif found.ledger is not None:
+            option = tag("code", "--ledger LEDGER.json")
+            hint = tag(
+                "p", "Whoever has the ledger of this release can add ", option, ", where LEDGER.json is its file."
+            )
     parts: list[Any] = [
         tag("p", "Whoever has the record can compute the proof of its noise again, without any private data:"),
         tag("pre", tag("code", command)),
+        hint,
     ]
     if source.digest is not None:
         parts += [tag("p", "SHA-256 of the record: ", tag("code", source.digest))]

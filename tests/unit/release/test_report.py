@@ -308,6 +308,35 @@ def test_refusals_leave_every_file(tmp_path: Path) -> None:
         wrong.report(tmp_path / "new.html")
 
 
+def test_the_command_to_verify_names_the_ledger_that_was_given(tmp_path: Path) -> None:
+    """And none where none was given: another ledger of that name would accuse an honest release."""
+    data, chain = simple()
+    bound = pf.GroupDP(chain, data.length)
+    ledger = Ledger(bound, 2.0, base=data)
+    kept = tmp_path / "my books"
+    kept.mkdir()
+    ledger.save(kept / "bb 1.json")
+    found = pf.release(data, pf.Histogram(), bound.calibrate(pf.Histogram(), 1.0), ledger=ledger)
+    found.to_json(tmp_path / "r.json")
+    out, hint = tmp_path / "r.html", "Whoever has the ledger of this release can add"
+
+    def command() -> str:
+        return next(word for word in Page(out).words if word.startswith("pufferfish verify"))
+
+    given = ("report", tmp_path / "r.json", "--brief", "--overwrite", "--output", out)
+    assert commands.run(*given, "--ledger", kept / "bb 1.json").exit_code == 0
+    assert shlex.split(command()) == ["pufferfish", "verify", "r.json", "--ledger", "bb 1.json"]
+    assert hint not in Page(out).text
+    found.report(out, ledger=ledger, brief=True)
+    assert command().endswith("--ledger 'bb 1.json'")
+    assert commands.run(*given).exit_code == 0
+    assert command() == "pufferfish verify r.json"
+    assert hint in Page(out).text
+    alone = pf.release(data, pf.Histogram(), bound.calibrate(pf.Histogram(), 1.0))
+    alone.report(out, brief=True)
+    assert hint not in Page(out).text
+
+
 def test_a_preview_reads_no_data(tmp_path: Path) -> None:
     chain = release_cases.TWO
     compared = pf.compare(chain, pf.Histogram(), 0.5, length=8)
