@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from pufferfish.calibration import Calibration
-from pufferfish.comparison import Contest, row_of
+from pufferfish.comparison import COMPOSING, Contest, one_query_rows, row_of
 from pufferfish.core.numbers.progress import part_of, report_progress
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.files import read_file, write_whole
@@ -26,7 +26,7 @@ from pufferfish.markup import Html, join, tag
 from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
 from pufferfish.moments import in_words
-from pufferfish.queries import measure_of
+from pufferfish.queries import measure_before_division, measure_of
 from pufferfish.release import measurement
 from pufferfish.release.calibration_record import CalibrationRecord, calibration_again
 from pufferfish.release.each_record import EachRelease
@@ -334,21 +334,24 @@ def _noise(
     shape: Literal["equal", "best"] = "equal" if again.strategy is None else "best"
     epsilons = points_around(found.epsilon)
     try:
-        contest = _contest(fields, again, contests)
+        unit = "subject" if isinstance(found, EachRelease) else None if fields.groups is None else "group"
+        contest = _contest(fields, again, contests, None if unit is None else COMPOSING)
         ours = replace(row_of(again), noise=shape)
         asked, curves = contest.around(found.epsilon, epsilons, again.mechanism if shape == "best" else None)
         others = [row for row in asked if (row.mechanism, row.noise) != (again.mechanism, shape)]
         lower = next((row.lower_bound for row in others if row.lower_bound), again.lower_bound or None)
         rows = sorted([ours, *others], key=lambda row: row.scale or math.inf)
+        rows += [] if unit is None else one_query_rows(unit)
     except PufferfishError as error:
         return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {error}"), None
     error = found.accuracy_95.each if isinstance(found, EachRelease) else found.accuracy(0.05)
     base, scale_factor = again.accuracy(0.05), found.noise.scale / again.scale
-    measure = measure_of(found.query.kind)
+    measure, scale_measure = measure_of(found.query.kind), ""
     if isinstance(found, EachRelease) and found.query.divided_by_records:
-        measure += ", times the subject's number of records"
+        measure = f"{measure_before_division(found.query.kind)}, to be divided by the subject's number of records"
     elif fields.groups is not None and fields.groups.divided_by is not None:
-        measure += "; ± 95% in the smallest group"
+        scale_measure = f"{measure_before_division(found.query.kind)}, before the division by those of the group"
+        measure += " in the smallest group"
     about = Noise(
         rows=rows,
         lower=None if lower is None else lower * scale_factor,
@@ -358,21 +361,25 @@ def _noise(
         mechanism=again.mechanism,
         noise=shape,
         measure=measure,
+        scale_measure=scale_measure,
         scale_factor=scale_factor,
         error_factor=error / base if base > 0 else scale_factor,
     )
     return noise_part(about, name)
 
 
-def _contest(fields: ReleaseFields, again: Calibration, made: dict[bytes, Contest]) -> Contest:
+def _contest(
+    fields: ReleaseFields, again: Calibration, made: dict[bytes, Contest], kinds: tuple[type[Mechanism], ...] | None
+) -> Contest:
     """Return the mechanisms for a release; another release of the same query gets the same, with what they computed."""
     assert isinstance(again.bound, Mechanism)
     assert isinstance(fields.calibration, CalibrationRecord)
     asked = msgspec.structs.replace(fields.calibration, unit_scale=0.0)  # all that does not depend on ε
-    key = msgspec.json.encode((fields.mechanism.name, fields.theta, asked, fields.groups))
+    key = msgspec.json.encode((fields.mechanism.name, fields.theta, asked, fields.groups, kinds is None))
     if key not in made:
         length: Any = again.bound.rows if again.theta.networks else again.length if again.theta.of_chains else None
-        made[key] = Contest(again.theta, again.query, length, secrets=_secrets(again), own=again.bound)
+        secrets = _secrets(again)
+        made[key] = Contest(again.theta, again.query, length, secrets=secrets, kinds=kinds, own=again.bound)
     return made[key]
 
 

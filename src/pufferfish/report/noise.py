@@ -57,7 +57,9 @@ class Noise:
     lower : float or None
         A scale below which no Laplace noise of one scale gives the guarantee.
     measure : str
-        What answers are numbers of.
+        What answers, and their errors, are numbers of.
+    scale_measure : str
+        What the scales of noise are numbers of, where that is something else; "" where it is the same.
     own_word : str
         What is said of that mechanism.
     scale_factor, error_factor : float
@@ -76,6 +78,7 @@ class Noise:
     own_word: str = "this release"
     scale_factor: float = 1.0
     error_factor: float = 1.0
+    scale_measure: str = ""
 
 
 def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
@@ -84,11 +87,11 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
     places: dict[tuple[str, str], int] = {(curve.mechanism, curve.noise): i for i, curve in enumerate(about.curves)}
     own = places.get((about.mechanism, about.noise))
     rows = [_row(about, row, places.get((row.mechanism, row.noise))) for row in fit]
+    apart, measured = bool(about.scale_measure), "" if about.scale_measure else f" ({about.measure})"
     shown = table(
-        ["mechanism", "noise scale", "± 95%"],
+        ["mechanism", _head("noise scale", about.scale_measure), _head("± 95%", about.measure if apart else "")],
         rows,
-        f"Noise of every mechanism ({about.measure}); ± 95%: one value is within this of the exact one with 95% "
-        "probability",
+        f"Noise of every mechanism{measured}; ± 95%: one value is within this of the exact one with 95% probability",
         class_="noise",
     )
     said: list[Any] = []
@@ -114,6 +117,11 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
         **frame,
     }
     return tag("div", _slider(about, own, name), chart, shown, *said, id=name), data
+
+
+def _head(title: str, measure: str) -> Html:
+    """Return the heading of a column of numbers, with what they are numbers of."""
+    return join(title, tag("small", measure) if measure else None)
 
 
 def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:

@@ -308,6 +308,31 @@ def test_refusals_leave_every_file(tmp_path: Path) -> None:
         wrong.report(tmp_path / "new.html")
 
 
+def test_pages_of_groups_and_of_subjects_list_no_mechanism_for_one_query(tmp_path: Path) -> None:
+    """Such a release is refused with them; the fold says why, and each column says what it is a number of."""
+    chain, out = release_cases.TWO, tmp_path / "r.html"
+    frame = pl.DataFrame({"s": ["no", "yes"] * 9, "g": ["a", "b", "b"] * 6})
+    grouped = pf.read_sequences(frame, "s", by=["g"])
+    noise = pf.GroupDP(chain, grouped.length).calibrate(pf.Histogram(), 1.0)
+    pf.release(grouped, pf.Histogram(), noise).report(out)
+    page = checked(out)
+    assert "noise scale records, before the division" in page.text
+    assert "± 95% share of records in the smallest group" in page.text
+    data = release_cases._series(["no", "yes"])
+    noise = pf.GroupDP(chain, data.length).calibrate(pf.Histogram(), 1.0)
+    pf.release_each(data, pf.Histogram(), noise, tmp_path / "v.csv").report(tmp_path / "each.html")
+    for unit, path in (("group", out), ("subject", tmp_path / "each.html")):
+        page = checked(path)
+        assert "for one query only" not in page.text
+        assert page.text.count(f"here each {unit} has values of its own") == 2
+        (about,) = data_of(page)
+        assert len(about["curves"]) == page.content.count("data-curve=") >= 3
+        for name in ("Wasserstein", "ExactLaplace"):
+            assert page.content.count(f">{name}<") == 1, "in the fold alone"
+    pf.release(data, pf.Histogram(), noise).report(out)
+    assert "for one query only" in checked(out).text
+
+
 def test_the_command_to_verify_names_the_ledger_that_was_given(tmp_path: Path) -> None:
     """And none where none was given: another ledger of that name would accuse an honest release."""
     data, chain = simple()
