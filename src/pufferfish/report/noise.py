@@ -22,6 +22,8 @@ _TO_TEN = 4
 _WIDE, _HIGH = 636, 260
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 462, 14, 218
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 _NAME = 15
 """How far apart the names of lines are at least."""
 
@@ -215,7 +217,7 @@ def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
         y = at(0, least * 10**power)[1]
         ticks += [
             tag("path", d=f"M{_LEFT} {y:.1f}H{_RIGHT}", class_="grid"),
-            tag("text", number(least * 10**power, 2), x=_LEFT - 6, y=f"{y + 4:.1f}", text_anchor="end"),
+            tag("text", _tick(least * 10**power), x=_LEFT - 6, y=f"{y + 4:.1f}", text_anchor="end"),
         ]
     for i in sorted({0, list(about.epsilons).index(about.epsilon), last}):
         x = at(i, least)[0]
@@ -252,7 +254,8 @@ def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
     if any(error == 0 for each in errors for error in each):
         words += " A line ends where the noise is 0 with 95% probability: exact values would be published there."
     frame = {"left": _LEFT, "right": _RIGHT, "top": _TOP, "bottom": _BOTTOM, "least": least, "most": most}
-    return tag("figure", drawn, tag("figcaption", words)), frame
+    box = tag("div", drawn, class_="scroll", role="region", aria_label="Chart: ± 95% against ε", tabindex=0)
+    return tag("figure", box, tag("figcaption", words)), frame
 
 
 def _names(about: Noise, ends: dict[int, tuple[float, float]], own: int) -> list[Html]:
@@ -275,6 +278,18 @@ def _names(about: Noise, ends: dict[int, tuple[float, float]], own: int) -> list
             ),
         ]
     return found
+
+
+def _tick(value: float) -> str:
+    """Write a power of ten in the room that is left of the axis.
+
+    Examples
+    --------
+    >>> _tick(0.001), _tick(10000.0), _tick(1e6), _tick(1e-12)
+    ('0.001', '10,000', '10⁶', '10⁻¹²')
+    """
+    power = round(math.log10(value))
+    return number(value, 2) if -4 < power < 5 else f"10{str(power).translate(_RAISED)}"
 
 
 def _decade(value: float, rounding: Any) -> float:
