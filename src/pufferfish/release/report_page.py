@@ -324,7 +324,7 @@ def _noise(
     brief: bool,
 ) -> tuple[Html, dict[str, Any] | None]:
     """Return the noise of all mechanisms and the slider, or why there is none."""
-    own = f"{found.mechanism.title} added noise of scale {number(found.noise.scale, 6)} at ε = {found.epsilon:g}."
+    own = f"{found.mechanism.title} added noise of scale {_scale(found)} at ε = {found.epsilon:g}."
     if brief:
         return tag("p", own, " What other mechanisms and other ε need was left out (--brief)."), None
     if again is None or not isinstance(again.bound, Mechanism):
@@ -366,6 +366,15 @@ def _noise(
         error_factor=error / base if base > 0 else scale_factor,
     )
     return noise_part(about, name)
+
+
+def _scale(found: Release | EachRelease) -> str:
+    """Return the scale of the noise, and by what it was divided."""
+    scale = number(found.noise.scale)
+    if isinstance(found, EachRelease):
+        return f"{scale}, divided by the subject's number of records," if found.query.divided_by_records else scale
+    divided = found.groups is not None and found.groups.divided_by is not None
+    return f"{scale}, divided by the group's number of records," if divided else scale
 
 
 def _contest(

@@ -254,7 +254,7 @@ def test_a_narrow_screen_shows_the_numbers_of_groups_first(tmp_path: Path) -> No
     )
     page = checked(tmp_path / "r.html")
     heads = re.findall(r"<th scope=\"col\"[^>]*>(?:<span[^>]*>)?([^<]*)<", page.content.split("Released values", 1)[1])
-    assert heads[:4] == ["g", "value", "± 95%", "picture"]
+    assert heads[:4] == ["g", "records", "value", "± 95%"]
     assert f"Released values of {release_cases.STATES[0]}" in page.text
 
 
@@ -314,13 +314,16 @@ def test_pages_of_groups_and_of_subjects_list_no_mechanism_for_one_query(tmp_pat
     frame = pl.DataFrame({"s": ["no", "yes"] * 9, "g": ["a", "b", "b"] * 6})
     grouped = pf.read_sequences(frame, "s", by=["g"])
     noise = pf.GroupDP(chain, grouped.length).calibrate(pf.Histogram(), 1.0)
-    pf.release(grouped, pf.Histogram(), noise).report(out)
+    released = pf.release(grouped, pf.Histogram(), noise)
+    released.report(out)
+    released.to_json(tmp_path / "g.json")
     page = checked(out)
     assert "noise scale records, before the division" in page.text
     assert "± 95% share of records in the smallest group" in page.text
     data = release_cases._series(["no", "yes"])
     noise = pf.GroupDP(chain, data.length).calibrate(pf.Histogram(), 1.0)
-    pf.release_each(data, pf.Histogram(), noise, tmp_path / "v.csv").report(tmp_path / "each.html")
+    each = pf.release_each(data, pf.Histogram(), noise, tmp_path / "v.csv")
+    each.report(tmp_path / "each.html")
     for unit, path in (("group", out), ("subject", tmp_path / "each.html")):
         page = checked(path)
         assert "for one query only" not in page.text
@@ -329,6 +332,12 @@ def test_pages_of_groups_and_of_subjects_list_no_mechanism_for_one_query(tmp_pat
         assert len(about["curves"]) == page.content.count("data-curve=") >= 3
         for name in ("Wasserstein", "ExactLaplace"):
             assert page.content.count(f">{name}<") == 1, "in the fold alone"
+        divided = f", divided by the {unit}'s number of records, at ε = 1."
+        found = pf.Release.from_json(tmp_path / "g.json") if unit == "group" else each
+        found.report(tmp_path / "brief.html", brief=True)
+        assert divided in checked(tmp_path / "brief.html").text
+    pf.release(data, pf.Histogram(), noise).report(tmp_path / "brief.html", brief=True)
+    assert "divided by" not in checked(tmp_path / "brief.html").text
     pf.release(data, pf.Histogram(), noise).report(out)
     assert "for one query only" in checked(out).text
 
