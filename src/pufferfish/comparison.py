@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
-from pufferfish.comparison_row import NOT_ASKED, ComparisonRow, NoiseCurve
+from pufferfish.comparison_row import NOT_ASKED, ONE_QUERY, ComparisonRow, NoiseCurve
 from pufferfish.comparison_table import Comparison
 from pufferfish.core.numbers import discrete_laplace
 from pufferfish.core.numbers.kept import Kept
@@ -26,7 +26,19 @@ from pufferfish.shown import counted
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of
 
-__all__ = ["Comparison", "ComparisonRow", "Contest", "compare", "mechanisms_named", "row_of"]
+__all__ = [
+    "COMPOSING",
+    "Comparison",
+    "ComparisonRow",
+    "Contest",
+    "compare",
+    "mechanisms_named",
+    "one_query_rows",
+    "row_of",
+]
+
+COMPOSING = tuple(kind for kind in MECHANISMS if kind.composes)
+"""The mechanisms for values of each group or of each subject: the others are for one query of all records."""
 
 _PATIENCE = 20.0
 """Seconds up to which a mechanism is asked that nobody named."""
@@ -365,6 +377,21 @@ def row_of(found: Calibration, seconds: float = 0.0, decided_by: str | None = No
         composes=found.composes,
         decided_by=decided_by,
     )
+
+
+def one_query_rows(unit: Literal["group", "subject"]) -> list[ComparisonRow]:
+    """Return the rows of the mechanisms that are left out where each group or each subject has values of its own.
+
+    Examples
+    --------
+    >>> [row.title for row in one_query_rows("group")]
+    ['ExactLaplace', 'Wasserstein']
+    """
+    return [
+        ComparisonRow(mechanism=kind.name, title=kind.title, composes=False, reason=ONE_QUERY.format(unit))
+        for kind in MECHANISMS
+        if not kind.composes
+    ]
 
 
 def _expected(row: ComparisonRow) -> float:

@@ -5,10 +5,13 @@ from typing import Literal
 
 from pufferfish.core.numbers.read_only import ReadOnly
 
-__all__ = ["NOT_ASKED", "ComparisonRow", "NoiseCurve"]
+__all__ = ["NOT_ASKED", "ONE_QUERY", "ComparisonRow", "NoiseCurve"]
 
 NOT_ASKED = "not asked, "
 """How the reason of a mechanism begins that might apply, but takes long."""
+
+ONE_QUERY = "it calibrates noise to one query of all records, and here each {} has values of its own"
+"""The reason of a mechanism that does not compose, with what has the values: group, or subject."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pufferfish.calibration import Calibration
@@ -182,6 +183,11 @@ class Ledger(Shown):
             with file.alone():
                 file.write(book, new=True)
             self._file = file
+
+    @property
+    def path(self) -> Path | None:
+        """The file that the ledger is kept in; None where it is in memory alone."""
+        return None if self._file is None else self._file.path
 
     @property
     def bound(self) -> InfluenceBound:

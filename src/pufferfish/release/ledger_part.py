@@ -37,7 +37,7 @@ def ledger_part(ledger: Ledger, here: Mapping[int, int], apart: Sequence[tuple[i
         return tag(
             "tr",
             tag("th", entry.number, scope="row"),
-            tag("td", what),
+            tag("td", what, class_="what"),
             tag("td", "" if entry.epsilon is None else number(entry.epsilon), class_="n"),
             tag("td", bar, class_="bar"),
             tag("td", number(entry.spent), class_="n"),
@@ -57,5 +57,11 @@ def ledger_part(ledger: Ledger, here: Mapping[int, int], apart: Sequence[tuple[i
             tag("p", tag("strong", "Warning: "), tag("a", title, href=f"#release-{place}"), f" is {NOT_COUNTED}.")
             for place, title in apart
         ),
-        table(["", "what", "alone", "", "together"], map(row, ledger.entries), caption, names=2, class_="values"),
+        table(
+            ["no.", "what", "alone", tag("th", "", scope="col", class_="bar"), "together"],
+            map(row, ledger.entries),
+            caption,
+            names=2,
+            class_="values ledger",
+        ),
     )

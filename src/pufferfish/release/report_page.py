@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from pufferfish.calibration import Calibration
-from pufferfish.comparison import Contest, row_of
+from pufferfish.comparison import COMPOSING, Contest, one_query_rows, row_of
 from pufferfish.core.numbers.progress import part_of, report_progress
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.files import read_file, write_whole
@@ -26,7 +26,7 @@ from pufferfish.markup import Html, join, tag
 from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
 from pufferfish.moments import in_words
-from pufferfish.queries import measure_of
+from pufferfish.queries import measure_before_division, measure_of
 from pufferfish.release import measurement
 from pufferfish.release.calibration_record import CalibrationRecord, calibration_again
 from pufferfish.release.each_record import EachRelease
@@ -105,10 +105,15 @@ def write_report(
         If a record does not hold, or the file cannot be written or is something else.
     """
     book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
-    write_whole(path, report_page(sources, ledger=book, brief=brief), REPORT, overwrite=overwrite)
+    given = ledger.path if isinstance(ledger, Ledger) else ledger
+    name = None if given is None else Path(given).name
+    content = report_page(sources, ledger=book, ledger_name=name, brief=brief)
+    write_whole(path, content, REPORT, overwrite=overwrite)
 
 
-def report_page(sources: Sequence[Source], *, ledger: Ledger | None = None, brief: bool = False) -> bytes:
+def report_page(
+    sources: Sequence[Source], *, ledger: Ledger | None = None, ledger_name: str | None = None, brief: bool = False
+) -> bytes:
     """Return the page about releases.
 
     Parameters
@@ -117,6 +122,8 @@ def report_page(sources: Sequence[Source], *, ledger: Ledger | None = None, brie
         The releases, in the order of the page.
     ledger : Ledger, optional
         The book that they were charged to: its history is shown.
+    ledger_name : str, optional
+        The file of that book, without its folder: it stands in the command by which readers verify a release.
     brief : bool, default False
         Without the noise of other mechanisms and of other ε, which may take long to compute.
 
@@ -141,7 +148,7 @@ def report_page(sources: Sequence[Source], *, ledger: Ledger | None = None, brie
         which = f"release {i + 1} of {len(sources)}"
         report_progress(which, i / len(sources))
         with part_of(which):
-            part, numbers = _release_part(source, i, ledger, contests, brief=brief)
+            part, numbers = _release_part(source, i, ledger, ledger_name, contests, brief=brief)
         parts += [part]
         data += [] if numbers is None else [numbers]
     here = {source.release.ledger.entry: i for i, source in enumerate(sources) if source.release.ledger is not None}
@@ -176,7 +183,13 @@ def _title(found: AnyRelease) -> str:
 
 
 def _release_part(
-    source: Source, i: int, ledger: Ledger | None, contests: dict[bytes, Contest], *, brief: bool
+    source: Source,
+    i: int,
+    ledger: Ledger | None,
+    ledger_name: str | None,
+    contests: dict[bytes, Contest],
+    *,
+    brief: bool,
 ) -> tuple[Html, dict[str, Any] | None]:
     found = source.release
     checked = _checked(source, ledger if found.ledger is not None else None)
@@ -213,7 +226,7 @@ def _release_part(
         tag("h2", _title(found)),
         *(tag("p", tag("strong", "Warning: "), text, class_="card warn") for text in warned),
         told,
-        _verify(source, checked),
+        _verify(source, checked, ledger_name),
         id=f"release-{i}",
     )
     return part, numbers
@@ -311,7 +324,7 @@ def _noise(
     brief: bool,
 ) -> tuple[Html, dict[str, Any] | None]:
     """Return the noise of all mechanisms and the slider, or why there is none."""
-    own = f"{found.mechanism.title} added noise of scale {number(found.noise.scale, 6)} at ε = {found.epsilon:g}."
+    own = f"{found.mechanism.title} added noise of scale {_scale(found)} at ε = {found.epsilon:g}."
     if brief:
         return tag("p", own, " What other mechanisms and other ε need was left out (--brief)."), None
     if again is None or not isinstance(again.bound, Mechanism):
@@ -321,21 +334,24 @@ def _noise(
     shape: Literal["equal", "best"] = "equal" if again.strategy is None else "best"
     epsilons = points_around(found.epsilon)
     try:
-        contest = _contest(fields, again, contests)
+        unit = "subject" if isinstance(found, EachRelease) else None if fields.groups is None else "group"
+        contest = _contest(fields, again, contests, None if unit is None else COMPOSING)
         ours = replace(row_of(again), noise=shape)
         asked, curves = contest.around(found.epsilon, epsilons, again.mechanism if shape == "best" else None)
         others = [row for row in asked if (row.mechanism, row.noise) != (again.mechanism, shape)]
         lower = next((row.lower_bound for row in others if row.lower_bound), again.lower_bound or None)
         rows = sorted([ours, *others], key=lambda row: row.scale or math.inf)
+        rows += [] if unit is None else one_query_rows(unit)
     except PufferfishError as error:
         return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {error}"), None
     error = found.accuracy_95.each if isinstance(found, EachRelease) else found.accuracy(0.05)
     base, scale_factor = again.accuracy(0.05), found.noise.scale / again.scale
-    measure = measure_of(found.query.kind)
+    measure, scale_measure = measure_of(found.query.kind), ""
     if isinstance(found, EachRelease) and found.query.divided_by_records:
-        measure += ", times the subject's number of records"
+        measure = f"{measure_before_division(found.query.kind)}, to be divided by the subject's number of records"
     elif fields.groups is not None and fields.groups.divided_by is not None:
-        measure += "; ± 95% in the smallest group"
+        scale_measure = f"{measure_before_division(found.query.kind)}, before the division by those of the group"
+        measure += " in the smallest group"
     about = Noise(
         rows=rows,
         lower=None if lower is None else lower * scale_factor,
@@ -345,21 +361,34 @@ def _noise(
         mechanism=again.mechanism,
         noise=shape,
         measure=measure,
+        scale_measure=scale_measure,
         scale_factor=scale_factor,
         error_factor=error / base if base > 0 else scale_factor,
     )
     return noise_part(about, name)
 
 
-def _contest(fields: ReleaseFields, again: Calibration, made: dict[bytes, Contest]) -> Contest:
+def _scale(found: Release | EachRelease) -> str:
+    """Return the scale of the noise, and by what it was divided."""
+    scale = number(found.noise.scale)
+    if isinstance(found, EachRelease):
+        return f"{scale}, divided by the subject's number of records," if found.query.divided_by_records else scale
+    divided = found.groups is not None and found.groups.divided_by is not None
+    return f"{scale}, divided by the group's number of records," if divided else scale
+
+
+def _contest(
+    fields: ReleaseFields, again: Calibration, made: dict[bytes, Contest], kinds: tuple[type[Mechanism], ...] | None
+) -> Contest:
     """Return the mechanisms for a release; another release of the same query gets the same, with what they computed."""
     assert isinstance(again.bound, Mechanism)
     assert isinstance(fields.calibration, CalibrationRecord)
     asked = msgspec.structs.replace(fields.calibration, unit_scale=0.0)  # all that does not depend on ε
-    key = msgspec.json.encode((fields.mechanism.name, fields.theta, asked, fields.groups))
+    key = msgspec.json.encode((fields.mechanism.name, fields.theta, asked, fields.groups, kinds is None))
     if key not in made:
         length: Any = again.bound.rows if again.theta.networks else again.length if again.theta.of_chains else None
-        made[key] = Contest(again.theta, again.query, length, secrets=_secrets(again), own=again.bound)
+        secrets = _secrets(again)
+        made[key] = Contest(again.theta, again.query, length, secrets=secrets, kinds=kinds, own=again.bound)
     return made[key]
 
 
@@ -376,17 +405,26 @@ def _secrets(again: Calibration) -> Any:
     return secrets
 
 
-def _verify(source: Source, checked: Verification | None) -> Html:
-    """Return how everybody can check the record, and what was found when this page was made."""
+def _verify(source: Source, checked: Verification | None, ledger_name: str | None) -> Html:
+    """Return how everybody can check the release file, and what was found when this page was made."""
     found, file = source.release, shlex.quote(source.name)
+    hint: Html | None = None
     if isinstance(found, MeasurementRelease):
         program = f"import pufferfish as pf; pf.MeasurementRelease.from_json({source.name!r}).verify()"
         command = f"python -c {shlex.quote(program)}"
     else:
-        command = f"pufferfish verify {file}" + (" --ledger book.json" if found.ledger is not None else "")
+        command = f"pufferfish verify {file}"
+        if found.ledger is not None and ledger_name is not None:
+            command += f" --ledger {shlex.quote(ledger_name)}"
+        elif found.ledger is not None:
+            option = tag("code", "--ledger LEDGER.json")
+            hint = tag(
+                "p", "Whoever has the ledger of this release can add ", option, ", where LEDGER.json is its file."
+            )
     parts: list[Any] = [
         tag("p", "Whoever has the record can compute the proof of its noise again, without any private data:"),
         tag("pre", tag("code", command)),
+        hint,
     ]
     if source.digest is not None:
         parts += [tag("p", "SHA-256 of the record: ", tag("code", source.digest))]

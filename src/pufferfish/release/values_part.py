@@ -31,13 +31,14 @@ _LONGEST_VALUE = 4_000
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """One released value: its names, itself, what the noise left, and its error."""
+    """One released value: its names, itself, what the noise left, its error, and the records of its group."""
 
     names: tuple[str, ...]
     value: float
     noisy: float
     error: float
     scale: float
+    records: int = 0
 
 
 def values_part(found: ReleaseFields) -> Html:
@@ -60,9 +61,11 @@ def _values(found: ReleaseFields) -> Iterator[_Value]:
             yield _Value((label,), value, noisy, error, found.scale)
         return
     by = groups.divided_by or [1] * len(groups.cells)
-    for cell, over, errors in zip(groups.cells, by, found.accuracies(0.05).tolist(), strict=True):
+    of_groups = zip(groups.cells, groups.records, by, found.accuracies(0.05).tolist(), strict=True)
+    for cell, records, over, errors in of_groups:
         for label, error in zip(labels, errors, strict=True):
-            yield _Value((*cell, label), found.values[at], found.noisy_values[at], error, found.scale / over)
+            names, scale = (*cell, label), found.scale / over
+            yield _Value(names, found.values[at], found.noisy_values[at], error, scale, records)
             at += 1
 
 
@@ -74,12 +77,13 @@ def _rows(found: ReleaseFields, values: Sequence[_Value]) -> Html:
     one = bool(by) and len(found.query.labels) == 1  # then the groups are the names, and the caption has the output
     names = [*by, *([] if one else ["output"])]
     picture = tag("span", "picture", class_="picture")  # a heading that stands left, as it is of no number
-    heads = [*names, "value", *(["noisy value"] if changed else []), "± 95%", picture]
+    heads = [*names, *(["records"] if by else []), "value", *(["noisy value"] if changed else []), "± 95%", picture]
 
     def row(v: _Value) -> Html:
         return tag(
             "tr",
             *(tag("th", name, scope="row") for name in v.names[: len(names)]),
+            tag("td", f"{v.records:,}", class_="n") if by else None,
             tag("td", rounded(v.value, v.scale), class_="n"),
             tag("td", rounded(v.noisy, v.scale), class_="n") if changed else None,
             tag("td", rounded(v.error, v.scale), class_="n"),
@@ -126,27 +130,46 @@ def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
     values = np.array(found.values).reshape(shape)
     by = groups.divided_by or [1] * shape[0]
     names = [", ".join(cell) for cell in groups.cells]
-    errors = [rounded(error, found.scale / over) for error, over in zip(groups.error_95, by, strict=True)]
+    records = [f"{count:,}" for count in groups.records]
+    errors = [_short(error, found.scale / over) for error, over in zip(groups.error_95, by, strict=True)]
     most = "± 95%" if found.noise.measurements is None else "± 95%, at most"
     caption = f"Released values ({measure_of(found.query.kind)}), a row for each group: {', '.join(groups.by)}"
-    many = len(names) > 60 or len(labels) + 1 > MOST_COLUMNS
+    many = len(names) > 60 or len(labels) + 2 > MOST_COLUMNS
+    first = 0 if many else 2  # columns before the outputs: what they are to be read with is seen without scrolling
+
+    def text(i: int, j: int) -> str:
+        beside = [records[i], errors[i]][:first]
+        return beside[j] if j < first else _short(values[i, j - first], found.scale / by[i])
+
     drawn = heat_map(
         names,
-        labels if many else [*labels, most],
-        values if many else np.column_stack([values, np.full(shape[0], np.nan)]),
+        [*["records", tag("span", most, class_="whole")][:first], *labels],
+        np.column_stack([np.full((shape[0], first), np.nan), values]),
         caption,
         corner=", ".join(groups.by),
-        text=lambda i, j: errors[i] if j == len(labels) else rounded(values[i, j], found.scale / by[i]),
+        text=text,
     )
     if not many:
         return drawn
     rows = [
-        [name, *(rounded(value, found.scale / over) for value in line), error]
-        for name, line, over, error in zip(names, values.tolist(), by, errors, strict=True)
+        [name, count, error, *(_short(value, found.scale / over) for value in line)]
+        for name, count, line, over, error in zip(names, records, values.tolist(), by, errors, strict=True)
     ][:_MOST]
-    told = table([", ".join(groups.by), *labels, most], rows, caption)
+    told = table([", ".join(groups.by), "records", most, *labels], rows, caption)
     which = "The groups" if len(rows) == len(names) else f"The {len(rows):,} first groups"
     return join(drawn, fold(f"{which} as a table", told))
+
+
+def _short(value: float, scale: float) -> str:
+    """Write a value to two digits of its noise: what a table of many columns has room for.
+
+    Examples
+    --------
+    >>> _short(0.5243187, 0.0217), _short(1234.5, 37.5), _short(0.2, 3e-12)
+    ('0.524', '1,234', '0.2')
+    """
+    decimals = max(0, 1 - math.floor(math.log10(scale)))
+    return f"{value:,.{decimals}f}" if decimals <= 9 and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def _transitions(found: ReleaseFields) -> Html:

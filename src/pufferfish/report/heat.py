@@ -33,7 +33,7 @@ def heat_map(
     Parameters
     ----------
     rows, columns : sequence of str
-        Names.
+        Names; markup is taken as it is.
     values : (rows, columns) ndarray
         What is not positive stays without colour, NaN without number.
     caption : str

@@ -53,7 +53,7 @@ def table(
     Parameters
     ----------
     heads : sequence
-        Headings of the columns; numbers stand right of the first ``names`` columns.
+        Headings of the columns, a ``<th>`` as it is; numbers stand right of the first ``names`` columns.
     rows : iterable of sequences
         Cells, markup or text; a row that is a ``<tr>`` and a cell that is a ``<td>`` or ``<th>`` are taken as they are.
     caption : str
@@ -61,9 +61,7 @@ def table(
     names : int
         How many columns hold names.
     """
-    first = tag(
-        "tr", *(tag("th", head, scope="col", class_=None if i < names else "n") for i, head in enumerate(heads))
-    )
+    first = tag("tr", *(_head(part, i, names) for i, part in enumerate(heads)))
     body = [
         row if isinstance(row, Html) else tag("tr", *(_cell(part, i, names) for i, part in enumerate(row)))
         for row in rows
@@ -72,6 +70,12 @@ def table(
     shown = tag("table", head, held, class_=class_ or None, aria_label=caption)
     scrolls = tag("div", shown, class_="scroll", role="region", aria_label=caption, tabindex=0)
     return join(tag("p", caption, class_="caption", aria_hidden="true"), scrolls)
+
+
+def _head(part: Any, i: int, names: int) -> Html:
+    if isinstance(part, Html) and part.startswith("<th"):
+        return part
+    return tag("th", part, scope="col", class_=None if i < names else "n")
 
 
 def _cell(part: Any, i: int, names: int) -> Html:

@@ -22,6 +22,8 @@ _TO_TEN = 4
 _WIDE, _HIGH = 636, 260
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 462, 14, 218
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 _NAME = 15
 """How far apart the names of lines are at least."""
 
@@ -57,7 +59,9 @@ class Noise:
     lower : float or None
         A scale below which no Laplace noise of one scale gives the guarantee.
     measure : str
-        What answers are numbers of.
+        What answers, and their errors, are numbers of.
+    scale_measure : str
+        What the scales of noise are numbers of, where that is something else; "" where it is the same.
     own_word : str
         What is said of that mechanism.
     scale_factor, error_factor : float
@@ -76,6 +80,7 @@ class Noise:
     own_word: str = "this release"
     scale_factor: float = 1.0
     error_factor: float = 1.0
+    scale_measure: str = ""
 
 
 def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
@@ -84,11 +89,11 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
     places: dict[tuple[str, str], int] = {(curve.mechanism, curve.noise): i for i, curve in enumerate(about.curves)}
     own = places.get((about.mechanism, about.noise))
     rows = [_row(about, row, places.get((row.mechanism, row.noise))) for row in fit]
+    apart, measured = bool(about.scale_measure), "" if about.scale_measure else f" ({about.measure})"
     shown = table(
-        ["mechanism", "noise scale", "± 95%"],
+        ["mechanism", _head("noise scale", about.scale_measure), _head("± 95%", about.measure if apart else "")],
         rows,
-        f"Noise of every mechanism ({about.measure}); ± 95%: one value is within this of the exact one with 95% "
-        "probability",
+        f"Noise of every mechanism{measured}; ± 95%: one value is within this of the exact one with 95% probability",
         class_="noise",
     )
     said: list[Any] = []
@@ -114,6 +119,11 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
         **frame,
     }
     return tag("div", _slider(about, own, name), chart, shown, *said, id=name), data
+
+
+def _head(title: str, measure: str) -> Html:
+    """Return the heading of a column of numbers, with what they are numbers of."""
+    return join(title, tag("small", measure) if measure else None)
 
 
 def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
@@ -207,7 +217,7 @@ def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
         y = at(0, least * 10**power)[1]
         ticks += [
             tag("path", d=f"M{_LEFT} {y:.1f}H{_RIGHT}", class_="grid"),
-            tag("text", number(least * 10**power, 2), x=_LEFT - 6, y=f"{y + 4:.1f}", text_anchor="end"),
+            tag("text", _tick(least * 10**power), x=_LEFT - 6, y=f"{y + 4:.1f}", text_anchor="end"),
         ]
     for i in sorted({0, list(about.epsilons).index(about.epsilon), last}):
         x = at(i, least)[0]
@@ -244,7 +254,8 @@ def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
     if any(error == 0 for each in errors for error in each):
         words += " A line ends where the noise is 0 with 95% probability: exact values would be published there."
     frame = {"left": _LEFT, "right": _RIGHT, "top": _TOP, "bottom": _BOTTOM, "least": least, "most": most}
-    return tag("figure", drawn, tag("figcaption", words)), frame
+    box = tag("div", drawn, class_="scroll", role="region", aria_label="Chart: ± 95% against ε", tabindex=0)
+    return tag("figure", box, tag("figcaption", words)), frame
 
 
 def _names(about: Noise, ends: dict[int, tuple[float, float]], own: int) -> list[Html]:
@@ -267,6 +278,18 @@ def _names(about: Noise, ends: dict[int, tuple[float, float]], own: int) -> list
             ),
         ]
     return found
+
+
+def _tick(value: float) -> str:
+    """Write a power of ten in the room that is left of the axis.
+
+    Examples
+    --------
+    >>> _tick(0.001), _tick(10000.0), _tick(1e6), _tick(1e-12)
+    ('0.001', '10,000', '10⁶', '10⁻¹²')
+    """
+    power = round(math.log10(value))
+    return number(value, 2) if -4 < power < 5 else f"10{str(power).translate(_RAISED)}"
 
 
 def _decade(value: float, rounding: Any) -> float:

@@ -62,6 +62,24 @@ for (const about of data) {
   show();
 }
 
+// A box that is wider than the page fades at the right while more of it follows, and a line above it says so.
+for (const box of document.querySelectorAll(".scroll")) {
+  const hint = document.createElement("p");
+  hint.className = "hint";
+  hint.textContent = "scroll → for all of it";
+  hint.setAttribute("aria-hidden", "true");
+  hint.hidden = true;
+  box.before(hint);
+  const look = () => {
+    const wider = box.scrollWidth - box.clientWidth;
+    hint.hidden = wider <= 1;
+    box.classList.toggle("more", wider - box.scrollLeft > 1);
+  };
+  box.addEventListener("scroll", look, { passive: true });
+  const seen = new ResizeObserver(look);
+  for (const part of [box, ...box.children]) seen.observe(part);
+}
+
 const folds = [...document.querySelectorAll("details:not([open])")];
 addEventListener("beforeprint", () => folds.forEach((fold) => { fold.dataset.shut = fold.open ? "" : "yes"; fold.open = true; }));
 addEventListener("afterprint", () => folds.forEach((fold) => { if (fold.dataset.shut) fold.open = false; }));

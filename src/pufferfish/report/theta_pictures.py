@@ -205,13 +205,14 @@ def _drawn(network: BayesianNetwork, calibration: Calibration | None) -> Html:
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "pufferfish"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure: Any = draw_network(network, calibration)
+        words = printable(" ".join(text.get_text() for text in figure.texts).replace("\n", " "))
+        figure.suptitle("")  # the caption says it: a title of so wide a picture would be cut on a phone
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    words = printable(" ".join(text.get_text() for text in figure.texts) or figure.get_suptitle())
-    return tag(
-        "figure",
-        tag("div", inline_svg(svg.getvalue(), f"The network, parents above children. {words}"), class_="paper"),
-        tag("figcaption", "Arrows go from parents to children."),
-    )
+    picture = inline_svg(svg.getvalue(), f"The network, parents above children. {words}")
+    paper = tag("div", picture, class_="paper")
+    box = tag("div", paper, class_="scroll", role="region", aria_label="Picture of the network", tabindex=0)
+    ended = f"{words.rstrip('.')}. " if words.strip() else ""
+    return tag("figure", box, tag("figcaption", f"{ended}Arrows go from parents to children."))
 
 
 def inline_svg(text: str, label: str) -> Html:

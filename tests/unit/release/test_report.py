@@ -254,7 +254,7 @@ def test_a_narrow_screen_shows_the_numbers_of_groups_first(tmp_path: Path) -> No
     )
     page = checked(tmp_path / "r.html")
     heads = re.findall(r"<th scope=\"col\"[^>]*>(?:<span[^>]*>)?([^<]*)<", page.content.split("Released values", 1)[1])
-    assert heads[:4] == ["g", "value", "± 95%", "picture"]
+    assert heads[:4] == ["g", "records", "value", "± 95%"]
     assert f"Released values of {release_cases.STATES[0]}" in page.text
 
 
@@ -306,6 +306,69 @@ def test_refusals_leave_every_file(tmp_path: Path) -> None:
     assert "on this page" not in checked(out).text
     with pytest.raises(RecordError, match="does not hold"):
         wrong.report(tmp_path / "new.html")
+
+
+def test_pages_of_groups_and_of_subjects_list_no_mechanism_for_one_query(tmp_path: Path) -> None:
+    """Such a release is refused with them; the fold says why, and each column says what it is a number of."""
+    chain, out = release_cases.TWO, tmp_path / "r.html"
+    frame = pl.DataFrame({"s": ["no", "yes"] * 9, "g": ["a", "b", "b"] * 6})
+    grouped = pf.read_sequences(frame, "s", by=["g"])
+    noise = pf.GroupDP(chain, grouped.length).calibrate(pf.Histogram(), 1.0)
+    released = pf.release(grouped, pf.Histogram(), noise)
+    released.report(out)
+    released.to_json(tmp_path / "g.json")
+    page = checked(out)
+    assert "noise scale records, before the division" in page.text
+    assert "± 95% share of records in the smallest group" in page.text
+    data = release_cases._series(["no", "yes"])
+    noise = pf.GroupDP(chain, data.length).calibrate(pf.Histogram(), 1.0)
+    each = pf.release_each(data, pf.Histogram(), noise, tmp_path / "v.csv")
+    each.report(tmp_path / "each.html")
+    for unit, path in (("group", out), ("subject", tmp_path / "each.html")):
+        page = checked(path)
+        assert "for one query only" not in page.text
+        assert page.text.count(f"here each {unit} has values of its own") == 2
+        (about,) = data_of(page)
+        assert len(about["curves"]) == page.content.count("data-curve=") >= 3
+        for name in ("Wasserstein", "ExactLaplace"):
+            assert page.content.count(f">{name}<") == 1, "in the fold alone"
+        divided = f", divided by the {unit}'s number of records, at ε = 1."
+        found = pf.Release.from_json(tmp_path / "g.json") if unit == "group" else each
+        found.report(tmp_path / "brief.html", brief=True)
+        assert divided in checked(tmp_path / "brief.html").text
+    pf.release(data, pf.Histogram(), noise).report(tmp_path / "brief.html", brief=True)
+    assert "divided by" not in checked(tmp_path / "brief.html").text
+    pf.release(data, pf.Histogram(), noise).report(out)
+    assert "for one query only" in checked(out).text
+
+
+def test_the_command_to_verify_names_the_ledger_that_was_given(tmp_path: Path) -> None:
+    """And none where none was given: another ledger of that name would accuse an honest release."""
+    data, chain = simple()
+    bound = pf.GroupDP(chain, data.length)
+    ledger = Ledger(bound, 2.0, base=data)
+    kept = tmp_path / "my books"
+    kept.mkdir()
+    ledger.save(kept / "bb 1.json")
+    found = pf.release(data, pf.Histogram(), bound.calibrate(pf.Histogram(), 1.0), ledger=ledger)
+    found.to_json(tmp_path / "r.json")
+    out, hint = tmp_path / "r.html", "Whoever has the ledger of this release can add"
+
+    def command() -> str:
+        return next(word for word in Page(out).words if word.startswith("pufferfish verify"))
+
+    given = ("report", tmp_path / "r.json", "--brief", "--overwrite", "--output", out)
+    assert commands.run(*given, "--ledger", kept / "bb 1.json").exit_code == 0
+    assert shlex.split(command()) == ["pufferfish", "verify", "r.json", "--ledger", "bb 1.json"]
+    assert hint not in Page(out).text
+    found.report(out, ledger=ledger, brief=True)
+    assert command().endswith("--ledger 'bb 1.json'")
+    assert commands.run(*given).exit_code == 0
+    assert command() == "pufferfish verify r.json"
+    assert hint in Page(out).text
+    alone = pf.release(data, pf.Histogram(), bound.calibrate(pf.Histogram(), 1.0))
+    alone.report(out, brief=True)
+    assert hint not in Page(out).text
 
 
 def test_a_preview_reads_no_data(tmp_path: Path) -> None:

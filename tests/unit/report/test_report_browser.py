@@ -17,6 +17,10 @@ import pytest
 
 import pufferfish as pf
 import release_cases
+from pufferfish.comparison_row import ComparisonRow, NoiseCurve
+from pufferfish.ledger import Ledger
+from pufferfish.report.html import page as page_of
+from pufferfish.report.noise import Noise, noise_part, points_around
 
 pytestmark = pytest.mark.program
 
@@ -66,7 +70,34 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     table = pf.read_sequences(pl.DataFrame({"s": states * 12, "g": ["a", "b", "c"] * 8}), "s", by=["g"])
     steps = pf.GroupDP(named, table.length).calibrate(pf.Histogram(), 1.0)
     pf.release(table, pf.Histogram(), steps).report(found["names"], brief=True)
+    found |= {name: folder / f"{name}.html" for name in ("wide", "ledger", "steep")}
+    many = [f"state {i}" for i in range(10)]
+    wide = pf.read_sequences(pl.DataFrame({"s": many * 12, "g": [f"g{i}" for i in range(24)] * 5}), "s", by=["g"])
+    alike = pf.MarkovChain([[0.1] * 10] * 10, states=many)
+    noise = pf.GroupDP(alike, wide.length).calibrate(pf.Histogram(), 1.0)
+    pf.release(wide, pf.Histogram(), noise).report(found["wide"], brief=True)
+    book = Ledger(bound, 9.0, base=data)
+    pf.release(data, query, bound.calibrate(query, 1.0), ledger=book).report(found["ledger"], ledger=book)
+    content, numbers = noise_part(_steep(0.655456), "noise-0")
+    found["steep"].write_bytes(page_of("report", "noise", content, [numbers]))
     return found
+
+
+def _steep(epsilon: float) -> Noise:
+    """Return noise from a hundred-thousandth to millions."""
+    errors = tuple(10.0 ** (7 - 1.5 * i) for i in range(9))
+    row = ComparisonRow(mechanism="a", title="A", scale=1.0, accuracy=errors[4])
+    curve = NoiseCurve(mechanism="a", title="A", noise="equal", scales=errors, errors=errors)
+    return Noise(
+        rows=[row],
+        epsilons=points_around(epsilon),
+        curves=[curve],
+        epsilon=epsilon,
+        mechanism="a",
+        noise="equal",
+        measure="records",
+        lower=None,
+    )
 
 
 def look(browser: Any, page: Path, width: int, scheme: str = "light") -> None:
@@ -123,6 +154,8 @@ def test_pages_fit_load_nothing_and_run_nothing_else(browser: Any, pages: dict[s
     from selenium.webdriver.common.by import By
 
     for name, page in pages.items():
+        if name in ("wide", "ledger", "steep"):  # for what is looked at below
+            continue
         for width, scheme in ((360, "light"), (360, "dark"), (1000, "light"))[:: 1 if slow else 2]:
             browser.get_log("performance")
             look(browser, page, width, scheme)
@@ -143,9 +176,68 @@ def test_pages_fit_load_nothing_and_run_nothing_else(browser: Any, pages: dict[s
             assert browser.get_log("browser") == [], name
             for element in browser.find_elements(By.CSS_SELECTOR, "[role=img], input, [role=region]"):
                 assert element.accessible_name or not element.is_displayed(), element.get_attribute("outerHTML")[:200]
+    for name in ("wide", "ledger", "steep"):
+        look(browser, pages[name], 390)
+        assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth"), name
+        assert browser.get_log("browser") == [], name
     ink, paper = (
         browser.execute_script(f"return getComputedStyle(document.body).{v}") for v in ("color", "background")
     )
     look(browser, pages["report"], 1000, "dark")
     assert browser.execute_script("return getComputedStyle(document.body).color") != ink
     assert browser.execute_script("return getComputedStyle(document.body).background") != paper
+
+
+def test_the_chart_is_read_whole_on_a_phone_too(browser: Any, pages: dict[str, Path]) -> None:
+    for width in (390, 1280):
+        look(browser, pages["steep"], width)
+        left, labels = browser.execute_script(
+            "const chart = document.querySelector('.chart'), end = chart.getBoundingClientRect().left;"
+            "const scale = chart.getScreenCTM().a;"
+            "return [end, [...chart.querySelectorAll('text')].map(t => [t.textContent,"
+            " t.getBoundingClientRect().left, parseFloat(getComputedStyle(t).fontSize) * scale])]"
+        )
+        assert len({text for text, *_ in labels}) == len(labels) > 5
+        assert "10⁵" in {text for text, *_ in labels}
+        assert all(at >= left for _, at, _ in labels), (width, "a label is cut")
+        assert all(size >= 10.5 for *_, size in labels), (width, "labels are too small")
+        a, b = browser.execute_script(
+            "return [...document.querySelectorAll('.ends span')].map(e => e.getBoundingClientRect())"
+        )
+        assert b["top"] >= a["bottom"] or b["left"] - a["right"] >= 16, "the labels of the slider touch"
+
+
+def test_what_is_wider_than_the_page_says_so(browser: Any, pages: dict[str, Path]) -> None:
+    state = (
+        "const box = [...document.querySelectorAll('.scroll')].find(b => b.querySelector(arguments[0]));"
+        "const hint = box.previousElementSibling;"
+        "return [box.scrollWidth - box.clientWidth > 1, box.classList.contains('more'), hint.checkVisibility(),"
+        " hint.innerText]"
+    )
+    scroll = (
+        "const box = [...document.querySelectorAll('.scroll')].find(b => b.querySelector('.heat'));"
+        "box.scrollLeft = 9999; const done = arguments[0]; setTimeout(done, 200)"
+    )
+    for name, part in (("wide", ".heat"), ("steep", ".chart")):
+        look(browser, pages[name], 390)
+        assert browser.execute_script(state, part) == [True, True, True, "scroll → for all of it"], name
+    look(browser, pages["wide"], 390)
+    heads = browser.execute_script("return [...document.querySelectorAll('.heat thead th')].map(h => h.textContent)")
+    assert heads[:3] == ["g", "records", "± 95%"], "what values are read with is seen before scrolling"
+    assert browser.execute_script("return document.querySelector('.heat td').textContent") == "5"
+    browser.execute_async_script(scroll)
+    assert browser.execute_script(state, ".heat")[:3] == [True, False, True], "at its end it does not fade"
+    assert browser.execute_script("return document.querySelector('.heat tbody th').getBoundingClientRect().left") >= 0
+    look(browser, pages["steep"], 1280)
+    assert browser.execute_script(state, ".chart")[:3] == [False, False, False]
+    look(browser, pages["ledger"], 390)
+    no, what = browser.execute_script(
+        "return [...document.querySelectorAll('.ledger tbody > tr > *')].map(e => e.getBoundingClientRect().width)"
+    )[:2]
+    assert 0 < no < 50 < 140 < what, "its number takes little of the room, its words most"
+    look(browser, pages["network"], 390)
+    words = browser.execute_script("return [...document.querySelectorAll('.paper text')].map(t => t.textContent)")
+    caption = browser.find_element("css selector", "figure:has(.paper) figcaption").text
+    assert "Arrows go from parents" in caption
+    assert "decides the noise" in caption or "quilt" in caption.lower(), caption
+    assert not any(text and text in caption for text in words if len(text) > 20)
