@@ -59,6 +59,8 @@ class Contest:
     own : Mechanism, optional
         A mechanism that is made already, such as that of a release: it is asked with its own settings, and stands
         beside the others also where none of its kind does.
+    left_out : sequence of ComparisonRow, optional
+        Rows of mechanisms that are not asked, with the reason.
     """
 
     def __init__(
@@ -71,10 +73,11 @@ class Contest:
         noise: Any = "equal",
         kinds: tuple[type[Mechanism], ...] | None = None,
         own: Mechanism | None = None,
+        left_out: Sequence[ComparisonRow] = (),
     ) -> None:
         if not one_of(noise, ("equal", "best")):
             raise ParameterError(f'noise is {noise!r}, expected "equal" or "best" (which shows both)')
-        self._shapes = noise == "best"
+        self._shapes, self._left_out = noise == "best", left_out
         self._theta, self._query, self._length = as_theta(theta), query, length
         self._given = theta if isinstance(theta, Described) else self._theta
         lengths_of(self._theta, length)
@@ -111,7 +114,7 @@ class Contest:
                 rows.extend(self._best(kind, accuracy=accuracy, alpha=alpha))
         share = 1 - (0.05 if alpha is None else alpha)
         title = f"{self._query.kind} within {accuracy:g} with {share:.6g} probability; Θ: {self._theta.origin}"
-        ordered = _in_order(rows, None, lambda row: row.epsilon or 0.0)
+        ordered = _in_order([*rows, *self._left_out], None, lambda row: row.epsilon or 0.0)
         return Comparison(ordered, title, measure_of(self._query.kind), by_epsilon=True, contest=self)
 
     def rows_at(self, epsilon: float) -> Sequence[ComparisonRow]:
@@ -190,7 +193,7 @@ class Contest:
 
     def _at(self, epsilon: float, known: Mapping[str, float | None]) -> Comparison:
         """Return the noise of every mechanism, of some by their scales that are known."""
-        rows: list[ComparisonRow] = []
+        rows = [*self._left_out]
         best: Calibration | None = None
         for i, mechanism in enumerate(self._kinds):
             if mechanism.name in known:

@@ -11,6 +11,7 @@ from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
     NOISE_HELP,
+    check_composes,
     each_once,
     node_names,
     parse_lengths,
@@ -22,11 +23,11 @@ from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
 from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_group_errors, split_groupings
 from pufferfish.cli.tables import opened, read_under
 from pufferfish.cli.targets import check_targets
-from pufferfish.comparison import Contest, mechanisms_named
+from pufferfish.comparison import COMPOSING, ComparisonRow, Contest, mechanisms_named, one_query_rows
 from pufferfish.data import Rows
 from pufferfish.errors import ParameterError, printable
 from pufferfish.few_records import few_in_groups
-from pufferfish.mechanisms import MECHANISMS, MarkovQuilt
+from pufferfish.mechanisms import MECHANISMS, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.queries import Query
@@ -111,7 +112,7 @@ def compare_command(
     theta = model.theta
     secret, nodes = node_names(secrets, theta), node_names(reading["columns"], theta)
     query = parse_query(query_text, theta, nodes)
-    kinds = None if mechanisms is None else mechanisms_named(each_once(split_list(mechanisms), mechanisms))
+    kinds, left_out = _kinds_asked(mechanisms, groups=by is not None)
     if by is not None:
         check_group_accuracy(query, accuracy)
     if draw_path is not None and not theta.networks:
@@ -130,7 +131,7 @@ def compare_command(
         query = parse_query(query_text, theta, nodes, data.nodes if isinstance(data, Rows) else None)
     else:
         length = cast(Any, _rows(lengths) if theta.networks else parse_lengths(lengths))
-    contest = Contest(theta, query, length, secrets=secret, noise=noise, kinds=kinds)
+    contest = Contest(theta, query, length, secrets=secret, noise=noise, kinds=kinds, left_out=left_out)
     with progress("comparing mechanisms"):
         if accuracy is not None:
             found = contest.at_accuracy(accuracy, alpha)
@@ -144,6 +145,7 @@ def compare_command(
     if by is not None and data is not None and taken is not None:
         calibration, groups = contest.calibration(taken), data.groups
         assert groups is not None
+        click.echo("above: errors of one value of all records together; below: of each group's own")
         print_group_errors(data, calibration)
         print_warnings(few_in_groups(calibration, calibration.linear, groups.cells, groups.records))
     if lengths and not theta.networks and len(length) > 1:  # one with a comma for thousands would be two
@@ -168,6 +170,18 @@ def compare_command(
         click.echo(printable(f"written: {report_path}"))
     if draw_path is not None:
         _draw(theta, query, epsilon, length, secret, draw_path)
+
+
+def _kinds_asked(
+    mechanisms: str | None, *, groups: bool
+) -> tuple[tuple[type[Mechanism], ...] | None, list[ComparisonRow]]:
+    """Return the mechanisms to ask, None for the usual ones, and rows of those that groups rule out."""
+    named = None if mechanisms is None else mechanisms_named(each_once(split_list(mechanisms), mechanisms))
+    if not groups:
+        return named, []
+    for kind in named or ():
+        check_composes(kind, {"--by": True}, "--mechanisms")
+    return (COMPOSING, one_query_rows("group")) if named is None else (named, [])
 
 
 def _check_no_reading(reading: dict[str, Any], *, columns: bool) -> None:

@@ -18,6 +18,7 @@ __all__ = [
     "MOST_EPSILON",
     "NOISE_HELP",
     "bound_named",
+    "check_composes",
     "each_once",
     "mechanism_named",
     "node_names",
@@ -169,3 +170,21 @@ def _whole(text: str) -> int:
         return plain_whole(text)
     except ValueError:
         raise ParameterError(f"--length is {text!r}, expected a whole number of records, such as 5000") from None
+
+
+_ONE_QUERY = {
+    "--ledger": ", and its ε does not add to others",
+    "--by": ", and not for each group",
+    "--each-subject": ", and not for each subject",
+}
+"""Why mechanisms that calibrate noise to one query do not go with an option."""
+
+
+def check_composes(mechanism: type[Mechanism], options: dict[str, bool], named: str = "--mechanism") -> None:
+    """Refuse options that go with mechanisms that compose only: it is known at once, and calibrating may take long."""
+    for option, given in options.items():
+        if given and not mechanism.composes:
+            raise ParameterError(
+                f"{named} {mechanism.name} does not go with {option}: {mechanism.title} calibrates noise to one "
+                f"query of all records{_ONE_QUERY[option]}; use {named} {DEFAULT_MECHANISM}, or leave out {option}"
+            )

@@ -19,6 +19,7 @@ from pufferfish.cli.options import (
     DEFAULT_MECHANISM,
     MOST_EPSILON,
     NOISE_HELP,
+    check_composes,
     mechanism_named,
     node_names,
     secret_settings,
@@ -37,7 +38,7 @@ from pufferfish.errors import ParameterError, printable
 from pufferfish.ledger import Ledger, lock_of
 from pufferfish.ledger.what_fits import hides_all
 from pufferfish.mechanisms import MECHANISMS
-from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
+from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.queries import Transitions
 from pufferfish.release import RELEASE, Release, prepare, prepare_each
@@ -48,14 +49,6 @@ from pufferfish.report.plot import PICTURE
 from pufferfish.shown import counted
 
 __all__ = ["release_command"]
-
-
-_ONE_QUERY = {
-    "--ledger": ", and its ε does not add to others",
-    "--by": ", and not for each group",
-    "--each-subject": ", and not for each subject",
-}
-"""Why mechanisms that calibrate noise to one query do not go with an option."""
 
 
 @click.command("release")
@@ -148,7 +141,7 @@ def release_command(
     mechanism = mechanism_named(mechanism_name)
     if up_to is not None:
         _check_up_to(ledger_path, {"--mechanism": mechanism_name, "--secrets": secrets})
-    _check_composes(
+    check_composes(
         mechanism, {"--ledger": ledger_path is not None, "--by": by is not None, "--each-subject": each_subject}
     )
     inputs = (*tables, model_path, *([ledger_path, lock_of(ledger_path)] if ledger_path else []))
@@ -270,16 +263,6 @@ def _check_up_to(ledger: str | None, others: dict[str, str | None]) -> None:
             raise ParameterError(
                 f"{option} does not go with --up-to, which uses the mechanism and the secrets of the ledger: leave out "
                 f"{option}, or give --epsilon instead of --up-to"
-            )
-
-
-def _check_composes(mechanism: type[Mechanism], options: dict[str, bool]) -> None:
-    """Refuse options that go with mechanisms that compose only: it is known at once, and calibrating may take long."""
-    for option, given in options.items():
-        if given and not mechanism.composes:
-            raise ParameterError(
-                f"--mechanism {mechanism.name} does not go with {option}: {mechanism.title} calibrates noise to one "
-                f"query of all records{_ONE_QUERY[option]}; use --mechanism {DEFAULT_MECHANISM}, or leave out {option}"
             )
 
 
