@@ -58,6 +58,9 @@ def checked(path: Path) -> Page:
     assert not set(page.seen) & {"img", "iframe", "object", "embed", "link", "base", "form", "i", "b", "u"}
     assert all(link.startswith("#") for link in page.links), page.links
     assert "Content-Security-Policy" in page.content
+    for words in ("the record ", "records alone", "SHA-256 of the record", "in the record.", "no record holds"):
+        assert words not in page.text.replace("the record itself", ""), "a record is one of the data, not the file"
+    assert "SHA-256" not in page.text or "SHA-256 of the release file" in page.text
     assert "<tr></tr>" not in page.content
     for part in ("What was released", "any one record, whatever its neighbours tell", "Not promised", "How to verify"):
         assert part in page.text, part
