@@ -224,6 +224,7 @@ def _release_part(
     part = tag(
         "article",
         tag("h2", _title(found)),
+        None if source.path is None else tag("p", "Release file: ", tag("code", source.name), class_="soft"),
         *(tag("p", tag("strong", "Warning: "), text, class_="card warn") for text in warned),
         told,
         _verify(source, checked, ledger_name),
@@ -438,7 +439,7 @@ def _verify(source: Source, checked: Verification | None, ledger_name: str | Non
             for part in checked.findings
         ]
         caption = "What was found when this page was made"
-        parts += [fold(caption, table(["what", "found", ""], rows, caption))]
+        parts += [fold(caption, table(["what", "found", ""], rows, caption, titled=False))]
     else:
         parts += [tag("p", "When this page was made its proof was computed again, and held.")]
     return section("How to verify", parts)
