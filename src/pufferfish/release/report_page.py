@@ -166,8 +166,8 @@ def report_page(
         tag("main", parts, None if ledger is None else ledger_part(ledger, here, apart)),
         tag(
             "footer",
-            "Made by pufferfish report from the records alone: no private data were read. The page is one file and "
-            "loads nothing from anywhere.",
+            "Made by pufferfish report from the release files alone: no private data were read. The page is one file "
+            "and loads nothing from anywhere.",
             class_="soft",
         ),
     )
@@ -224,6 +224,7 @@ def _release_part(
     part = tag(
         "article",
         tag("h2", _title(found)),
+        None if source.path is None else tag("p", "Release file: ", tag("code", source.name), class_="soft"),
         *(tag("p", tag("strong", "Warning: "), text, class_="card warn") for text in warned),
         told,
         _verify(source, checked, ledger_name),
@@ -298,7 +299,7 @@ def _promise(found: AnyRelease, secrets: list[tuple[str, str]] | None) -> Html:
 
 def _theta(record: ThetaRecord, theta: Theta | None, decides: int, again: Calibration | None) -> Html:
     if theta is None:
-        told = f"Θ is of {record.kind}: a function of the user's, which no record holds. Where it came from: "
+        told = f"Θ is of {record.kind}: a function of the user's, which no file holds. Where it came from: "
         return section("What an adversary may believe: Θ", tag("p", f"{told}{record.origin}."))
     return section("What an adversary may believe: Θ", theta_part(theta, decides=decides, calibration=again))
 
@@ -329,7 +330,7 @@ def _noise(
         return tag("p", own, " What other mechanisms and other ε need was left out (--brief)."), None
     if again is None or not isinstance(again.bound, Mechanism):
         kept = isinstance(fields.calibration, CalibrationRecord)
-        why = "the query or Θ is a function of the user's" if kept else "an earlier version wrote the record"
+        why = "the query or Θ is a function of the user's" if kept else "an earlier version wrote the release file"
         return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {why}."), None
     shape: Literal["equal", "best"] = "equal" if again.strategy is None else "best"
     epsilons = points_around(found.epsilon)
@@ -405,6 +406,10 @@ def _secrets(again: Calibration) -> Any:
     return secrets
 
 
+_FINDINGS = {"record": "release file"}
+"""What findings are called on the page, where a record is one of the data."""
+
+
 def _verify(source: Source, checked: Verification | None, ledger_name: str | None) -> Html:
     """Return how everybody can check the release file, and what was found when this page was made."""
     found, file = source.release, shlex.quote(source.name)
@@ -422,16 +427,19 @@ def _verify(source: Source, checked: Verification | None, ledger_name: str | Non
                 "p", "Whoever has the ledger of this release can add ", option, ", where LEDGER.json is its file."
             )
     parts: list[Any] = [
-        tag("p", "Whoever has the record can compute the proof of its noise again, without any private data:"),
+        tag("p", "Whoever has the release file can compute the proof of its noise again, without any private data:"),
         tag("pre", tag("code", command)),
         hint,
     ]
     if source.digest is not None:
-        parts += [tag("p", "SHA-256 of the record: ", tag("code", source.digest))]
+        parts += [tag("p", "SHA-256 of the release file: ", tag("code", source.digest))]
     if checked is not None:
-        rows = [[part.what, tag("td", part.word), tag("td", part.says)] for part in checked.findings]
+        rows = [
+            [_FINDINGS.get(part.what, part.what), tag("td", part.word), tag("td", part.says)]
+            for part in checked.findings
+        ]
         caption = "What was found when this page was made"
-        parts += [fold(caption, table(["what", "found", ""], rows, caption))]
+        parts += [fold(caption, table(["what", "found", ""], rows, caption, titled=False))]
     else:
         parts += [tag("p", "When this page was made its proof was computed again, and held.")]
     return section("How to verify", parts)

@@ -101,7 +101,7 @@ def _rows(found: ReleaseFields, values: Sequence[_Value]) -> Html:
         f"{len(more):,} more values", table(heads, map(row, more), caption, names=len(names), class_="values")
     )
     left = len(values) - _MOST
-    rest = tag("p", f"{left:,} further values are in the record.", class_="soft") if left > 0 else None
+    rest = tag("p", f"{left:,} further values are in the release file.", class_="soft") if left > 0 else None
     return join(first, folded, rest)
 
 

@@ -46,7 +46,13 @@ def fold(summary: Any, *parts: Any) -> Html:
 
 
 def table(
-    heads: Sequence[Any], rows: Iterable[Sequence[Any] | Html], caption: str, *, names: int = 1, class_: str = ""
+    heads: Sequence[Any],
+    rows: Iterable[Sequence[Any] | Html],
+    caption: str,
+    *,
+    names: int = 1,
+    class_: str = "",
+    titled: bool = True,
 ) -> Html:
     """Return a table that scrolls by itself where it is wider than the page.
 
@@ -60,6 +66,8 @@ def table(
         What the table shows, for people who cannot see it too.
     names : int
         How many columns hold names.
+    titled : bool
+        Whether the caption is printed above: not where a summary right above says the same.
     """
     first = tag("tr", *(_head(part, i, names) for i, part in enumerate(heads)))
     body = [
@@ -69,7 +77,7 @@ def table(
     head, held = tag("thead", first), tag("tbody", body)
     shown = tag("table", head, held, class_=class_ or None, aria_label=caption)
     scrolls = tag("div", shown, class_="scroll", role="region", aria_label=caption, tabindex=0)
-    return join(tag("p", caption, class_="caption", aria_hidden="true"), scrolls)
+    return join(tag("p", caption, class_="caption", aria_hidden="true") if titled else None, scrolls)
 
 
 def _head(part: Any, i: int, names: int) -> Html:

@@ -62,9 +62,9 @@ def preview(
     body = join(
         tag("h1", title),
         tag("p", "Nothing was released or spent, and no data were read for this page.", class_="card"),
-        tag("h2", found.linear.description),
+        tag("h2", found.linear.description[:1].upper() + found.linear.description[1:]),
         tag("p", lead, class_="lead"),
-        tag("p", f"{found.records:,} records.", class_="soft"),
+        tag("p", f"The noise is for a table of {found.records:,} records.", class_="soft"),
         section("What error to expect, and the noise of every mechanism", part),
         promise_part(
             found.epsilon,

@@ -30,7 +30,7 @@ from pufferfish.theta.states import state_label
 __all__ = ["theta_part"]
 
 _MOST_MEMBERS = 3
-"""Members of Θ that are drawn, beginning with the one that decides; the others are in the record."""
+"""Members of Θ that are drawn, beginning with the one that decides; the others are in its file."""
 
 _MOST_ROWS = 40
 
@@ -80,7 +80,7 @@ def _members(theta: Any, decides: int, calibration: Calibration | None) -> Itera
             yield tag("h4", f"Member {i}{name} of {len(members)}", ", which decides the noise" if i == first else "")
         yield _member(members[i], calibration if i == first else None)
     if len(members) > len(shown):
-        yield tag("p", f"The other {len(members) - len(shown):,} members are in the record.", class_="soft")
+        yield tag("p", f"The other {len(members) - len(shown):,} members are not drawn here.", class_="soft")
 
 
 def _member(member: Any, calibration: Calibration | None) -> Html:
@@ -96,7 +96,7 @@ def _member(member: Any, calibration: Calibration | None) -> Html:
         return _joint(member)
     matrix = getattr(member, "transition_matrix", None)
     if matrix is None:
-        return tag("p", "The laws of the answer are a function of the user's, which no record holds.")
+        return tag("p", "The laws of the answer are a function of the user's, which no file holds.")
     return join(_matrix(member.states, matrix), tag("p", _start(member.initial_distribution, member.states)))
 
 
@@ -123,7 +123,7 @@ def _start(start: Any, states: Sequence[str]) -> str:
         }[start]
     flat = np.asarray(start).ravel()
     if len(flat) != len(states):
-        return "The law of the first records is given; it is in the record."
+        return "The law of the first records is given, in the model."
     likely = np.argsort(-flat)[:8]
     law = ", ".join(f"{states[x]} {number(float(flat[x]), 3)}" for x in likely)
     return f"The law of the first record: {law}{', …' if len(flat) > 8 else ''}."

@@ -58,6 +58,9 @@ def checked(path: Path) -> Page:
     assert not set(page.seen) & {"img", "iframe", "object", "embed", "link", "base", "form", "i", "b", "u"}
     assert all(link.startswith("#") for link in page.links), page.links
     assert "Content-Security-Policy" in page.content
+    for words in ("the record ", "records alone", "SHA-256 of the record", "in the record.", "no record holds"):
+        assert words not in page.text.replace("the record itself", ""), "a record is one of the data, not the file"
+    assert "SHA-256" not in page.text or "SHA-256 of the release file" in page.text
     assert "<tr></tr>" not in page.content
     for part in ("What was released", "any one record, whatever its neighbours tell", "Not promised", "How to verify"):
         assert part in page.text, part
@@ -188,6 +191,9 @@ def test_names_never_become_markup(tmp_path: Path) -> None:
         assert name in page.text, name
     assert "\\u202e" in page.text  # text that would turn the line around is spelled out
     assert "2 releases" in page.content
+    for name in ("<i>r $(x).json", "net.json"):
+        assert f"Release file:  {name}" in page.text, "each section names its file"
+    assert page.text.count("What was found when this page was made") == 2, "once in each section"
 
 
 def test_each_subject_and_measurements(tmp_path: Path) -> None:
@@ -378,6 +384,8 @@ def test_a_preview_reads_no_data(tmp_path: Path) -> None:
     page = Page(tmp_path / "p.html")
     assert "no data were read" in page.text
     assert "What would be promised" in page.text
+    assert "Share of the 8 records" in page.text
+    assert "The noise is for a table of 8 records." in page.text
     (about,) = data_of(page)
     row = next(row for row in compared if row.recommended)
     assert about["curves"][about["own"]]["scale"][4] == pytest.approx(row.scale)
