@@ -388,7 +388,7 @@ def one_query_rows(unit: Literal["group", "subject"]) -> list[ComparisonRow]:
     Examples
     --------
     >>> [row.title for row in one_query_rows("group")]
-    ['ExactLaplace', 'Wasserstein']
+    ['Wasserstein', 'ExactLaplace']
     """
     return [
         ComparisonRow(mechanism=kind.name, title=kind.title, composes=False, reason=ONE_QUERY.format(unit))

@@ -189,14 +189,15 @@ def test_the_last_of_a_budget_is_not_spent_on_noise_that_hides_all(
     assert run(*create, "--mechanism", mechanism).exit_code == 0
     base = ["release", table, *READING, "--model", model, "--ledger", book]
     assert run(*base, "--epsilon", 0.9, "--mechanism", mechanism, "--output", tmp_path / "r.json").exit_code == 0
-    last = [*base, "--query", "count:active", "--output", tmp_path / "last.json"]
+    asked = [*base, "--output", tmp_path / "last.json"]
+    last = [*asked, "--query", "count:active"]
     near = f"{Ledger.open(book).spent + 1e-5:.9f}"
     says = ["whose noise would hide all that 200 records can say", "Nothing is spent", "give --epsilon"]
     line = refused(tmp_path, *last, "--up-to", near, says=says)
     refused(tmp_path, *last, "--up-to", near, "--by", "id", says=["hide all that the groups can say"])
     shaped = ["--query", "histogram", "--noise", "best"]
-    refused(tmp_path, *last, *shaped, "--up-to", near, says=["would hide all"])
-    refused(tmp_path, *last, "--query", "switches", "--up-to", near, says=["would hide all"])
+    refused(tmp_path, *asked, *shaped, "--up-to", near, says=["would hide all"])
+    refused(tmp_path, *asked, "--query", "switches", "--up-to", near, says=["would hide all"])
     assert len(Ledger.open(book).entries) == 1
     insisted = line.split("if you mean it, give ")[1].removesuffix(" instead").split()
     assert ("--mechanism" in insisted) == (mechanism == "group-dp")
