@@ -99,7 +99,7 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
     said: list[Any] = []
     if about.lower:
         least = f"no Laplace noise with one scale below {number(about.lower)} gives this guarantee"
-        said += [tag("p", f"At ε = {about.epsilon:g} {least}, whatever the mechanism.")]
+        said += [tag("p", f"At ε = {number(about.epsilon)} {least}, whatever the mechanism.")]
     refused = [row for row in about.rows if row.reason is not None]
     if refused:
         reasons = tag("ul", *(tag("li", tag("strong", row.title), f": {row.reason}") for row in refused))
@@ -159,11 +159,11 @@ def _slider(about: Noise, own: int, name: str) -> Html:
     )
     ends = tag(
         "div",
-        tag("span", f"ε = {number(about.epsilons[0], 3)}: more private"),
-        tag("span", f"ε = {number(about.epsilons[-1], 3)}: more exact"),
+        tag("span", f"ε = {number(about.epsilons[0])}: more private"),
+        tag("span", f"ε = {number(about.epsilons[-1])}: more exact"),
         class_="ends",
     )
-    back = tag("button", f"Back to ε = {about.epsilon:g}", type="button")
+    back = tag("button", f"Back to ε = {number(about.epsilon)}", type="button")
     return tag(
         "div",
         tag("label", "What if ε were another? Move it (arrow keys work too):", for_=f"{name}-slider"),
@@ -221,9 +221,7 @@ def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
         ]
     for i in sorted({0, list(about.epsilons).index(about.epsilon), last}):
         x = at(i, least)[0]
-        ticks += [
-            tag("text", f"ε = {number(about.epsilons[i], 3)}", x=f"{x:.1f}", y=_BOTTOM + 18, text_anchor="middle")
-        ]
+        ticks += [tag("text", f"ε = {number(about.epsilons[i])}", x=f"{x:.1f}", y=_BOTTOM + 18, text_anchor="middle")]
     ticks[-1] = Html(ticks[-1].replace('"middle"', '"end"'))
     middle = list(about.epsilons).index(about.epsilon)
     x, y = at(middle, errors[own][middle] or most)
@@ -232,8 +230,8 @@ def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
         tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=5, class_="dot"),
     ]
     label = (
-        f"The error that one value exceeds with 5% probability, from ε = {number(about.epsilons[0], 3)} to "
-        f"{number(about.epsilons[-1], 3)}: it falls as ε grows. The table below has the numbers."
+        f"The error that one value exceeds with 5% probability, from ε = {number(about.epsilons[0])} to "
+        f"{number(about.epsilons[-1])}: it falls as ε grows. The table below has the numbers."
     )
     drawn = tag(
         "svg",

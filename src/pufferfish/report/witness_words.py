@@ -24,6 +24,9 @@ __all__ = ["witness_part"]
 
 _MOST_NODES = 12
 
+_LEAST_SEEN, _LEAST_NAMED = 0.1, 4.0
+"""Percent of the leakage from which a part is drawn, and from which there is room for its number."""
+
 
 def witness_part(seen: AnyWitness, leakage: float, epsilon: float, theta: Theta | None) -> Html:
     """Return which secret decides the noise, in words, and what tells how much of it."""
@@ -101,9 +104,15 @@ def _gap(gap: float) -> str:
 
 def _bar(parts: Sequence[tuple[str, float]]) -> Html:
     total = sum(max(nats, 0.0) for _, nats in parts) or 1.0
+    shares = [100 * max(nats, 0.0) / total for _, nats in parts]
     spans = [
-        tag("span", style=f"width:{100 * max(nats, 0.0) / total:.2f}%") for _, nats in parts if nats > 0.001 * total
+        tag("span", str(i) if share > _LEAST_NAMED else "", style=f"width:{share:.2f}%")
+        for i, share in enumerate(shares, 1)
+        if share > _LEAST_SEEN
     ]
-    rows: list[Any] = [[name, number(max(nats, 0.0)), f"{100 * max(nats, 0.0) / total:.0f}%"] for name, nats in parts]
+    rows: list[Any] = [
+        [f"{i}. {name}", number(max(nats, 0.0)), f"{share:.0f}%"]
+        for i, ((name, nats), share) in enumerate(zip(parts, shares, strict=True), 1)
+    ]
     bar = tag("div", spans, class_="parts", aria_hidden="true")
     return join(bar, table(["what tells", "leakage (nats)", "share"], rows, "What tells how much of the worst secret"))
