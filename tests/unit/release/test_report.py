@@ -117,7 +117,8 @@ def test_models_and_laws_that_no_model_file_holds(tmp_path: Path) -> None:
         assert bool(data_of(page)) == (theta is not given)
         if chains:  # parts of the leakage have the numbers of their rows
             numbers = re.findall(r'<span style="width:[0-9.]+%">([0-9]?)</span>', page.content)
-            assert numbers and all(f"{number}. the " in page.text for number in numbers if number)
+            assert numbers
+            assert all(f"{number}. the " in page.text for number in numbers if number)
 
 
 def test_the_curves_are_what_calibration_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: bool) -> None:
