@@ -51,6 +51,14 @@ from pufferfish.shown import counted
 __all__ = ["release_command"]
 
 
+_FITTED_HERE = (
+    "the model was fitted to this very table: the noise would depend on the secrets that it should hide, and nothing "
+    "would be promised. Fit it to public data, or say how soon habits are forgotten (docs: forgetting); if everybody "
+    "may see this table, give --i-know-this-is-public"
+)
+"""A model that knows the table cannot protect it."""
+
+
 @click.command("release")
 @click.argument("tables", metavar="TABLE...", type=str, nargs=-1, required=True)
 @table_options()
@@ -88,6 +96,12 @@ __all__ = ["release_command"]
     "file of the same name. If it is killed, the same command goes on.",
 )
 @click.option(
+    "--i-know-this-is-public",
+    "public_table",
+    is_flag=True,
+    help="Release also where MODEL was fitted to this very TABLE: then nothing is promised of it.",
+)
+@click.option(
     "--dry-run",
     is_flag=True,
     help="Check all that a release checks, and print its noise, its errors and what the ledger would have spent; draw, "
@@ -113,6 +127,7 @@ def release_command(
     overwrite: bool,
     ledger_path: str | None,
     each_subject: bool,
+    public_table: bool,
     dry_run: bool,
     **reading: Any,
 ) -> None:
@@ -172,6 +187,8 @@ def release_command(
         data = read_under(table, model, reading, asked, ledger)
         digest = data.fingerprint if isinstance(data, Sequences) else None
         fitted_here = model.fitted_on is not None and model.fitted_on == (digest or fingerprint(table, reading))
+    if fitted_here and not public_table:
+        raise ParameterError(_FITTED_HERE)
     query = parse_query(query_text, model.theta, named, data.nodes if isinstance(data, Rows) else None)
     with progress("calibrating noise"):
         if up_to is None or ledger is None:

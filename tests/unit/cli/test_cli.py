@@ -90,12 +90,16 @@ def test_what_must_be_known_first_is_said_before_noise_is_drawn(
     monkeypatch.setattr("pufferfish.cli.release.until_done", killed)
     fitted, output = tmp_path / "fitted.json", tmp_path / "r.json"
     assert run("fit", private, *READING, "--output", fitted).exit_code == 0
-    early = run("release", private, *READING, "--model", fitted, "--accuracy", 0.15, "--output", output)
+    asked = ["release", private, *READING, "--model", fitted, "--accuracy", 0.15]
+    refused(*asked, "--output", output, says=["the model was fitted to this very table", "--i-know-this-is-public"])
+    refused(*asked, "--dry-run", says=["the model was fitted to this very table"])
+    early = run(*asked, "--output", output, "--i-know-this-is-public")
     assert early.exit_code == 9, early.output
     assert not output.exists()
     assert "The model was fitted to this very table" in early.stderr
     assert "asked: each value within 0.15 of the exact one with 95% probability, which takes ε = " in early.stdout
     without = [*["release", private, "--state", "activity", "--subject", "id", "--time", "minute"], "--model", fitted]
+    without += ["--i-know-this-is-public"]
     loose = run(*without, "--epsilon", 5, "--output", output)
     assert "The table is read without --max-gap" in loose.stderr
     assert "The table is read without" not in run(*without, "--step", "1min", "--epsilon", 5, "--output", output).stderr
@@ -115,7 +119,10 @@ def test_releasing_the_table_the_model_was_fitted_to_is_called_no_guarantee(
     tmp_path: Path, public: Path, model: Path
 ) -> None:
     output = tmp_path / "release.json"
-    result = run("release", public, *READING, "--model", model, "--epsilon", 1, "--output", output)
+    release = ["release", public, *READING, "--model", model, "--epsilon", 1, "--output", output]
+    refused(*release, says=["nothing would be promised"])
+    assert not output.exists()
+    result = run(*release, "--i-know-this-is-public")
     assert result.exit_code == 0
     assert "not as a guarantee" in result.stderr
     assert "not as a guarantee" in pf.Release.from_json(output).warnings[0]
@@ -334,7 +341,7 @@ def test_a_fitted_model_reads_cells_that_are_numbers_and_words(tmp_path: Path) -
     fit = ["fit", table, "--state", "state", "--smoothing", 1, "--output", model]
     assert run(*fit).exit_code == 0
     release = ["release", table, "--state", "state", "--model", model, "--epsilon", 1, "--output", output]
-    assert run(*release).exit_code == 0
+    assert run(*release, "--i-know-this-is-public").exit_code == 0
     assert pf.Release.from_json(output).query.labels == ["007", "1", "2", "unknown"]
 
 
@@ -353,6 +360,7 @@ def test_states_with_commas_and_strange_characters(tmp_path: Path) -> None:
     table.write_text("state\n" + "\n".join(names[i] for i in rng.integers(0, 6, 400)) + "\n")
     assert run("fit", table, "--state", "state", "--output", path).exit_code == 0
     release = ["release", table, "--state", "state", "--model", path, "--epsilon", 1, "--overwrite"]
+    release += ["--i-know-this-is-public"]
     shown = run(*release, "--output", output, "--plot", tmp_path / "r.png")
     assert shown.exit_code == 0, shown.output
     assert "\x1b[31m" not in shown.output
