@@ -39,8 +39,9 @@ minute,activity
 4,active
 5,active
 CSV
+sed '$d' states.csv > survey.csv # public, and another table
 table=(states.csv --state activity --time minute)
-venv/bin/pufferfish fit "${table[@]}" --smoothing 1 --output model.json
+venv/bin/pufferfish fit survey.csv "${table[@]:1}" --smoothing 1 --output model.json
 venv/bin/pufferfish compare model.json --length 1000 --query histogram --epsilon 1
 venv/bin/pufferfish release "${table[@]}" --model model.json --query histogram --epsilon 1 --output release.json
 venv/bin/pufferfish verify release.json --model model.json
