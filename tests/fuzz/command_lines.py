@@ -104,7 +104,7 @@ _NO_COMMANDS = {"audit", "reproduce"}
 @cache
 def seeds() -> list[bytes]:
     lines = [
-        ["fit", "table.csv", *_READ, "--output", "new.json"],
+        ["fit", "survey.csv", *_READ, "--output", "new.json"],
         ["fit", "table.csv", *_READ, "--confidence", "0.95", "--output", "new.json"],
         ["fit", "table.csv", *_READ, "--forgets", "2min", "--output", "new.json"],
         ["fit", "table.csv", *_READ, "--each-subject", "--output", "new.json"],
@@ -217,6 +217,7 @@ def _files() -> dict[str, bytes]:
     ]
     os.chdir(_empty())
     Path("table.csv").write_text("id,t,state,n\n" + "\n".join(rows) + "\n")
+    Path("survey.csv").write_text("id,t,state,n\n" + "\n".join(rows[:-1]) + "\n")
     Path("rows.csv").write_text("rain,wet\n" + "yes,yes\nno,no\nno,yes\n" * 10)
     Path("net.bif").write_text(
         "network n { }\nvariable rain { type discrete [ 2 ] { yes, no }; }\n"
