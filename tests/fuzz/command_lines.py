@@ -104,7 +104,7 @@ _NO_COMMANDS = {"audit", "reproduce"}
 @cache
 def seeds() -> list[bytes]:
     lines = [
-        ["fit", "survey.csv", *_READ, "--output", "new.json"],
+        ["fit", "table.csv", *_READ, "--output", "new.json"],
         ["fit", "table.csv", *_READ, "--confidence", "0.95", "--output", "new.json"],
         ["fit", "table.csv", *_READ, "--forgets", "2min", "--output", "new.json"],
         ["fit", "table.csv", *_READ, "--each-subject", "--output", "new.json"],
@@ -226,7 +226,7 @@ def _files() -> dict[str, bytes]:
     )
     read = ["--model", "model.json", *_READ]
     for line in (
-        ["fit", "table.csv", *_READ, "--output", "model.json"],
+        ["fit", "survey.csv", *_READ, "--output", "model.json"],
         ["ledger", "create", "book.json", "--budget", "9", "--table", "table.csv", *read],
         ["release", "table.csv", *read, "--epsilon", "1", "--ledger", "book.json", "--output", "release.json"],
     ):
