@@ -265,7 +265,7 @@ class Contest:
                     if not self._patient:
                         _check_patience(made, self._query)
                     for other in self._made.values():
-                        if isinstance(other, LawMechanism) and other.secrets == made.secrets:
+                        if isinstance(other, LawMechanism):
                             made.share_laws(other)
                 self._made[kind.name] = made
             except NotApplicableError as error:

@@ -118,9 +118,9 @@ class _Group(click.Group):
         except (click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
-            if not said.nothing_spent:
+            if said.interrupted is None:
                 raise
-            said.say("interrupted: nothing was drawn or spent")
+            said.say(printable(said.interrupted))
             ctx.exit(1)
         except BaseException as error:
             if not said.quiet or isinstance(error, SystemExit):

@@ -148,7 +148,7 @@ def release_command(
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min --model model.json \\
         --epsilon 1 --dry-run
     """
-    telling().nothing_spent = True
+    telling().interrupted = "interrupted: nothing was drawn or spent"
     if output is None and (each_subject or not dry_run):
         raise click.UsageError("Missing option '--output'.")
     reading["by"] = None if by is None else split_groupings(by)
@@ -166,6 +166,11 @@ def release_command(
         assert output is not None
         check_each_options(reading, plot_path, csv_path, up_to)
         places = places_of(output, inputs=inputs, overwrite=overwrite)
+        if places.pending_record.exists():
+            telling().interrupted = (
+                f"interrupted: this run drew and spent nothing; {places.given_record}.pending holds what an "
+                "earlier one began: run the same command again"
+            )
     else:
         check_targets(targets, inputs=inputs, overwrite=overwrite)
     model = read_model(model_path)
@@ -238,7 +243,7 @@ def release_command(
                 if (order := order_of_states(query, model)) is not None:
                     click.echo(order)
                 stack.enter_context(late)
-                telling().nothing_spent = False
+                telling().interrupted = None
 
             found = ready.finish(begin)
             replaced = Path(output).exists()  # by check_targets an earlier release, and nothing else

@@ -85,7 +85,7 @@ def release_each_subject(
 
     def begin() -> None:
         print_before(ready.warnings, told, asked_for)
-        telling().nothing_spent = False
+        telling().interrupted = None
 
     with progress("releasing"):
         ready = prepare_each(

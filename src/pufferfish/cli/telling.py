@@ -34,8 +34,8 @@ class Telling:
         self._asked = quiet
         self._before: tuple[Any, int] | None = None
         self._warned = False
-        self.nothing_spent = False
-        """Whether a command spends and draws, and has not begun: this is what an interruption is told with."""
+        self.interrupted: str | None = None
+        """What an interruption is told with, where a command spends and draws, and has not begun."""
 
     @property
     def quiet(self) -> bool:

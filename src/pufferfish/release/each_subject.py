@@ -30,7 +30,7 @@ from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused, public
+from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused
 from pufferfish.few_records import few_of_subjects
 from pufferfish.files import write_whole
 from pufferfish.files.kinds import check_output
@@ -65,9 +65,6 @@ __all__ = ["Places", "prepare_each", "release_each"]
 
 _REQUEST = ("query", "postprocessing", "epsilon", "noise", "data", "theta")
 """What two records of the same request share."""
-
-_OF_THE_TABLE = ("noise", "data")
-"""What of it follows from how many records there are."""
 
 _FINISH_IT = (
     "run that command again to finish it; or delete the file to give it up (what it booked in a ledger stays spent)"
@@ -291,6 +288,7 @@ def prepare_each(
             if begun is None or begun.table is None:
                 begun = _drawn(begun, begin)
             else:
+                places.begun = True
                 begin()
             return _published(places, begun)
 
@@ -383,28 +381,33 @@ def _begun(places: Places, draft: EachRelease, ledger: Ledger | None) -> EachRel
     found = read_each(places.pending_record)
     other = next((name for name in _REQUEST if getattr(found, name) != getattr(draft, name)), None)
     if other is not None:
-        refused = _interrupted(
+        raise _interrupted(
             places,
             f"of {found.query.kind} at epsilon {found.epsilon:g}, and this one has another {other}",
             _FINISH_IT,
         )
-        raise refused if other in _OF_THE_TABLE else public(refused)
     booked = found.ledger is None if ledger is None else _entry_of(ledger, found) is not None
     if found.table is not None and not booked:
         was = "to no ledger" if found.ledger is None else "to a ledger, which this one does not name"
-        raise public(_interrupted(places, f"that was charged {was}", _FINISH_IT))
+        raise _interrupted(places, f"that was charged {was}", _FINISH_IT)
     if found.table is not None and found.table.name != places.table.name:
-        raise public(_interrupted(places, f"into {found.table.name}", _FINISH_THERE))
+        raise _interrupted(places, f"into {found.table.name}", _FINISH_THERE)
     for suffix in TABLE_ENDINGS:  # a release with another suffix has the same record
         elsewhere = places.table.with_suffix(suffix).name
         of_it = os.path.lexists(places.table.with_name(f"{elsewhere}.pending"))
         if of_it and elsewhere != places.table.name:
-            raise public(_interrupted(places, f"into {elsewhere}", _FINISH_THERE))
+            raise _interrupted(places, f"into {elsewhere}", _FINISH_THERE)
     return found
 
 
+class _Interrupted(RecordError):
+    """Another release was interrupted here. Its epsilon may follow from the lengths of chains: not all may read it."""
+
+    kind = "another release was interrupted here: run its command again, or delete its .pending file to give it up"
+
+
 def _interrupted(places: Places, which: str, remedy: str) -> RecordError:
-    return RecordError(f"{places.given_record}.pending is an interrupted release {which}: {remedy}")
+    return _Interrupted(f"{places.given_record}.pending is an interrupted release {which}: {remedy}")
 
 
 def _entry_of(ledger: Ledger | None, begun: EachRelease | None) -> Entry | None:

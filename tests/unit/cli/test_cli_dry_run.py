@@ -154,7 +154,7 @@ def test_a_value_for_each_subject(folder: Path, monkeypatch: pytest.MonkeyPatch,
     asked = ("--ledger", folder / "l.json", "--output", folder / "v.csv", "--each-subject", "--epsilon", 1)
     if interrupted:
 
-        def fail(*_: object) -> object:
+        def fail(*_: object, **__: object) -> object:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
@@ -167,7 +167,10 @@ def test_a_value_for_each_subject(folder: Path, monkeypatch: pytest.MonkeyPatch,
         assert shown.exit_code == 2
         assert "is of a release that was interrupted, and is not to be published" in shown.stderr
         other = run("--quiet-errors", *command(folder, *(0.5 if word == 1 else word for word in asked)))
-        assert "is an interrupted release of histogram at epsilon 1, and this one has another epsilon" in other.stderr
+        assert other.stderr.splitlines()[-1].startswith("error: another release was interrupted here: run its command")
+        with monkeypatch.context() as patch:
+            patch.setattr("pufferfish.cli.release.prepare_each", fail)
+            assert "holds what an earlier one began" in run(*command(folder, *asked, "--dry-run")).stderr
     before = held(folder)
     dry = run(*command(folder, *asked, "--dry-run"))
     assert dry.exit_code == 0, dry.output

@@ -137,8 +137,9 @@ class Wide:
     def smoothed(self, ratio: "Wide", first: int, size: int) -> "Wide":
         """Return Σ_n x(n) ratio^|w − n| for w = 0, …, size − 1, where this one-dimensional array is x(first), ….
 
-        ``ratio`` is one wide number of at most 1.
+        ``ratio`` is one wide number of at most 1; no x lies outside of the w.
         """
+        assert 0 <= first <= size - self.size
         sums, at = np.empty(size), np.empty(size, dtype=np.int64)
         _smooth(8 * size, self.values, self.levels, first, float(ratio.values), int(ratio.levels), sums, at)
         return Wide(sums, at)

@@ -167,8 +167,9 @@ class LawMechanism(Mechanism):
         return _SECONDS * work_of_laws(self._listed, self.length, self.bind(query))
 
     def share_laws(self, other: "LawMechanism") -> None:
-        """Use the laws that another mechanism with the same Θ and secrets has computed, and the other way round."""
-        self._laws = other._laws
+        """Use the laws that another mechanism has computed, and the other way round, where they are of the same."""
+        if other.theta is self.theta and other.length == self.length and other.secrets == self.secrets:
+            self._laws = other._laws
 
     def _pairs(self, query: Query) -> Iterator[LawPair]:
         """Yield the pairs of laws, kept for the next time where they are not too large."""
