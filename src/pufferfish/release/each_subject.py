@@ -381,7 +381,7 @@ def _begun(places: Places, draft: EachRelease, ledger: Ledger | None) -> EachRel
     found = read_each(places.pending_record)
     other = next((name for name in _REQUEST if getattr(found, name) != getattr(draft, name)), None)
     if other is not None:
-        raise _interrupted(
+        raise _Interrupted(
             places,
             f"of {found.query.kind} at epsilon {found.epsilon:g}, and this one has another {other}",
             _FINISH_IT,
@@ -389,14 +389,14 @@ def _begun(places: Places, draft: EachRelease, ledger: Ledger | None) -> EachRel
     booked = found.ledger is None if ledger is None else _entry_of(ledger, found) is not None
     if found.table is not None and not booked:
         was = "to no ledger" if found.ledger is None else "to a ledger, which this one does not name"
-        raise _interrupted(places, f"that was charged {was}", _FINISH_IT)
+        raise _Interrupted(places, f"that was charged {was}", _FINISH_IT)
     if found.table is not None and found.table.name != places.table.name:
-        raise _interrupted(places, f"into {found.table.name}", _FINISH_THERE)
+        raise _Interrupted(places, f"into {found.table.name}", _FINISH_THERE)
     for suffix in TABLE_ENDINGS:  # a release with another suffix has the same record
         elsewhere = places.table.with_suffix(suffix).name
         of_it = os.path.lexists(places.table.with_name(f"{elsewhere}.pending"))
         if of_it and elsewhere != places.table.name:
-            raise _interrupted(places, f"into {elsewhere}", _FINISH_THERE)
+            raise _Interrupted(places, f"into {elsewhere}", _FINISH_THERE)
     return found
 
 
@@ -405,9 +405,8 @@ class _Interrupted(RecordError):
 
     kind = "another release was interrupted here: run its command again, or delete its .pending file to give it up"
 
-
-def _interrupted(places: Places, which: str, remedy: str) -> RecordError:
-    return _Interrupted(f"{places.given_record}.pending is an interrupted release {which}: {remedy}")
+    def __init__(self, places: Places, which: str, remedy: str) -> None:
+        super().__init__(f"{places.given_record}.pending is an interrupted release {which}: {remedy}")
 
 
 def _entry_of(ledger: Ledger | None, begun: EachRelease | None) -> Entry | None:

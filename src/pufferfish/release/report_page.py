@@ -336,13 +336,12 @@ def _noise(
     epsilons = points_around(found.epsilon)
     try:
         unit = "subject" if isinstance(found, EachRelease) else None if fields.groups is None else "group"
-        contest = _contest(fields, again, contests, None if unit is None else COMPOSING)
+        contest = _contest(fields, again, contests, unit)
         ours = replace(row_of(again), noise=shape)
         asked, curves = contest.around(found.epsilon, epsilons, again.mechanism if shape == "best" else None)
         others = [row for row in asked if (row.mechanism, row.noise) != (again.mechanism, shape)]
         lower = next((row.lower_bound for row in others if row.lower_bound), again.lower_bound or None)
         rows = sorted([ours, *others], key=lambda row: row.scale or math.inf)
-        rows += [] if unit is None else one_query_rows(unit)
     except PufferfishError as error:
         return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {error}"), None
     error = found.accuracy_95.each if isinstance(found, EachRelease) else found.accuracy(0.05)
@@ -379,17 +378,23 @@ def _scale(found: Release | EachRelease) -> str:
 
 
 def _contest(
-    fields: ReleaseFields, again: Calibration, made: dict[bytes, Contest], kinds: tuple[type[Mechanism], ...] | None
+    fields: ReleaseFields,
+    again: Calibration,
+    made: dict[bytes, Contest],
+    unit: Literal["group", "subject"] | None,
 ) -> Contest:
     """Return the mechanisms for a release; another release of the same query gets the same, with what they computed."""
     assert isinstance(again.bound, Mechanism)
     assert isinstance(fields.calibration, CalibrationRecord)
     asked = msgspec.structs.replace(fields.calibration, unit_scale=0.0)  # all that does not depend on ε
-    key = msgspec.json.encode((fields.mechanism.name, fields.theta, asked, fields.groups, kinds is None))
+    key = msgspec.json.encode((fields.mechanism.name, fields.theta, asked, fields.groups, unit))
     if key not in made:
         length: Any = again.bound.rows if again.theta.networks else again.length if again.theta.of_chains else None
         secrets = _secrets(again)
-        made[key] = Contest(again.theta, again.query, length, secrets=secrets, kinds=kinds, own=again.bound)
+        kinds, left_out = (None, ()) if unit is None else (COMPOSING, one_query_rows(unit))
+        made[key] = Contest(
+            again.theta, again.query, length, secrets=secrets, kinds=kinds, own=again.bound, left_out=left_out
+        )
     return made[key]
 
 
