@@ -27,6 +27,11 @@ __all__ = ["NOTEBOOK", "notebook_of"]
 
 _MARK = "pufferfish-notebook"
 
+_NAME_IT = [
+    "if not LEDGER:",  # no assert, which python -O leaves out
+    "    raise ValueError('this release was charged to a ledger: name it above')",
+]
+
 
 def _is_notebook(content: bytes) -> bool:
     return f'"{_MARK}"'.encode() in content and b'"nbformat"' in content
@@ -121,7 +126,7 @@ def notebook_of(found: Release | EachRelease, record_path: str, table_path: str 
         ),
         _text("## The release", "This step draws the noise, and spends the ledger's budget if one is named."),
         _lines(
-            *(["assert LEDGER, 'this release was charged to a ledger: name it above'"] if charged else []),
+            *(_NAME_IT if charged else []),
             "ledger = None if LEDGER is None else pf.Ledger.open(LEDGER)",
             f"release = pf.release(data, query, calibration, ledger=ledger{valid})",
             "release",

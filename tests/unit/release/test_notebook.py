@@ -101,7 +101,7 @@ def test_a_release_that_was_charged_is_made_again_under_a_ledger_only(tmp_path, 
     assert CliRunner().invoke(main, ["notebook", "release.json", "--output", "again.ipynb"]).exit_code == 0
     cells = json.loads((tmp_path / "again.ipynb").read_text())["cells"]
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    with pytest.raises(AssertionError, match="charged to a ledger: name it above"):
+    with pytest.raises(ValueError, match="charged to a ledger: name it above"):
         exec(code, {})
     exec(code.replace("LEDGER = None", "LEDGER = 'book.json'"), {})
     assert len(pf.Ledger.open("book.json").entries) == 2
