@@ -168,8 +168,7 @@ def _short(value: float, scale: float) -> str:
     >>> _short(0.5243187, 0.0217), _short(1234.5, 37.5), _short(0.2, 3e-12)
     ('0.524', '1,234', '0.2')
     """
-    decimals = max(0, 1 - math.floor(math.log10(scale)))
-    return f"{value:,.{decimals}f}" if decimals <= 9 and abs(value) < 1e15 else f"{value:.6g}"
+    return rounded(value, 10 * scale)
 
 
 def _transitions(found: ReleaseFields) -> Html:
