@@ -271,7 +271,7 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
         upper[:, 1] = np.minimum(np.nextafter(1 - lower[:, 0], 2), 1)
     origin = (
         f"fitted to public data: bounds that hold all transition probabilities with {100 * confidence:g}% confidence, "
-        f"from {int(counts.sum())} transitions"
+        f"from {int(counts.sum()):,} transitions"
     )
     return IntervalChain(lower, upper, states=sequences.states, origin=origin)
 

@@ -204,9 +204,9 @@ def fit_forgetting(
     each = {pairs.steps: _estimate(pairs, sequences.states, added) for pairs in apart}
     estimates = tuple(each[n] for n in sorted(each))
     many = len(estimates) > 1
-    parts = [f"{e.overlap:.4g} after {e.steps} steps, of {_whose(e)}" for e in estimates]
+    parts = [f"{e.overlap:.4g} after {e.steps:,} steps, of {_whose(e)}" for e in estimates]
     origin = (
-        f"fitted to public data: overlap{'s' if many else ''} {'; '.join(parts)}; from {estimates[0].pairs} pairs of "
+        f"fitted to public data: overlap{'s' if many else ''} {'; '.join(parts)}; from {estimates[0].pairs:,} pairs of "
         f"{counted(estimates[0].subjects, 'subject')}, smoothed by {added:g} of all"
     )
     steps, shares = [e.steps for e in estimates], [e.overlap for e in estimates]
@@ -223,7 +223,7 @@ def _estimate(pairs: "PairsApart", states: Sequence[str], added: float) -> Overl
     found = overlap_of(pairs, states, added)
     if not found.overlap > 0:
         raise ModelError(
-            f"the laws of the state {found.steps} steps {found.direction} have nothing in common for two states"
+            f"the laws of the state {found.steps:,} steps {found.direction} have nothing in common for two states"
             + (f" of subject {found.subject!r}" if found.subject else "")
             + ": forget after more steps, merge rare states, or use more smoothing"
         )

@@ -141,9 +141,9 @@ def class_of_each(
     few = int(np.sum(np.any(rows < pooling, axis=1))) + unseen
     base = sequences.base
     origin = (
-        f"fitted to public data: {base.source}, column {base.state}, a chain for each of {sequences.subjects} subjects"
-        f"{f', {len(chains)} of them different' if len(chains) < sequences.subjects else ''}, {pooling:g} transitions "
-        f"of all subjects added to every row; {sequences.records} records"
+        f"fitted to public data: {base.source}, column {base.state}, a chain for each of {sequences.subjects:,} "
+        f"subjects{f', {len(chains):,} of them different' if len(chains) < sequences.subjects else ''}, {pooling:g} "
+        f"transitions of all subjects added to every row; {sequences.records:,} records"
     )
     names = tuple(_names(each, unseen) for each in named.values())
     theta = ChainClass(tuple(chains.values()), origin, names=names)

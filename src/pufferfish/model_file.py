@@ -163,7 +163,7 @@ def _origin(said: str, data: Sequences) -> str:
     kept = f", rows where {base.where}" if base.where else ""
     origin = (
         f"{fitted} on {datetime.now(UTC).date().isoformat()}: {base.source}, column {base.state}{kept}, "
-        f"{data.records} records of {data.subjects} subject{'s' if data.subjects != 1 else ''}"
+        f"{data.records:,} records of {data.subjects:,} subject{'s' if data.subjects != 1 else ''}"
     )
     own = said.removeprefix(f"{fitted}: ").removeprefix(f"{base.source}, column {base.state}, ")
     return origin if said == STATED else f"{origin}; {own}"

@@ -91,8 +91,9 @@ def _stated(
 
 def _lines(found: OverlapEstimate, step: str | None) -> list[str]:
     whose = f"the least of {counted(found.subjects, 'subject')}, that of {found.subject!r}, " if found.subject else ""
-    after = f"after {found.steps} steps{'' if step is None else f' of {step}'}"
+    after = f"after {found.steps:,} steps{'' if step is None else f' of {step}'}"
     return [
-        f"{after} habits overlap by {found.overlap:.4g}: {whose}about the state {found.steps} steps {found.direction}",
+        f"{after} habits overlap by {found.overlap:.4g}: {whose}about the state {found.steps:,} steps "
+        f"{found.direction}",
         f"  all taken together {found.pooled:.4g}, from {found.pairs:,} pairs of records",
     ]

@@ -44,7 +44,7 @@ def _lines(found: SubjectsFit) -> list[str]:
     each = f"{counted(len(theta.chains), 'chain')} of {theta.k} states, " + (
         "one for each subject"
         if len(theta.chains) == subjects
-        else f"for {subjects} subjects: equal ones are kept once"
+        else f"for {subjects:,} subjects: equal ones are kept once"
     )
     lines = [f"{each}, from {int(found.sequences.transitions.sum()):,} transitions"]
     if found.pooling:

@@ -149,13 +149,13 @@ class Rows(ReadOnly):
             if (array < 0).any():
                 raise ParameterError(f"counts[{node!r}] has a negative entry, expected numbers of rows")
             if array.sum() > self.records or (self.base.missing == "refuse" and array.sum() < self.records):
-                raise ParameterError(f"counts[{node!r}] sums to {array.sum()}, but there are {self.records} rows")
+                raise ParameterError(f"counts[{node!r}] sums to {array.sum()}, but there are {self.records:,} rows")
             counts[node] = read_only(array)
         if (None if self.groups is None else self.groups.by) != self.base.by:
             raise ParameterError("groups and base.by are about different groupings")
         if self.groups is not None:
             if sum(self.groups.records) != self.records:
-                raise ParameterError(f"groups.records do not add up to the {self.records} rows")
+                raise ParameterError(f"groups.records do not add up to the {self.records:,} rows")
             by_group = self.groups.counts
             if set(by_group) != set(counts) or not all(
                 np.array_equal(own.sum(axis=0), counts[node]) for node, own in by_group.items()

@@ -230,18 +230,18 @@ class Sequences(ReadOnly):
         cut = self.base.gaps == "independent"
         if not (1 <= self.subjects <= chains if cut else self.subjects == chains):
             raise ParameterError(
-                f"subjects is {self.subjects}, and there are {chains} chains: a subject is one chain, or several where "
-                "gaps='independent' cuts it"
+                f"subjects is {self.subjects:,}, and there are {chains:,} chains: a subject is one chain, or several "
+                "where gaps='independent' cuts it"
             )
         if self.names is not None:
             object.__setattr__(self, "names", tuple(self.names))
             if len(self.names) != chains or len(set(self.names)) != self.subjects:
                 raise ParameterError(
                     f"names has {len(self.names)} names of {len(set(self.names))} subjects, and there are {chains} "
-                    f"chains of {self.subjects} subjects: give each chain the name of its subject"
+                    f"chains of {self.subjects:,} subjects: give each chain the name of its subject"
                 )
         if self.grid is not None and len(self.grid.starts) != chains:
-            raise ParameterError(f"grid has {len(self.grid.starts)} starts, and there are {chains} chains")
+            raise ParameterError(f"grid has {len(self.grid.starts):,} starts, and there are {chains:,} chains")
         if len(set(self.states)) != k:
             raise ParameterError(f"states repeats a name: {', '.join(self.states)}")
         for i, length in enumerate(self.length):

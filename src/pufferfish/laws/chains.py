@@ -46,8 +46,8 @@ def chain_pairs(
     for chain in lengths:
         if chain.steps != chain.records:
             raise NotApplicableError(
-                f"a chain of {chain.steps} steps has {chain.records} observed records, and the law of a query depends "
-                "on which: LeakagePropagation covers gaps"
+                f"a chain of {chain.steps:,} steps has {chain.records:,} observed records, and the law of a query "
+                "depends on which: LeakagePropagation covers gaps"
             )
     steps = [chain.steps for chain in lengths]
     for index, chain in enumerate(theta.chains):

@@ -187,7 +187,7 @@ class IntervalLaws:
         for chain in self._lengths:
             if chain.steps != chain.records:
                 raise NotApplicableError(
-                    f"a chain of {chain.steps} steps has {chain.records} observed records, and the law of a query "
+                    f"a chain of {chain.steps:,} steps has {chain.records:,} observed records, and the law of a query "
                     "depends on which: LeakagePropagation covers gaps"
                 )
         line, factors = query.line, query.factors

@@ -198,9 +198,9 @@ class ChainCharging(Charging):
             if not any(c.anywhere.covers(chain) for c in own):
                 longest = max(own)
                 raise ReleaseRefused(
-                    f"subject {name!r} has a chain of {chain.steps} steps and {chain.records} records, and in the "
-                    f"ledger's base at most {longest.steps} steps and {longest.records} records: other records need a "
-                    "ledger of their own"
+                    f"subject {name!r} has a chain of {chain.steps:,} steps and {chain.records:,} records, and in the "
+                    f"ledger's base at most {longest.steps:,} steps and {longest.records:,} records: other records "
+                    "need a ledger of their own"
                 )
         marks = np.zeros(self.places, dtype=np.bool_)
         marks[[place for found in places.values() for place in found]] = True

@@ -119,7 +119,7 @@ class NodeCharging(Charging):
             raise ReleaseRefused(f"the noise was calibrated for another network: it lacks the node {lacking!r}")
         if what.bound.rows > self._bound.rows:
             raise ReleaseRefused(
-                f"the noise was calibrated for a table of {what.bound.rows} rows, and that of the ledger has "
+                f"the noise was calibrated for a table of {what.bound.rows:,} rows, and that of the ledger has "
                 f"{self._bound.rows}: other records need a ledger of their own"
             )
         return {node: whole(distance) for node, distance in zip(found, known.distances, strict=True)}
@@ -139,7 +139,7 @@ class NodeCharging(Charging):
         check_tied(data.base, base, _TIES)
         if data.records > rows:
             raise ReleaseRefused(
-                f"the data have {data.records} rows, and the table of the ledger has {rows}: other records need a "
+                f"the data have {data.records:,} rows, and the table of the ledger has {rows:,}: other records need a "
                 "ledger of their own"
             )
         for node in read:

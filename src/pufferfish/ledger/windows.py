@@ -173,5 +173,5 @@ def _stretch(entry: Any, steps: int) -> tuple[int, int]:
             f"window is {entry!r}, expected (first step, one past the last), such as (0, 1440)"
         ) from None
     if not 0 <= start < stop <= steps:
-        raise ParameterError(f"window ({start}, {stop}) is not inside a chain of {steps} steps")
+        raise ParameterError(f"window ({start}, {stop}) is not inside a chain of {steps:,} steps")
     return start, stop

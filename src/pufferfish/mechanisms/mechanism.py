@@ -363,7 +363,7 @@ class Mechanism(ABC):
             )
         if isinstance(found, LinearQuery) and found.largest * records > LARGEST_ANSWER:
             raise QueryError(
-                f"the answer over {records} records can be as large as {found.largest * records:.3g} units, and at "
+                f"the answer over {records:,} records can be as large as {found.largest * records:.3g} units, and at "
                 f"most {LARGEST_ANSWER:.3g} fit: give values in larger units, or smaller factors"
             )
         one = len(self.length) == 1 and self.length[0].steps == self.length[0].records

@@ -54,7 +54,7 @@ class _Cumulative(ReadOnly, Query):
             prefixes(len(states)),
             Fraction(1, records) if self.relative else Fraction(1),
             tuple(f"up to {state}" for state in states[:-1]),
-            f"{what} of the {records} records up to each of {len(states)} states{self._asked}",
+            f"{what} of the {records:,} records up to each of {len(states)} states{self._asked}",
             divided_by=records if self.relative else None,
         )
 

@@ -99,7 +99,7 @@ class Joint(ReadOnly, Query):
             domains=tuple(np.array([columns[state] for state in variables[name]], dtype=np.intp) for name in names),
             unit=Fraction(1, rows) if self.relative else Fraction(1),
             labels=tuple(combination_labels(named)),
-            description=f"{'share' if self.relative else 'number'} of the {rows} rows in each combination of the "
+            description=f"{'share' if self.relative else 'number'} of the {rows:,} rows in each combination of the "
             f"states of {', '.join(name for name, _ in named)}",
             divided_by=rows if self.relative else None,
         )

@@ -251,7 +251,7 @@ class Function(ReadOnly, Query):
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> FunctionQuery:
         """Bind to a model's states and number of records."""
         return FunctionQuery(
-            self._outputs, self.unit, self.labels, f"{', '.join(self.labels)} of the {records} records"
+            self._outputs, self.unit, self.labels, f"{', '.join(self.labels)} of the {records:,} records"
         )
 
     def _outputs(self, row: Mapping[Any, str]) -> tuple[int, ...]:

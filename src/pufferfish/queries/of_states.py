@@ -58,7 +58,7 @@ class _OfStates(ReadOnly, Query):
             raise QueryError(
                 f"{self.kind} of all {len(states)} states is the public number of records: name fewer states"
             )
-        what = f"share of the {records} records" if self.relative else "number of records"
+        what = f"share of the {records:,} records" if self.relative else "number of records"
         return LinearQuery(
             chosen,
             Fraction(1, records) if self.relative else Fraction(1),
@@ -142,7 +142,7 @@ class Histogram(ReadOnly, Query):
             np.eye(len(states), dtype=np.int64),
             Fraction(1, records) if self.relative else Fraction(1),
             tuple(states),
-            f"{what} of the {records} records in each of {len(states)} states",
+            f"{what} of the {records:,} records in each of {len(states)} states",
             divided_by=records if self.relative else None,
         )
 
@@ -179,9 +179,9 @@ class _OfValues(ReadOnly, Query):
         if np.all(weights == weights[0, 0]):
             raise QueryError(
                 f"{self.kind}: the states' values differ by less than the grid of {float(unit):g} that a sum over "
-                f"{records} records can hold; subtract what they have in common"
+                f"{records:,} records can hold; subtract what they have in common"
             )
-        over = f"mean over {records} records" if self.relative else "sum over records"
+        over = f"mean over {records:,} records" if self.relative else "sum over records"
         return LinearQuery(
             weights,
             unit / records if self.relative else unit,

@@ -56,7 +56,7 @@ def _on_steps(
             f"{kind} are about steps from one record of a chain to the next, and the records of this model have names, "
             "and no order: ask for states, such as Histogram(), or Marginals() of a network"
         )
-    per = f", per record of the {records} records" if relative else ""
+    per = f", per record of the {records:,} records" if relative else ""
     return StepQuery(
         np.array(outputs),
         Fraction(1, records) if relative else Fraction(1),

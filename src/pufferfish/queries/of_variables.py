@@ -125,7 +125,7 @@ class Marginals(ReadOnly, Query):
             weights,
             Fraction(1, rows) if self.relative else Fraction(1),
             tuple(f"{state_label(names[place])}={state}" for place, state in outputs),
-            f"{'share' if self.relative else 'number'} of the {rows} rows in each state of {shown}",
+            f"{'share' if self.relative else 'number'} of the {rows:,} rows in each state of {shown}",
             factors if len(at) > 1 else factors[:, 0],
             blocks=tuple(blocks),
             divided_by=rows if self.relative else None,

@@ -67,7 +67,7 @@ class CalibrationRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
         left = self.records - sum(records * times for _, records, times in self.lengths)
         most = max((records for _, records, _ in self.lengths), default=1)
         if left < 0:
-            raise ParameterError(f"its chains have more than {self.records} records, the number of all")
+            raise ParameterError(f"its chains have more than {self.records:,} records, the number of all")
         if sum(times for *_, times in self.lengths) + left // most > _MOST_CHAINS:
             raise ParameterError(f"its chains are more than {_MOST_CHAINS:,}")
         unknown: list[list[int]] = [[]] * len(self.lengths)

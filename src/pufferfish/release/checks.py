@@ -103,8 +103,8 @@ def check_query(data: PrivateData, query: Query, calibration: Calibration) -> Bo
         refuse_pooling(query, bound.networks[0].node_states)
     if isinstance(data, Rows) and data.records != bound.rows:
         raise ReleaseRefused(
-            f"the noise was calibrated for a table of {bound.rows} rows, and this has {data.records}: calibrate with "
-            "length=rows.length"
+            f"the noise was calibrated for a table of {bound.rows:,} rows, and this has {data.records:,}: calibrate "
+            "with length=rows.length"
         )
     all_records = isinstance(found, StepQuery) or (isinstance(found, LinearQuery) and found.factors is None)
     if isinstance(data, Sequences) and all_records:
@@ -112,7 +112,7 @@ def check_query(data: PrivateData, query: Query, calibration: Calibration) -> Bo
         if here.unit != found.unit:
             raise ReleaseRefused(
                 f"the noise was calibrated for {known.description}, and this is {here.description}: "
-                f"calibrate with length=data.length, for {data.records} records"
+                f"calibrate with length=data.length, for {data.records:,} records"
             )
     return found
 
@@ -139,7 +139,7 @@ def check_records(data: PrivateData, calibration: Calibration) -> None:
             )
         if tuple(data.length) != (ChainLength(read.size, read.size),):
             raise ReleaseRefused(
-                f"the noise was calibrated for a window of {read.size} records of one chain: read those rows alone"
+                f"the noise was calibrated for a window of {read.size:,} records of one chain: read those rows alone"
             )
         return
     if not theta.of_chains and (data.base.gaps == "independent" or data.subjects != len(data.length)):
@@ -168,7 +168,7 @@ def check_records(data: PrivateData, calibration: Calibration) -> None:
     for chain in data.length:
         if not any(c.covers(chain) for c in calibration.length):
             raise ReleaseRefused(
-                f"the data has a chain of {chain.steps} steps and {chain.records} records, and the noise was not "
+                f"the data has a chain of {chain.steps:,} steps and {chain.records:,} records, and the noise was not "
                 "calibrated for one as long, with records at the same places: calibrate with length=data.length"
             )
 

@@ -239,7 +239,7 @@ class EachRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, 
             created=self.created,
             query=QueryRecord(
                 query.kind,
-                query.description.replace(OWN_RECORDS, f"{records} records"),
+                query.description.replace(OWN_RECORDS, f"{records:,} records"),
                 query.labels,
                 query.lipschitz / by,
                 records if query.divided_by_records else None,

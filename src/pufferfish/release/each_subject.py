@@ -334,7 +334,7 @@ def _draft(
         created=now(),
         query=EachQuery(
             whole.query.kind,
-            bound.description.replace(f"{data.records} records", OWN_RECORDS),
+            bound.description.replace(f"{data.records:,} records", OWN_RECORDS),
             list(bound.labels),
             float(unit * bound.unit_lipschitz),
             bound.divided_by is not None,
@@ -424,7 +424,7 @@ def _booked(
     data: Sequences,
     begin: Callable[[], object],
 ) -> Any:
-    what = f"{begun.query.kind}, one for each of {begun.data.subjects} subjects: {begun.query.description}"
+    what = f"{begun.query.kind}, one for each of {begun.data.subjects:,} subjects: {begun.query.description}"
     what = note_of(what, calibration.theta, ledger)
     try:
         return ledger.spend(calibration, data=data, note=what, release=begun.release, begin=begin)

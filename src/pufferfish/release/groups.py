@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["GroupsRecord", "frame_of", "is_table", "of_each_group", "of_the_whole"]
 
 
-_NUMBER = re.compile(r"^(share of the|number of the|mean over) \d+ (records|rows)\b")
+_NUMBER = re.compile(r"^(share of the|number of the|mean over) [\d,]+ (records|rows)\b")
 _EACH = re.compile(r"^(share of the|number of the|mean over) (records|rows) of each group\b")
 
 
@@ -37,7 +37,7 @@ def of_the_whole(description: str, n: int) -> str:
     >>> of_the_whole("mean over records of each group of {rest: 0, walk: 1}", 50)
     'mean over 50 records of {rest: 0, walk: 1}'
     """
-    return _EACH.sub(rf"\1 {n} \2", description)
+    return _EACH.sub(rf"\1 {n:,} \2", description)
 
 
 class GroupsRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):

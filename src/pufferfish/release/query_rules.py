@@ -67,8 +67,8 @@ def query_rules(found: ReleaseFields) -> Rules:
         ((query.divided_by is not None) == KINDS[kind].relative, "shares and means, and they alone, are divided"),
         (query.divided_by is None or query.divided_by >= 1, "what is divided by is at least 1 record"),
         (
-            query.divided_by is None or f" {by} r" in query.description,
-            f"the description speaks of the {by} records, or rows, that are divided by",
+            query.divided_by is None or f" {by:,} r" in query.description,
+            f"the description speaks of the {by:,} records, or rows, that are divided by",
         ),
         (moves is None or near(unit, own_unit), "the unit is one record, divided as shares are"),
         (

@@ -348,9 +348,9 @@ def _lengths(found: ReleaseFields, again: Calibration) -> list[tuple[bool, str]]
     data, theta, bound = found.data, again.theta, again.bound
     if theta.networks:
         rows = 1 if data.rows is None else data.subjects
-        return [(bound.rows == rows, f"noise for {rows} rows; it is for {bound.rows}")]
+        return [(bound.rows == rows, f"noise for {rows:,} rows; it is for {bound.rows:,}")]
     longest = max(chain.steps for chain in bound.length)
-    rules = [(found.mechanism.longest_chain == longest, f"that the longest chain has {longest} steps")]
+    rules = [(found.mechanism.longest_chain == longest, f"that the longest chain has {longest:,} steps")]
     if again.composes and theta.of_chains:
         # a release refuses data with a chain that none of these exceeds
         enough = any(chain.steps >= data.longest_chain for chain in bound.length)
@@ -359,7 +359,7 @@ def _lengths(found: ReleaseFields, again: Calibration) -> list[tuple[bool, str]]
     window = isinstance(linear, LinearQuery) and linear.factors is not None and data.base is not None
     records = sum(chain.records for chain in bound.length)
     same = window or (data.chains == len(bound.length) and data.records == records)
-    return [*rules, (same, f"the {records} records in {len(bound.length)} chains that the law of the query is of")]
+    return [*rules, (same, f"the {records:,} records in {len(bound.length):,} chains that the law of the query is of")]
 
 
 def _words(found: ReleaseFields, again: Calibration) -> list[tuple[bool, str]]:

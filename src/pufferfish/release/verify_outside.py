@@ -102,17 +102,20 @@ def of_table(found: Release | EachRelease, table: Any) -> Iterator[Finding]:
     if isinstance(data, Rows):
         observed = {state_label(node): number for node, number in data.observed.items()}
         rules += [
-            (facts.subjects == data.records, f"{facts.subjects} rows"),
+            (facts.subjects == data.records, f"{facts.subjects:,} rows"),
             (facts.observed == observed, "as many observed cells in each column"),
         ]
     else:
         chains, longest = len(data.length), max(chain.steps for chain in data.length)
         rules += [
-            (facts.subjects == data.subjects, f"{facts.subjects} subjects"),
-            (facts.chains == chains, f"{facts.chains} chains"),
-            (facts.records == data.records, f"{facts.records} records"),
-            (facts.longest_chain == longest, f"a longest chain of {facts.longest_chain} steps"),
-            (facts.steps in (None, int(data.transitions.sum())), f"{facts.steps} steps from a record to the next"),
+            (facts.subjects == data.subjects, f"{facts.subjects:,} subjects"),
+            (facts.chains == chains, f"{facts.chains:,} chains"),
+            (facts.records == data.records, f"{facts.records:,} records"),
+            (facts.longest_chain == longest, f"a longest chain of {facts.longest_chain:,} steps"),
+            (
+                facts.steps in (None, int(data.transitions.sum())),
+                f"{facts.steps or 0:,} steps from a record to the next",
+            ),
         ]
         again = found.calibration
         if isinstance(again, CalibrationRecord) and again.lengths and not _of_a_part(found):

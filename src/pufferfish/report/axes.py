@@ -29,7 +29,6 @@ __all__ = [
     "percent",
     "titled",
     "told_error",
-    "with_commas",
 ]
 
 _SEEN = 0.012
@@ -94,7 +93,7 @@ def told_error(least: float, most: float, share: bool) -> str:
 def titled(figure: Any, *lines: str) -> None:
     """Write what the picture shows above it, then how it was made; the picture grows where that takes many lines."""
     wide, high = figure.get_size_inches()
-    first, *others = (with_commas(printable(line)) for line in lines)
+    first, *others = map(printable, lines)
     told = [part for line in (first[:1].upper() + first[1:], *others) for part in _in_lines(line, int(_LETTERS * wide))]
     figure.set_size_inches(wide, high + _LINE * max(0, len(told) - _LINES_WITH_ROOM))
     figure.suptitle("\n".join(told), fontsize=10, x=0.01, ha="left", parse_math=False)
@@ -109,26 +108,6 @@ def _in_lines(text: str, most: int) -> list[str]:
     (['survey-2019.csv,', 'column activity'], 'word …')
     """
     return textwrap.wrap(text, most, max_lines=_MOST_LINES, placeholder=" …", break_on_hyphens=False)
-
-
-_COUNTED = "records|transitions|pairs|rows|steps|subjects|chains|groups|members"
-_NUMBER = re.compile(rf"(^|\b(?:the|from|over|all|of) |[,;] )(\d{{4,}})(?= (?:{_COUNTED})\b)")
-
-
-def with_commas(text: str) -> str:
-    """Return a text of a record with commas in its numbers of records and the like; years and names stay as they are.
-
-    Examples
-    --------
-    >>> with_commas("share of the 25920 records"), with_commas("survey 2019 records.csv, 23040 records")
-    ('share of the 25,920 records', 'survey 2019 records.csv, 23,040 records')
-    """
-
-    def written(found: re.Match[str]) -> str:
-        year = found[1] == "of " and 1900 <= int(found[2]) < 2100
-        return found[0] if year else f"{found[1]}{int(found[2]):,}"
-
-    return _NUMBER.sub(written, text)
 
 
 def percent(share: float, _: object = None) -> str:

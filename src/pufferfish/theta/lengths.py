@@ -62,7 +62,7 @@ class ChainLength(ReadOnly):
             raise ParameterError("a chain has 2^60 steps or more, expected fewer: give the number of its records")
         if not 1 <= self.records <= self.steps:
             raise ParameterError(
-                f"a chain of {self.steps} steps with {self.records} observed records does not exist: "
+                f"a chain of {self.steps:,} steps with {self.records:,} observed records does not exist: "
                 "expected 1 <= records <= steps"
             )
         self._check_places()
@@ -82,9 +82,9 @@ class ChainLength(ReadOnly):
             len(places) % 2 == 1 and min(places) >= 1 and sum(places) == self.steps and sum(places[::2]) >= self.records
         ):
             raise ParameterError(
-                f"places of a chain of {self.steps} steps and {self.records} records are observed and unobserved steps "
-                "in turn, expected an odd number of them, each at least 1, which add up to the steps and hold the "
-                "records"
+                f"places of a chain of {self.steps:,} steps and {self.records:,} records are observed and unobserved "
+                "steps in turn, expected an odd number of them, each at least 1, which add up to the steps and hold "
+                "the records"
             )
 
     def __repr__(self) -> str:

@@ -237,7 +237,7 @@ def test_a_release_that_is_refused_spends_nothing(tmp_path: Path) -> None:
         (data, LARGE, bound.calibrate(LARGE, 1e-6), {}, ReleaseRefused, "64-bit"),
         (data, COUNT, calibration, {"postprocess": "magic"}, ParameterError, "postprocess"),
         (data, COUNT, calibration, {"window": (0, 500)}, ParameterError, "window"),
-        (read([[600, 400]]), COUNT, calibration, {}, ReleaseRefused, "1000 steps"),
+        (read([[600, 400]]), COUNT, calibration, {}, ReleaseRefused, "1,000 steps"),
         (data, COUNT, bound.calibrate(COUNT, 1.5), {}, BudgetExceeded, "--up-to"),
     ]
     for ledger in (Ledger(bound, 1.0), in_file(tmp_path / "book.json", base=data.base)):

@@ -141,7 +141,7 @@ def test_noise_for_another_query_is_refused(sequences_of: Make, two_states: pf.M
 
 def test_noise_for_another_number_of_records_is_refused(sequences_of: Make, two_states: pf.MarkovChain) -> None:
     calibration = pf.GroupDP(two_states, 1000).calibrate(pf.Frequency("active"), 1.0)
-    with pytest.raises(ReleaseRefused, match=r"share of the 1000 records .* for 10 records"):
+    with pytest.raises(ReleaseRefused, match=r"share of the 1,000 records .* for 10 records"):
         pf.release(sequences_of([[7, 3]]), pf.Frequency("active"), calibration)
 
 

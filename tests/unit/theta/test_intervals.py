@@ -107,7 +107,7 @@ def test_fitted_intervals_of_two_states_share_two_bounds() -> None:
         assert theta.lower[x, 0] == pytest.approx(low, rel=1e-12)
         assert theta.upper[x, 0] == pytest.approx(high, rel=1e-12)
         assert theta.upper[x, 1] == pytest.approx(1 - low, rel=1e-12)
-    assert "95% confidence, from 2999 transitions" in theta.origin
+    assert "95% confidence, from 2,999 transitions" in theta.origin
     assert "public" in theta.origin
     wider = pf.fit_interval(data, confidence=0.999)
     assert np.all(wider.lower <= theta.lower)

@@ -78,7 +78,7 @@ class LawMechanism(Mechanism):
         counted = [s for pair in self._secrets or () for s in pair for c in s.conditions if isinstance(c, CountIs)]
         if self.rows > 1 and counted:
             raise NotApplicableError(
-                f"the secret '{counted[0]}' is about all {self.rows} rows of the "
+                f"the secret '{counted[0]}' is about all {self.rows:,} rows of the "
                 "table, and noise is calibrated to the law of one row; secrets by RecordIs are about one row",
                 self.title,
             )
