@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "pufferfish"
 
 LAYERS = [
-    {"errors", "moments", "starting", "hints"},
+    {"errors", "digits", "moments", "starting", "hints"},
     {"calls", "durations", "markup"},
     {"shown", "files"},
     {"core"},

@@ -15,6 +15,7 @@ from pufferfish.core.numbers.rounding import nearest
 from pufferfish.core.propagation.lower_bound import TiltedChain, scale_too_small
 from pufferfish.core.propagation.lower_bound_of_networks import TiltedNetwork
 from pufferfish.core.propagation.lower_bound_of_steps import TiltedSteps
+from pufferfish.digits import at_most
 from pufferfish.errors import ParameterError, QueryError
 from pufferfish.given import truth
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
@@ -121,7 +122,7 @@ class Calibration(Shown, ReadOnly):
 
     def __repr__(self) -> str:
         noise = f"noise scale {self.scale:.6g}" + (" at most" if self.strategy is not None else "")
-        return f"Calibration({self.query.kind}, {self.title}, ε = {self.epsilon:.6g}, {noise})"
+        return f"Calibration({self.query.kind}, {self.title}, ε = {at_most(self.epsilon)}, {noise})"
 
     def _view(self) -> View:
         seen = self.witness

@@ -15,6 +15,7 @@ from pufferfish.core.numbers import discrete_laplace
 from pufferfish.core.numbers.kept import Kept
 from pufferfish.core.numbers.progress import part_of, report_progress
 from pufferfish.core.numbers.rounding import nearest
+from pufferfish.digits import at_most
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.given import one_of
 from pufferfish.hints import did_you_mean
@@ -199,13 +200,13 @@ class Contest:
             if mechanism.name in known:
                 rows.append(self._drawn(mechanism, known[mechanism.name]))
                 continue
-            with self._working(i, f"at ε = {epsilon:g}"):
+            with self._working(i, f"at ε = {at_most(epsilon)}"):
                 row, found = self._tried(mechanism, lambda made: made.calibrate(self._query, epsilon))
                 best = found if found is not None and (best is None or found.scale < best.scale) else best
                 rows.append(row)
                 rows.extend(self._best(mechanism, epsilon=epsilon))
         lower = None if best is None else best.lower_bound or None
-        title = f"{self._query.kind} at ε = {epsilon:g}; Θ: {self._theta.origin}"
+        title = f"{self._query.kind} at ε = {at_most(epsilon)}; Θ: {self._theta.origin}"
         ordered = _in_order(rows, lower, _expected) if self._shapes else _in_order(rows, lower)
         return Comparison(ordered, title, measure_of(self._query.kind), contest=self)
 

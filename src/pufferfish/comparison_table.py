@@ -9,6 +9,7 @@ from typing import Any, Protocol, overload
 
 from pufferfish.calibration import Calibration
 from pufferfish.comparison_row import NOT_ASKED, ComparisonRow, NoiseCurve
+from pufferfish.digits import at_most
 from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.files import write_whole
 from pufferfish.report.html import PREVIEW
@@ -174,7 +175,7 @@ class Comparison(Shown, Sequence[ComparisonRow]):
             mark = "*" if row.recommended else " "
             least = "" if row.over_lower_bound is None else f"{row.over_lower_bound:.4g}"
             if self.by_epsilon:
-                least = f"{row.epsilon:.4g}"
+                least = at_most(row.epsilon or 0.0)
             note = "  recommended" if row.recommended else "" if row.composes else "  for this one query"
             total = f"{_error(row.expected_l1_error or 0.0):>11}" if self.of_shapes else ""
             numbers = f"{row.scale or 0.0:>12.6g}{_error(row.accuracy or 0.0):>10}{total}{least:>9}{row.seconds:>9.2f}"

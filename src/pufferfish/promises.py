@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from pufferfish.calibration import Calibration
+from pufferfish.digits import at_most, number
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
@@ -34,7 +35,7 @@ def promise_of(
     epsilon: float, delta: float, secrets: Sequence[tuple[str, str]] | None, *, of_chains: bool, networks: bool
 ) -> str:
     """Say what is promised, in one sentence."""
-    factor = f"e^{epsilon:g}" + (f" = {math.exp(epsilon):.4g}" if epsilon < 700 else "")
+    factor = f"e^{at_most(epsilon)}" + (f" = {number(math.exp(epsilon))}" if epsilon < 700 else "")
     if secrets is None:
         record = ""
         if of_chains:
@@ -50,8 +51,8 @@ def promise_of(
         about = f"under one as under the other secret of each pair, namely {pairs}, for every distribution in Θ"
     much = f"Whatever is released here is at most {factor} times as likely {about}"
     if delta:
-        at_most = f"at most {factor} times the probability, plus {delta:g},"
-        much = f"Every set of possible releases has {at_most} {about}"
+        bounded = f"at most {factor} times the probability, plus {delta:g},"
+        much = f"Every set of possible releases has {bounded} {about}"
     return f"{much}, the records' correlation with each other included."
 
 
@@ -77,7 +78,7 @@ def not_promised_of(
     if booked is not None:
         others = (
             f"{TOGETHER} (it is number {booked.entry}) this one leaks at most "
-            f"{booked.spent:.6g}; releases that are not in the ledger add to that."
+            f"{at_most(booked.spent)}; releases that are not in the ledger add to that."
         )
     facts = "Facts about many records at once, such as a subject's average over a month, are not hidden."
     if secrets is not None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pufferfish.digits import number
 from pufferfish.errors import ParameterError, printable, shortened
 from pufferfish.markup import Html, tag
 
@@ -80,7 +81,7 @@ def in_short(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return number(value)
     return printable(str(value))
 
 

@@ -4,6 +4,7 @@ import math
 
 from pufferfish.check.record import ModelCheck, StateStays
 from pufferfish.check.words import CALLED
+from pufferfish.digits import at_most
 from pufferfish.shown import Grid, View, in_short
 
 __all__ = ["view_of"]
@@ -23,7 +24,7 @@ def view_of(found: ModelCheck) -> View:
     gains = [[CALLED[kind], gain] for kind, gain in found.gains.items()]
     grids = [
         Grid(
-            f"What noise for ε = {found.epsilon:g} leaks at most to somebody who knows more, in nats",
+            f"What noise for ε = {at_most(found.epsilon)} leaks at most to somebody who knows more, in nats",
             ["who knows", "leakage", "decided by", "why there is none"],
             richer,
         ),

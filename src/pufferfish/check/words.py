@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from pufferfish.check.record import ModelCheck, RicherModel
+from pufferfish.digits import at_most
 from pufferfish.errors import printable
 
 __all__ = ["CALLED", "CLEARLY", "text_of", "verdict_of"]
@@ -77,7 +78,7 @@ def verdict_of(gains: Mapping[str, float], richer: Sequence[RicherModel], epsilo
 
 
 def _noise(epsilon: float) -> str:
-    return f"noise calibrated to this model at ε = {epsilon:g}"
+    return f"noise calibrated to this model at ε = {at_most(epsilon)}"
 
 
 def _at_most(richer: Sequence[RicherModel], epsilon: float, told: Sequence[str] = ()) -> str:
@@ -147,7 +148,7 @@ def _lines(found: ModelCheck, reworded: Callable[[str], str]) -> Iterator[str]:
 
 def _leakage(found: ModelCheck, reworded: Callable[[str], str]) -> Iterator[str]:
     noise = "" if found.noise_multiplier is None else f" (multiplier {found.noise_multiplier:.3g})"
-    of = f"the noise of a histogram, calibrated to this model at ε = {found.epsilon:g}{noise}"
+    of = f"the noise of a histogram, calibrated to this model at ε = {at_most(found.epsilon)}{noise}"
     yield f"what {of}, leaks at most, in nats"
     rows = [
         (

@@ -8,11 +8,12 @@ from rich.text import Text
 
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import DEFAULT_MECHANISM, bound_named, secret_settings, table_options
-from pufferfish.cli.printing import number, print_table
+from pufferfish.cli.printing import print_table
 from pufferfish.cli.tables import opened, read_under
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import Rows, RowsBase, Sequences
 from pufferfish.data.sequences import Base
+from pufferfish.digits import at_least, at_most, number
 from pufferfish.errors import ParameterError, printable
 from pufferfish.files import same_file
 from pufferfish.ledger import LEDGER, Ledger, lock_of
@@ -81,7 +82,7 @@ def ledger_create_command(
         data = read_under(source, model, reading)
     ledger = Ledger(mechanism.of(model.theta, data.length, **settings), budget, base=data)
     ledger.save(ledger_path)
-    click.echo(f"ledger for {_size(data)}, budget {budget:g}")
+    click.echo(f"ledger for {_size(data)}, budget {number(budget, 6)}")
     click.echo(printable(f"written: {ledger_path}"))
     click.echo(
         printable(f"{lock_of(ledger_path)} keeps two programs from spending at the same time; it is empty, and stays")
@@ -108,17 +109,17 @@ def ledger_show_command(ledger_path: str, plot_path: str | None) -> None:
     for heading in ("alone", "together"):
         table.add_column(heading, justify="right")
     for entry in ledger.entries:
-        alone = "" if entry.epsilon is None else number(entry.epsilon)
+        alone = "" if entry.epsilon is None else at_most(entry.epsilon)
         what = Text(printable(", ".join(filter(None, (entry.what, part_of(entry, ledger))))))
-        table.add_row(str(entry.number), entry.created[:19], what, alone, number(entry.spent))
+        table.add_row(str(entry.number), entry.created[:19], what, alone, at_most(entry.spent))
     if ledger.entries:
         print_table(table)
     base = ledger.base
     if base is not None:
         click.echo(printable(f"table {base.source}, {_columns(base)}; Θ: {ledger.bound.theta.origin}"))
     click.echo(
-        f"spent {number(ledger.spent)} of {number(ledger.budget)} by {ledger.bound.title}, "
-        f"remaining {number(ledger.remaining)}"
+        f"spent {at_most(ledger.spent)} of {number(ledger.budget, 6)} by {ledger.bound.title}, "
+        f"remaining {at_least(ledger.remaining)}"
     )
     if plot_path is not None:
         save_figure(ledger.plot(), plot_path)

@@ -13,7 +13,7 @@ from rich.table import Table
 from pufferfish.cli.telling import telling
 from pufferfish.core.numbers.progress import listening
 
-__all__ = ["never_seen", "number", "print_before", "print_table", "print_warnings", "progress"]
+__all__ = ["never_seen", "print_before", "print_table", "print_warnings", "progress"]
 
 
 @contextmanager
@@ -59,8 +59,3 @@ def never_seen(probabilities: Sequence[NDArray[np.float64]], smoothing: float, w
         f"{impossible} of {sum(p.size for p in probabilities)} transitions were never seen and are taken as "
         f"impossible{where}, which is a strong claim; --smoothing {smoothing:g} does not make it"
     ]
-
-
-def number(value: float) -> str:
-    """Write a number to six digits."""
-    return f"{value:.6g}"

@@ -34,6 +34,7 @@ from pufferfish.cli.tables import check_options, fingerprint, opened, read_under
 from pufferfish.cli.targets import REPLACED, REPLACES, TABLE, check_targets, release_files
 from pufferfish.cli.telling import telling
 from pufferfish.data import Rows, Sequences
+from pufferfish.digits import at_most
 from pufferfish.errors import ParameterError, printable
 from pufferfish.ledger import Ledger, lock_of
 from pufferfish.ledger.what_fits import hides_all
@@ -43,7 +44,7 @@ from pufferfish.model_file import read_model
 from pufferfish.queries import Transitions
 from pufferfish.release import RELEASE, Release, prepare, prepare_each
 from pufferfish.release.draft import Prepared
-from pufferfish.release.summary import assumed_in_short, noise_line, quantile_lines, rounded
+from pufferfish.release.summary import assumed_in_short, noise_line, quantile_lines
 from pufferfish.release.under_model import FITTED_HERE, warnings_of_reading
 from pufferfish.report.plot import PICTURE
 from pufferfish.shown import counted
@@ -296,11 +297,11 @@ def _asked_for(accuracy: float, alpha: float | None, calibration: Calibration, m
     if epsilon > allowed:
         odds = f"{math.exp(epsilon):.3g}" if epsilon < 700 else f"e^{epsilon:.4g}"
         raise ParameterError(
-            f"--accuracy {accuracy:g} takes ε = {epsilon:.4g}, and at most {allowed:g} is allowed: the odds of two "
-            f"values of a record could change by a factor of {odds}. Allow a larger error, ask for less, or give "
+            f"--accuracy {accuracy:g} takes ε = {at_most(epsilon)}, and at most {allowed:g} is allowed: the odds of "
+            f"two values of a record could change by a factor of {odds}. Allow a larger error, ask for less, or give "
             f"--max-epsilon {math.ceil(epsilon)} if you mean it"
         )
-    return f"asked: {asked}, which takes ε = {epsilon:.4g}"
+    return f"asked: {asked}, which takes ε = {at_most(epsilon)}"
 
 
 def _check_seen(data: Sequences | Rows, calibration: Calibration, up_to: float, budget: float) -> None:
@@ -311,8 +312,8 @@ def _check_seen(data: Sequences | Rows, calibration: Calibration, up_to: float, 
     told = counted(data.records, "row" if isinstance(data, Rows) else "record")
     remedy = "take a larger --up-to, or ask for less" if up_to < budget else "the budget is as good as used up"
     raise ParameterError(
-        f"--up-to {up_to:g} leaves ε = {calibration.epsilon:.3g} for this release, whose noise would hide all that "
-        f"{told if data.groups is None else 'the groups'} can say: its error is as large as the range of what can "
+        f"--up-to {up_to:g} leaves ε = {at_most(calibration.epsilon)} for this release, whose noise would hide all "
+        f"that {told if data.groups is None else 'the groups'} can say: its error is as large as the range of what can "
         f"be true. Nothing is spent: {remedy}; if you mean it, give "
         f"--epsilon {_below(calibration.epsilon)}{own} instead"
     )
@@ -325,14 +326,14 @@ def _below(epsilon: float) -> str:
 
 def _of_pairs(found: Release) -> Table:
     """Return the table of transitions: a row for each state that steps come from, a column for each they go to."""
-    states = found.theta.states
+    states, write = found.theta.states, found.writer()
     table = Table(box=None, pad_edge=False)
     table.add_column(f"{found.query.kind}: from, to")
     for state in states:
         table.add_column(Text(printable(state)), justify="right")
     for x, state in enumerate(states):
         row = found.values[x * len(states) : (x + 1) * len(states)]
-        table.add_row(Text(printable(state)), *(rounded(value, found.scale) for value in row))
+        table.add_row(Text(printable(state)), *(write(value, 1) for value in row))
     return table
 
 
@@ -341,9 +342,9 @@ def _of_outputs(found: Release) -> Table:
     table.add_column(found.query.kind)
     for heading in ("value", "± 95%"):
         table.add_column(heading, justify="right")
-    each = zip(found.query.labels, found.values, found.accuracies(0.05), strict=True)
+    each, write = zip(found.query.labels, found.values, found.accuracies(0.05), strict=True), found.writer()
     for label, value, error in each:
-        table.add_row(Text(printable(label)), rounded(value, found.scale), rounded(float(error), found.scale))
+        table.add_row(Text(printable(label)), write(value, 1), write(float(error), 1))
     return table
 
 
@@ -365,5 +366,5 @@ def _print_values(found: Release) -> None:
     pairs = found.query.kind in Transitions.kinds
     print_table(_of_pairs(found) if pairs else _of_outputs(found))
     if pairs:
-        click.echo(f"each value ± {rounded(found.accuracy(0.05), found.scale)} with 95% probability")
+        click.echo(f"each value ± {found.writer()(found.accuracy(0.05), 1)} with 95% probability")
     click.echo(noise_line(found))

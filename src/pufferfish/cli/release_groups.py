@@ -10,6 +10,7 @@ from rich.text import Text
 from pufferfish.calibration import Calibration
 from pufferfish.cli.printing import print_table
 from pufferfish.data import Rows, Sequences
+from pufferfish.digits import at_most
 from pufferfish.errors import ParameterError, printable, shortened
 from pufferfish.queries import Query
 from pufferfish.release import Release
@@ -77,7 +78,7 @@ def print_group_errors(data: Sequences | Rows, calibration: Calibration) -> None
     rows = list(zip(groups.cells, groups.records, errors, strict=True))
     for cell, records, error in rows[:_MOST_ROWS]:
         table.add_row(*(Text(printable(label)) for label in cell), f"{records:,}", f"{error:.4g}")
-    click.echo(f"each value of {_each(len(rows))}, by {calibration.title} at ε = {calibration.epsilon:.4g}:")
+    click.echo(f"each value of {_each(len(rows))}, by {calibration.title} at ε = {at_most(calibration.epsilon)}:")
     print_table(table)
     if len(rows) > _MOST_ROWS:
         worst = max(range(len(rows)), key=errors.__getitem__)

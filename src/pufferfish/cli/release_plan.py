@@ -5,10 +5,11 @@ from rich.table import Table
 from rich.text import Text
 
 from pufferfish.calibration import Calibration
-from pufferfish.cli.printing import number, print_table
+from pufferfish.cli.printing import print_table
 from pufferfish.cli.release_each import errors_of_subjects
 from pufferfish.cli.release_groups import print_group_errors
 from pufferfish.data import Rows, Sequences
+from pufferfish.digits import at_most, number
 from pufferfish.errors import printable
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.ledger.views import part_of
@@ -20,7 +21,6 @@ from pufferfish.release.summary import (
     lines_of_each,
     noise_line,
     postprocessing_lines,
-    rounded,
     size_line,
 )
 
@@ -68,7 +68,7 @@ def print_promise(
     if entry is not None and ledger is not None:
         part = part_of(entry, ledger)
         charged = f"charged on {part}, " if part else ""
-        spent = f"{number(entry.spent)} of {number(ledger.budget)}"
+        spent = f"{at_most(entry.spent)} of {number(ledger.budget, 6)}"
         said = f"it would be number {entry.number}, {charged}{spent} spent" if planned else None
         click.echo(printable(f"ledger: {said or f'number {entry.number}, {charged}spent {spent}'} in all"))
     if found.mechanism.name not in {bound.name for bound in BOUNDS}:
@@ -78,15 +78,15 @@ def print_promise(
 
 
 def _print_errors(found: Release) -> None:
-    errors = found.accuracies(0.05)
+    errors, write = found.accuracies(0.05), found.writer()
     if found.query.kind in Transitions.kinds:
         states = len(found.theta.states)
-        each = rounded(found.accuracy(0.05), found.scale)
+        each = found.writer()(found.accuracy(0.05), 1)
         click.echo(f"{found.query.kind}: {states} x {states} values, each ± {each} with 95% probability")
         return
     table = Table(box=None, pad_edge=False)
     table.add_column(found.query.kind)
     table.add_column("± 95%", justify="right")
     for label, error in zip(found.query.labels, errors, strict=True):
-        table.add_row(Text(printable(label)), rounded(float(error), found.scale))
+        table.add_row(Text(printable(label)), write(float(error), 1))
     print_table(table)

@@ -4,7 +4,8 @@ import click
 
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import parse_lengths
-from pufferfish.cli.printing import number, progress
+from pufferfish.cli.printing import progress
+from pufferfish.digits import at_most
 from pufferfish.errors import ParameterError, printable
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import chains_of, read_model
@@ -49,13 +50,14 @@ def robustness_command(model_path: str, belief_path: str, lengths: tuple[str, ..
         click.echo(printable(f"Δ is infinite: {found.reason}"))
         click.echo("Nothing follows for this belief from privacy under Θ; a Θ that contains it, or one like it, does")
         return
-    click.echo(f"Δ = {number(found)}")
+    click.echo(f"Δ = {at_most(found, 6)}")
     if found.secret is not None:
         click.echo(printable(f"decided by: {found.secret} ({found.direction})"))
     click.echo(f"closest member of Θ: number {found.theta} (from 0); worst belief: number {found.belief}")
     if epsilon is None:
-        more = number(2 * found)
+        more = at_most(2 * found, 6)
         click.echo(f"what is ε-private under Θ leaks at most ε + 2Δ = ε + {more} to this belief (docs: robustness)")
     else:
-        effective = number(found.effective_epsilon(epsilon))
-        click.echo(f"what is private at ε = {epsilon:g} under Θ leaks at most ε + 2Δ = {effective} to this belief")
+        effective = at_most(found.effective_epsilon(epsilon), 6)
+        private = f"what is private at ε = {at_most(epsilon)} under Θ"
+        click.echo(f"{private} leaks at most ε + 2Δ = {effective} to this belief")

@@ -28,6 +28,7 @@ from pufferfish.core.numbers.inversion import bracket
 from pufferfish.core.numbers.rounding import float_up
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
+from pufferfish.digits import at_most, number
 from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError
 from pufferfish.ledger.book import AnyBase, Book, BookFile, Entry, fields_of_base, filter_of, size_of
 from pufferfish.ledger.book_checks import check_book, positive
@@ -138,7 +139,7 @@ class Ledger(Shown):
 
     def __repr__(self) -> str:
         where = "" if self._file is None else f", {str(self._file.path)!r}"
-        return f"Ledger({self._bound.title}, spent {self.spent:.6g} of {self.budget:g}{where})"
+        return f"Ledger({self._bound.title}, spent {at_most(self.spent)} of {number(self.budget, 6)}{where})"
 
     def _view(self) -> View:
         return view_of(self)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pufferfish.digits import at_least, at_most, number
 from pufferfish.report.axes import clean, titled
 from pufferfish.report.palette import BLUE, INK, ORANGE, PALE
 from pufferfish.report.plot import new_figure
@@ -32,11 +33,10 @@ def draw_ledger(ledger: "Ledger") -> "Figure":
         axes.plot(*zip(*alone, strict=True), linestyle="", marker="D", markersize=5, color=INK, label="alone")
     if n <= _MOST_WRITTEN:
         for x, value in zip(at, spent, strict=True):
-            axes.annotate(f"{value:.3g}", (x, value), (0, 6), textcoords="offset points", ha="center", fontsize=8)
+            axes.annotate(at_most(value, 3), (x, value), (0, 6), textcoords="offset points", ha="center", fontsize=8)
     axes.axhline(budget, color=ORANGE, linewidth=1.6)
-    axes.annotate(
-        f"budget {budget:g}", (1.0, budget), (-2, 3), ("axes fraction", "data"), "offset points", ha="right", fontsize=9
-    )
+    line = f"budget {number(budget, 6)}"
+    axes.annotate(line, (1.0, budget), (-2, 3), ("axes fraction", "data"), "offset points", ha="right", fontsize=9)
     axes.set_xlim(0.4, max(n, 1) + 0.6)
     axes.set_ylim(0, 1.12 * max([budget, *(epsilon for _, epsilon in alone)]))
     every = -(-max(n, 1) // _MOST_TICKS)
@@ -46,6 +46,6 @@ def draw_ledger(ledger: "Ledger") -> "Figure":
     if n:
         figure.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=9)
     clean(axes)
-    made = f"spent {ledger.spent:.4g} of {budget:g}, remaining {ledger.remaining:.4g}; by {ledger.bound.title}"
-    titled(figure, "What the releases leak together", made)
+    spent = f"spent {at_most(ledger.spent)} of {number(budget, 6)}, remaining {at_least(ledger.remaining)}"
+    titled(figure, "What the releases leak together", f"{spent}; by {ledger.bound.title}")
     return figure

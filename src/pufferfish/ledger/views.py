@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pufferfish.calibration import Calibration
+from pufferfish.digits import at_least, at_most, number
 from pufferfish.ledger.book import Entry
 from pufferfish.ledger.subjects import unpacked
 from pufferfish.shown import MOST_ROWS, Grid, View, counted, frame_of_columns
@@ -61,7 +62,7 @@ def view_of(ledger: "Ledger") -> View:
         "class Θ": f"{ledger.bound.theta.kind}; {ledger.bound.theta.origin}",
         "mechanism": ledger.bound.title,
     }
-    spent = f"spent {ledger.spent:.6g} of {ledger.budget:g}, remaining {ledger.remaining:.6g}"
+    spent = f"spent {at_most(ledger.spent)} of {number(ledger.budget, 6)}, remaining {at_least(ledger.remaining)}"
     return View(f"Ledger: {spent}", facts, [grid])
 
 

@@ -38,6 +38,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from pufferfish.digits import at_most
 from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein
 from pufferfish.moments import is_moment
 from pufferfish.noise import fits
@@ -131,7 +132,7 @@ def _numbers(found: ReleaseFields) -> Rules:
         (is_moment(found.created), "created is a time"),
         (len(found.assumptions) > 0, "it says what is assumed"),
         (len(found.not_promised) > 0, "it says what is not promised"),
-        (f"e^{found.epsilon:g} " in found.promise, f"the promise speaks of e^{found.epsilon:g}"),
+        (f"e^{at_most(found.epsilon)} " in found.promise, f"the promise speaks of e^{at_most(found.epsilon)}"),
         (PROGRAM in found.software, f"software names the version of {PROGRAM}"),
     ]
 
@@ -253,7 +254,7 @@ def _sentences(found: ReleaseFields) -> Rules:
     theta, data, booked = found.theta, found.data, found.ledger
     rules = [(f"({theta.origin})." in found.assumptions[0], "the first assumption says where theta comes from")]
     if booked is not None:
-        number, spent = f"number {booked.entry})", f"at most {booked.spent:.6g};"
+        number, spent = f"number {booked.entry})", f"at most {at_most(booked.spent)};"
         told = any(number in sentence and spent in sentence for sentence in found.not_promised)
         rules.append((told, "what is not promised speaks of the ledger's entry, and of what it spent"))
     if found.software[PROGRAM] != versions()[PROGRAM]:

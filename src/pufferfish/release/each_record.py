@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from pufferfish.digits import at_most
 from pufferfish.errors import PufferfishError, RecordError
 from pufferfish.files import Kind, read_record, record_kind
 from pufferfish.files.reading import failing, file_digest, shown
@@ -146,7 +147,7 @@ class EachRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, 
 
     def __repr__(self) -> str:
         of = f"{self.query.kind} for each of {counted(self.data.subjects, 'subject')}"
-        return f"EachRelease({of}, {self.mechanism.title}, ε = {self.epsilon:g})"
+        return f"EachRelease({of}, {self.mechanism.title}, ε = {at_most(self.epsilon)})"
 
     def _view(self) -> View:
         from pufferfish.release.views import of_each

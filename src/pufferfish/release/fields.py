@@ -1,7 +1,7 @@
 """What a release's record holds: everything a reader needs to judge it, and never the exact value."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Literal
 
@@ -14,6 +14,7 @@ from pufferfish.core.numbers.rounding import nearest
 from pufferfish.core.strategies.search import MOST_STATES
 from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
+from pufferfish.digits import to_the_noise
 from pufferfish.errors import QueryError
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.given import truth
@@ -235,6 +236,19 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     def scale(self) -> float:
         """Laplace scale of the noise on each output, before groups are divided; the largest, of measurements."""
         return self.noise.scale
+
+    def writer(self, digits: int = 3) -> Callable[[float, float], str]:
+        """Return what writes values and errors to so many digits of their noise; whole numbers have no decimals.
+
+        It takes a value and by what its group's noise is divided, 1 where there is none.
+        """
+        unit, scale = self.noise.unit, self.scale
+        whole = unit == math.floor(unit) and all(value == math.floor(value) for value in self.values)
+
+        def written(value: float, over: float) -> str:
+            return to_the_noise(value, scale / over, digits=digits, whole=whole)
+
+        return written
 
     @property
     def strategy(self) -> Strategy | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.digits import at_most
 from pufferfish.queries import measure_of
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups import GroupsRecord
@@ -209,7 +210,7 @@ def _titled(
     titled(
         figure,
         f"{release.query.description}, by {', '.join(groups.by)}",
-        f"{release.mechanism.title}, ε = {release.epsilon:g}, {n}",
+        f"{release.mechanism.title}, ε = {at_most(release.epsilon)}, {n}",
         f"each noisy value {error} with 95% probability{unseen}{done}{more}",
     )
     return figure

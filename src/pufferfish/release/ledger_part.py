@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pufferfish.digits import at_least, at_most, number
 from pufferfish.ledger import Ledger
 from pufferfish.ledger.book import Entry
 from pufferfish.markup import Html, join, tag
-from pufferfish.report.html import number, table
+from pufferfish.report.html import table
 
 __all__ = ["NOT_COUNTED", "ledger_part"]
 
@@ -38,20 +39,20 @@ def ledger_part(ledger: Ledger, here: Mapping[int, int], apart: Sequence[tuple[i
             "tr",
             tag("th", entry.number, scope="row"),
             tag("td", what, class_="what"),
-            tag("td", "" if entry.epsilon is None else number(entry.epsilon), class_="n"),
+            tag("td", "" if entry.epsilon is None else at_most(entry.epsilon), class_="n"),
             tag("td", bar, class_="bar"),
-            tag("td", number(entry.spent), class_="n"),
+            tag("td", at_most(entry.spent), class_="n"),
             class_="own" if entry.number in here else None,
         )
 
-    caption = f"All releases; together: what all up to this one leak at most, of a budget of {ledger.budget:g}"
+    caption = f"All releases; together: what all up to this one leak at most, of a budget of {number(ledger.budget, 6)}"
     return tag(
         "section",
         tag("h2", "The ledger"),
         tag(
             "p",
-            f"Spent {number(ledger.spent)} of {number(ledger.budget)}, by {ledger.bound.title}. Remaining: "
-            f"{number(ledger.remaining)}. Epsilons of single releases do not add up to what they leak together.",
+            f"Spent {at_most(ledger.spent)} of {number(ledger.budget, 6)}, by {ledger.bound.title}. Remaining: "
+            f"{at_least(ledger.remaining)}. Epsilons of single releases do not add up to what they leak together.",
         ),
         *(
             tag("p", tag("strong", "Warning: "), tag("a", title, href=f"#release-{place}"), f" is {NOT_COUNTED}.")

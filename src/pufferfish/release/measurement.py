@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from pufferfish.calls import called_as
+from pufferfish.digits import at_most
 from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused, shortened
 from pufferfish.files import read_record, record_kind, write_whole
 from pufferfish.files.reading import shown
@@ -91,7 +92,7 @@ class MeasurementRelease(FrozenRecord, Reported, Shown, frozen=True, forbid_unkn
     ledger: LedgerRecord | None = None
 
     def __repr__(self) -> str:
-        return f"MeasurementRelease({self.measurement!r}, ε = {self.epsilon:g}, leakage {self.leakage:.6g})"
+        return f"MeasurementRelease({self.measurement!r}, ε = {at_most(self.epsilon)}, leakage {self.leakage:.6g})"
 
     def _view(self) -> View:
         from pufferfish.release.views import of_measurement

@@ -12,6 +12,7 @@ from typing import Any
 
 from pufferfish.data.independent_rows import RowsBase
 from pufferfish.data.sequences import Base
+from pufferfish.digits import at_most
 from pufferfish.errors import NotApplicableError, RecordError, printable, shortened
 from pufferfish.files import Kind
 from pufferfish.mechanisms import MECHANISMS, ParticipantDP
@@ -92,7 +93,7 @@ def notebook_of(found: Release | EachRelease, record_path: str, table_path: str 
     charged = found.ledger is not None
     cells = [
         _text(
-            f"# {_plain(found.query.kind)}, ε = {found.epsilon:g}",
+            f"# {_plain(found.query.kind)}, ε = {at_most(found.epsilon)}",
             f"This notebook makes a release again: {_plain(found.query.description)}. It reads the table in the same "
             "way, under the same model, and calibrates the same noise. The noise itself is drawn anew.",
             "**Each run is another release of the same records.** What is published of several runs leaks more than "

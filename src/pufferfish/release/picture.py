@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pufferfish.digits import at_most
 from pufferfish.queries import Joint, Transitions, measure_of
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups_picture import draw_groups
@@ -112,7 +113,7 @@ def _noise(release: ReleaseFields, errors: Any, share: bool, seen: bool) -> str:
 
 def _made(release: ReleaseFields) -> str:
     n = f"n = {release.data.records:,}" if release.data.rows is None else _rows(release)
-    return f"{release.mechanism.title}, ε = {release.epsilon:g}, {n}"
+    return f"{release.mechanism.title}, ε = {at_most(release.epsilon)}, {n}"
 
 
 def _rows(release: ReleaseFields) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from pufferfish.digits import at_most
 from pufferfish.errors import PufferfishError, RecordError
 from pufferfish.files import decode_record, read_record, record_kind, write_whole
 from pufferfish.files.reading import LARGEST, check_path
@@ -228,7 +229,7 @@ class Release(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_fields
             raise RecordError(f"it would have more than {LARGEST >> 20} MiB")
 
     def __repr__(self) -> str:
-        noise = f"{self.mechanism.title}, ε = {self.epsilon:g}, noise scale {self.scale:.6g}"
+        noise = f"{self.mechanism.title}, ε = {at_most(self.epsilon)}, noise scale {self.scale:.6g}"
         return f"Release({self.query.kind}, {counted(len(self.values), 'value')}, {noise})"
 
     def _view(self) -> View:

@@ -18,6 +18,7 @@ import msgspec
 from pufferfish.calibration import Calibration
 from pufferfish.comparison import COMPOSING, Contest, one_query_rows, row_of
 from pufferfish.core.numbers.progress import part_of, report_progress
+from pufferfish.digits import at_most, number
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.files import read_file, write_whole
 from pufferfish.files.reading import decode_record, shown
@@ -38,7 +39,7 @@ from pufferfish.release.record import Release
 from pufferfish.release.values_part import each_part, measured_part, values_part
 from pufferfish.release.verification import Verification
 from pufferfish.release.verify import BROKEN, not_in_a_file, release_in, verify
-from pufferfish.report.html import REPORT, fold, number, page, section, table
+from pufferfish.report.html import REPORT, fold, page, section, table
 from pufferfish.report.noise import Noise, noise_part, points_around
 from pufferfish.report.promise_part import promise_part
 from pufferfish.report.theta_pictures import theta_part
@@ -176,10 +177,10 @@ def report_page(
 
 def _title(found: AnyRelease) -> str:
     if isinstance(found, MeasurementRelease):
-        return f"Measurement at ε = {found.epsilon:g}"
+        return f"Measurement at ε = {at_most(found.epsilon)}"
     each = f" for each of {found.data.subjects:,} subjects" if isinstance(found, EachRelease) else ""
     by = "" if isinstance(found, EachRelease) or found.groups is None else f" by {', '.join(found.groups.by)}"
-    return f"{found.query.kind.capitalize()}{each}{by} at ε = {found.epsilon:g}"
+    return f"{found.query.kind.capitalize()}{each}{by} at ε = {at_most(found.epsilon)}"
 
 
 def _release_part(
@@ -289,7 +290,7 @@ def _of_what(found: ReleaseFields) -> str:
     where = None if base is None else base.where
     kept = "" if where is None else f", rows where {where}"
     made = f"; made {in_words(found.created)} by pufferfish {found.software.get('pufferfish-privacy')}"
-    return f"{found.mechanism.title}, ε = {found.epsilon:g}; {told}{column}{kept}{made}."
+    return f"{found.mechanism.title}, ε = {at_most(found.epsilon)}; {told}{column}{kept}{made}."
 
 
 def _promise(found: AnyRelease, secrets: list[tuple[str, str]] | None) -> Html:
@@ -306,9 +307,9 @@ def _theta(record: ThetaRecord, theta: Theta | None, decides: int, again: Calibr
 
 def _measured(found: MeasurementRelease, theta: Theta | None) -> Html:
     made = f"made {in_words(found.created)} by pufferfish {found.software.get('pufferfish-privacy')}"
-    records = sum(records for _, records in found.length)
+    size = f"{sum(records for _, records in found.length):,} records in {len(found.length):,} chains"
     return join(
-        tag("p", f"ε = {found.epsilon:g}; {records:,} records in {len(found.length):,} chains; {made}.", class_="soft"),
+        tag("p", f"ε = {at_most(found.epsilon)}; {size}; {made}.", class_="soft"),
         section("What was released", measured_part(found)),
         _promise(found, None),
         _theta(found.theta, theta, 0, None),
@@ -325,7 +326,7 @@ def _noise(
     brief: bool,
 ) -> tuple[Html, dict[str, Any] | None]:
     """Return the noise of all mechanisms and the slider, or why there is none."""
-    own = f"{found.mechanism.title} added noise of scale {_scale(found)} at ε = {found.epsilon:g}."
+    own = f"{found.mechanism.title} added noise of scale {_scale(found)} at ε = {at_most(found.epsilon)}."
     if brief:
         return tag("p", own, " What other mechanisms and other ε need was left out (--brief)."), None
     if again is None or not isinstance(again.bound, Mechanism):

@@ -1,11 +1,11 @@
 """A release for people: its values as a table, the promise, the noise, and which record decides it."""
 
-import math
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 from pufferfish.data import Rows, Sequences
+from pufferfish.digits import at_most, number
 from pufferfish.errors import printable, shortened
 from pufferfish.hints import names_of
 from pufferfish.mechanisms import BOUNDS
@@ -26,7 +26,6 @@ __all__ = [
     "postprocessing_lines",
     "quantile_lines",
     "record_named",
-    "rounded",
     "rows_of_groups",
     "size_line",
     "summary",
@@ -94,39 +93,38 @@ def heads_of_groups(found: ReleaseFields, groups: GroupsRecord) -> list[str]:
 def rows_of_groups(found: ReleaseFields, groups: GroupsRecord) -> Iterator[list[str]]:
     """Yield the group of each value, its output where there are several, the group's records, the value, its error."""
     labels, at = found.query.labels, iter(found.values)
-    by, errors = groups.divided_by or [1] * len(groups.cells), found.accuracies(0.05)
+    by, errors, write = groups.divided_by or [1] * len(groups.cells), found.accuracies(0.05), found.writer()
     for cell, records, over, own in zip(groups.cells, groups.records, by, errors, strict=True):
-        scale = found.scale / over
         for label, error in zip(labels, own.tolist(), strict=True):
             output = [label] if len(labels) > 1 else []
-            yield [*cell, *output, f"{records:,}", rounded(next(at), scale), rounded(error, scale)]
+            yield [*cell, *output, f"{records:,}", write(next(at), over), write(error, over)]
 
 
 def lines_of(found: ReleaseFields) -> Iterator[tuple[str, str, str]]:
     """Yield the name of each value, the value, and its error."""
-    labels, groups = found.query.labels, found.groups
+    labels, groups, write = found.query.labels, found.groups, found.writer()
     if groups is None:
         for label, value, error in zip(labels, found.values, found.accuracies(0.05), strict=True):
-            yield label, rounded(value, found.scale), rounded(float(error), found.scale)
+            yield label, write(value, 1), write(float(error), 1)
         return
     by, at = groups.divided_by or [1] * len(groups.cells), iter(found.values)
     for cell, over, errors in zip(groups.cells, by, found.accuracies(0.05), strict=True):
         for label, error in zip(labels, errors.tolist(), strict=True):
-            scale = found.scale / over
-            yield ", ".join([*cell, label]), rounded(next(at), scale), rounded(error, scale)
+            yield ", ".join([*cell, label]), write(next(at), over), write(error, over)
 
 
 def noise_line(found: ReleaseFields) -> str:
     """Say by which mechanism there is which noise, at which ε, and how far off all values together are."""
     groups = found.groups
     if groups is None:
-        both = rounded(found.accuracy(0.05, joint=True), found.scale)
+        both = found.writer()(found.accuracy(0.05, joint=True), 1)
         of, share = "", f"; all are within {both} with 95% probability"
     else:
         of = f" for {'the one group' if len(groups.cells) == 1 else f'all {len(groups.cells):,} groups together'}"
         share = ", divided by the group's number of records" if groups.divided_by else ""
     return (
-        f"{found.mechanism.title}, ε = {found.epsilon:g}{of}: discrete Laplace noise of {_noise_in_words(found)}{share}"
+        f"{found.mechanism.title}, ε = {at_most(found.epsilon)}{of}: discrete Laplace noise of "
+        f"{_noise_in_words(found)}{share}"
     )
 
 
@@ -177,7 +175,8 @@ def lines_of_each(found: EachRelease) -> list[str]:
     subjects = counted(found.data.subjects, "subject")
     return [
         f"{query.kind} for each of {subjects} ({counted(len(query.labels), 'value')} each)",
-        f"{found.mechanism.title}, ε = {found.epsilon:g}: discrete Laplace noise of scale {noise.scale:.6g}{share}; "
+        f"{found.mechanism.title}, ε = {at_most(found.epsilon)}: discrete Laplace noise of scale "
+        f"{noise.scale:.6g}{share}; "
         f"with 95% probability each value is within {found.accuracy_95.each:.6g}{share}",
     ]
 
@@ -187,7 +186,7 @@ def _end(found: Any) -> list[str]:
     lines: list[str] = []
     if found.ledger is not None:
         booked = found.ledger
-        lines += [f"ledger: number {booked.entry}, spent {booked.spent:.6g} of {booked.budget:.6g} in all"]
+        lines += [f"ledger: number {booked.entry}, spent {at_most(booked.spent)} of {number(booked.budget, 6)} in all"]
     if found.mechanism.name not in {bound.name for bound in BOUNDS}:
         lines += [found.not_promised[-1]]
     lines += postprocessing_lines(found)
@@ -224,12 +223,6 @@ def postprocessing_lines(found: ReleaseFields | EachRelease) -> list[str]:
     else:
         words = str(done) if found.groups is None else "the nearest possible values of each group"
     return [f"post-processed: {words}; the errors are those of the noisy values before that"]
-
-
-def rounded(value: float, scale: float) -> str:
-    """Write a value to three digits of its noise: more would be noise."""
-    decimals = max(0, 2 - math.floor(math.log10(scale)))
-    return f"{value:,.{decimals}f}" if decimals <= 9 and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def record_named(node: int | str) -> str:

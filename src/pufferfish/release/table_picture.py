@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pufferfish.digits import at_most
 from pufferfish.queries import measure_of
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.report.axes import name_ticks, titled, told_error
@@ -68,7 +69,7 @@ def draw_table(
     titled(
         figure,
         release.query.description,
-        f"{release.mechanism.title}, ε = {release.epsilon:g}, {n}",
+        f"{release.mechanism.title}, ε = {at_most(release.epsilon)}, {n}",
         f"each value {told_error(error, error, share=False)} with 95% probability; white: nothing, or below 0",
     )
     return figure

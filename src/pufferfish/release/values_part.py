@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from pufferfish.digits import number
 from pufferfish.errors import PufferfishError, shortened
 from pufferfish.markup import Html, join, tag
 from pufferfish.queries import Transitions, measure_of
@@ -16,9 +17,8 @@ from pufferfish.release.each_record import EachRelease
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups import GroupsRecord
 from pufferfish.release.measurement import MeasurementRelease
-from pufferfish.release.summary import rounded
 from pufferfish.report.heat import MOST_COLUMNS, heat_map
-from pufferfish.report.html import fold, number, table
+from pufferfish.report.html import fold, table
 from pufferfish.shown import counted
 
 __all__ = ["each_part", "measured_part", "values_part"]
@@ -37,7 +37,7 @@ class _Value:
     value: float
     noisy: float
     error: float
-    scale: float
+    over: float = 1
     records: int = 0
 
 
@@ -58,21 +58,20 @@ def _values(found: ReleaseFields) -> Iterator[_Value]:
         for label, value, noisy, error in zip(
             labels, found.values, found.noisy_values, found.accuracies(0.05).tolist(), strict=True
         ):
-            yield _Value((label,), value, noisy, error, found.scale)
+            yield _Value((label,), value, noisy, error)
         return
     by = groups.divided_by or [1] * len(groups.cells)
     of_groups = zip(groups.cells, groups.records, by, found.accuracies(0.05).tolist(), strict=True)
     for cell, records, over, errors in of_groups:
         for label, error in zip(labels, errors, strict=True):
-            names, scale = (*cell, label), found.scale / over
-            yield _Value(names, found.values[at], found.noisy_values[at], error, scale, records)
+            yield _Value((*cell, label), found.values[at], found.noisy_values[at], error, over, records)
             at += 1
 
 
 def _rows(found: ReleaseFields, values: Sequence[_Value]) -> Html:
     least = min(0.0, *(min(v.value, v.noisy - v.error) for v in values))
     most = max(0.0, *(max(v.value, v.noisy + v.error) for v in values))
-    changed = found.postprocessing is not None
+    changed, write = found.postprocessing is not None, found.writer()
     by: list[str] = [] if found.groups is None else found.groups.by
     one = bool(by) and len(found.query.labels) == 1  # then the groups are the names, and the caption has the output
     names = [*by, *([] if one else ["output"])]
@@ -84,9 +83,9 @@ def _rows(found: ReleaseFields, values: Sequence[_Value]) -> Html:
             "tr",
             *(tag("th", name, scope="row") for name in v.names[: len(names)]),
             tag("td", f"{v.records:,}", class_="n") if by else None,
-            tag("td", rounded(v.value, v.scale), class_="n"),
-            tag("td", rounded(v.noisy, v.scale), class_="n") if changed else None,
-            tag("td", rounded(v.error, v.scale), class_="n"),
+            tag("td", write(v.value, v.over), class_="n"),
+            tag("td", write(v.noisy, v.over), class_="n") if changed else None,
+            tag("td", write(v.error, v.over), class_="n"),
             tag("td", _bar(v, least, most), class_="bar"),  # last: a narrow screen shows the numbers first
         )
 
@@ -131,7 +130,8 @@ def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
     by = groups.divided_by or [1] * shape[0]
     names = [", ".join(cell) for cell in groups.cells]
     records = [f"{count:,}" for count in groups.records]
-    errors = [_short(error, found.scale / over) for error, over in zip(groups.error_95, by, strict=True)]
+    write = found.writer(digits=2)  # what a table of many columns has room for
+    errors = [write(error, over) for error, over in zip(groups.error_95, by, strict=True)]
     most = "± 95%" if found.noise.measurements is None else "± 95%, at most"
     caption = f"Released values ({measure_of(found.query.kind)}), a row for each group: {', '.join(groups.by)}"
     many = len(names) > 60 or len(labels) + 2 > MOST_COLUMNS
@@ -139,7 +139,7 @@ def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
 
     def text(i: int, j: int) -> str:
         beside = [records[i], errors[i]][:first]
-        return beside[j] if j < first else _short(values[i, j - first], found.scale / by[i])
+        return beside[j] if j < first else write(values[i, j - first], by[i])
 
     drawn = heat_map(
         names,
@@ -152,7 +152,7 @@ def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
     if not many:
         return drawn
     rows = [
-        [name, count, error, *(_short(value, found.scale / over) for value in line)]
+        [name, count, error, *(write(value, over) for value in line)]
         for name, count, line, over, error in zip(names, records, values.tolist(), by, errors, strict=True)
     ][:_MOST]
     told = table([", ".join(groups.by), "records", most, *labels], rows, caption)
@@ -160,19 +160,8 @@ def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
     return join(drawn, fold(f"{which} as a table", told))
 
 
-def _short(value: float, scale: float) -> str:
-    """Write a value to two digits of its noise: what a table of many columns has room for.
-
-    Examples
-    --------
-    >>> _short(0.5243187, 0.0217), _short(1234.5, 37.5), _short(0.2, 3e-12)
-    ('0.524', '1,234', '0.2')
-    """
-    return rounded(value, 10 * scale)
-
-
 def _transitions(found: ReleaseFields) -> Html:
-    states, error = found.theta.states, found.accuracy(0.05)
+    states, write = found.theta.states, found.writer()
     value = found.value.reshape(-1, len(states), len(states))
     cells = [""] if found.groups is None else [", ".join(cell) for cell in found.groups.cells]
     parts = [
@@ -183,11 +172,14 @@ def _transitions(found: ReleaseFields) -> Html:
             f"Released steps ({measure_of(found.query.kind)}) from each state (rows) to each (columns)"
             + (f": {cell}" if cell else ""),
             corner="from \\ to",
-            text=lambda i, j, m=matrix: rounded(m[i, j], found.scale),
+            text=lambda i, j, m=matrix: write(m[i, j], 1),
         )
         for cell, matrix in zip(cells, value, strict=True)
     ]
-    return join(parts, tag("p", f"Each number is within {number(error)} of the exact one with 95% probability."))
+    return join(
+        parts,
+        tag("p", f"Each number is within {write(found.accuracy(0.05), 1)} of the exact one with 95% probability."),
+    )
 
 
 def _quantiles(found: ReleaseFields) -> Html:

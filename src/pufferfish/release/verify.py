@@ -16,6 +16,7 @@ import numpy as np
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
+from pufferfish.digits import at_most
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.files import read_file
 from pufferfish.files.reading import decode_record, shown
@@ -133,7 +134,7 @@ def release_in(content: bytes, source: str) -> Release | EachRelease:
 
 def _subject(found: Release | EachRelease) -> str:
     each = f" for each of {found.data.subjects:,} subjects" if isinstance(found, EachRelease) else ""
-    return f"{found.query.kind}{each}, {found.mechanism.title}, ε = {found.epsilon:g}, made {found.created[:19]}"
+    return f"{found.query.kind}{each}, {found.mechanism.title}, ε = {at_most(found.epsilon)}, made {found.created[:19]}"
 
 
 def _all_contradictions(found: ReleaseFields) -> list[str]:
@@ -286,7 +287,8 @@ def _proof(found: ReleaseFields, again: Calibration) -> Iterator[Finding]:
         yield fails(PROOF, f"{title} cannot prove it: {error}")
         return
     if not leakage <= found.epsilon:
-        yield fails(PROOF, f"{title} proves a leakage of {leakage:.6g} for this noise, above ε = {found.epsilon:g}")
+        proved = f"{title} proves a leakage of {leakage:.6g} for this noise"
+        yield fails(PROOF, f"{proved}, above ε = {found.epsilon:.6g}")
         return
     if found.delta != again.delta:
         yield fails(PROOF, f"the promise fails with probability {again.delta:g}, and the record says {found.delta:g}")
@@ -295,7 +297,7 @@ def _proof(found: ReleaseFields, again: Calibration) -> Iterator[Finding]:
     if own and not math.isclose(leakage, said.leakage, rel_tol=_SAME):
         yield fails(PROOF, f"{title} proves a leakage of {leakage:.6g}, and the record says {said.leakage:.6g}")
         return
-    yield holds(PROOF, f"{title} proves again that at most {leakage:.6g} leaks, and ε = {found.epsilon:g}")
+    yield holds(PROOF, f"{title} proves again that at most {leakage:.6g} leaks, and ε = {at_most(found.epsilon)}")
     record = found.calibration
     settings = (record.settings or {}) if isinstance(record, CalibrationRecord) else {}
     if settings.get("max_quilts") is not None:

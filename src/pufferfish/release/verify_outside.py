@@ -12,6 +12,7 @@ import numpy as np
 from pufferfish.data import read_rows, read_sequences
 from pufferfish.data.independent_rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
+from pufferfish.digits import at_most, number
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.ledger import Ledger
 from pufferfish.model_file import Model, read_model
@@ -49,7 +50,8 @@ def of_ledger(found: Release | EachRelease, ledger: Any) -> Iterator[Finding]:
     booked = found.ledger
     if ledger is None:
         if booked is not None:
-            says = f"entry {booked.entry}, {booked.spent:.6g} of {booked.budget:g} spent: compare it with the ledger"
+            spent = f"{at_most(booked.spent)} of {number(booked.budget, 6)} spent"
+            says = f"entry {booked.entry}, {spent}: compare it with the ledger"
             yield unchecked("ledger", says, ["ledger", "not_promised"])
         return
     book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)

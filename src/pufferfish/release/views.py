@@ -3,8 +3,9 @@
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from pufferfish.digits import at_most, number
 from pufferfish.release.fields import ReleaseFields
-from pufferfish.release.summary import lines_of, rounded
+from pufferfish.release.summary import lines_of
 from pufferfish.shown import MOST_ROWS, Grid, View, counted
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def of_release(found: ReleaseFields) -> View:
         each = [[f"{q.share:g}", q.state, q.low, q.high] for q in found.quantiles]
         caption = "Quantiles; all are between the two states with 95% probability"
         grids = [Grid(caption, ["quantile", "state", "from", "to"], each), *grids]
-    joint = rounded(found.accuracy(0.05, joint=True), found.scale)
+    joint = found.writer()(found.accuracy(0.05, joint=True), 1)
     size = "" if groups is None else f", {counted(len(groups.cells), 'group')}"
     facts = {
         "query": found.query.description,
@@ -39,7 +40,7 @@ def of_release(found: ReleaseFields) -> View:
         "class Θ": f"{found.theta.kind}; {found.theta.origin}",
         **_facts(found),
     }
-    return View(f"Release: {found.query.kind}, ε = {found.epsilon:g}{size}", facts, grids, _notes(found))
+    return View(f"Release: {found.query.kind}, ε = {at_most(found.epsilon)}{size}", facts, grids, _notes(found))
 
 
 def of_each(found: "EachRelease") -> View:
@@ -54,7 +55,7 @@ def of_each(found: "EachRelease") -> View:
         **_facts(found),
     }
     of = counted(found.data.subjects, "subject")
-    return View(f"Release for each of {of}: {found.query.kind}, ε = {found.epsilon:g}", facts, (), _notes(found))
+    return View(f"Release for each of {of}: {found.query.kind}, ε = {at_most(found.epsilon)}", facts, (), _notes(found))
 
 
 def of_measurement(found: "MeasurementRelease") -> View:
@@ -66,7 +67,8 @@ def of_measurement(found: "MeasurementRelease") -> View:
         "class Θ": f"{found.theta.kind}; {found.theta.origin}",
         "ledger": _booked(found.ledger),
     }
-    return View(f"Release of a measurement: {found.measurement}, ε = {found.epsilon:g}", facts, (), [found.promise])
+    title = f"Release of a measurement: {found.measurement}, ε = {at_most(found.epsilon)}"
+    return View(title, facts, (), [found.promise])
 
 
 def of_verification(found: "Verification") -> View:
@@ -84,7 +86,7 @@ def _facts(found: Any) -> dict[str, Any]:
 def _booked(booked: Any) -> str | None:
     if booked is None:
         return None
-    return f"number {booked.entry}, spent {booked.spent:.6g} of {booked.budget:.6g} in all"
+    return f"number {booked.entry}, spent {at_most(booked.spent)} of {number(booked.budget, 6)} in all"
 
 
 def _notes(found: Any) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.digits import number
 from pufferfish.errors import printable
-from pufferfish.report.html import number
 from pufferfish.report.palette import BLUE, INK, PALE
 from pufferfish.report.plot import width_of
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.digits import number
 from pufferfish.markup import Html, join, tag
-from pufferfish.report.html import number, table
+from pufferfish.report.html import table
 
 __all__ = ["MOST_COLUMNS", "heat_map"]
 

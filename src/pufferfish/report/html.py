@@ -5,7 +5,6 @@ Numbers for the script stand in the page as JSON.
 
 import base64
 import hashlib
-import math
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
@@ -15,7 +14,7 @@ import msgspec
 from pufferfish.files import Kind
 from pufferfish.markup import Html, join, tag
 
-__all__ = ["PREVIEW", "REPORT", "fold", "number", "page", "section", "table"]
+__all__ = ["PREVIEW", "REPORT", "fold", "page", "section", "table"]
 
 _HEAD = '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="generator" content="{}">'
 _MARKS = {"report": "pufferfish-report", "preview": "pufferfish-preview"}
@@ -90,25 +89,6 @@ def _cell(part: Any, i: int, names: int) -> Html:
     if isinstance(part, Html) and part.startswith(("<td", "<th")):
         return part
     return tag("th", part, scope="row") if i < names else tag("td", part, class_="n")
-
-
-def number(value: float, digits: int = 4) -> str:
-    """Write a number to a few digits, without powers of ten where that can be; the script writes numbers alike.
-
-    Examples
-    --------
-    >>> number(0.00123456), number(12345.6), number(2.0), number(0.0), number(3.2e-9)
-    ('0.001235', '12,350', '2', '0', '3.2e-9')
-    """
-    if value == 0 or not math.isfinite(value):
-        return "0" if value == 0 else "∞" if value > 0 else "−∞" if value < 0 else "?"
-    kept = float(f"{value:.{digits - 1}e}")
-    if not 1e-6 <= abs(kept) < 1e15:
-        mantissa, power = f"{kept:.{digits - 1}e}".split("e")
-        return f"{float(mantissa):g}e{int(power)}"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(kept))))
-    text = f"{kept:,.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def page(kind: str, title: str, body: Html, data: Any = None) -> bytes:

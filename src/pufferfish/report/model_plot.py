@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calls import called_as
+from pufferfish.digits import number
 from pufferfish.errors import NotApplicableError
 from pufferfish.report.axes import clean, name_ticks, titled
-from pufferfish.report.html import number
 from pufferfish.report.palette import BLUE, INK, LINES, ORANGE, PALE
 from pufferfish.report.plot import new_figure, shortened
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pufferfish.calibration import Calibration
+from pufferfish.digits import at_most
 from pufferfish.errors import ParameterError, printable
 from pufferfish.mechanisms.composing.network_quilts import ActiveQuilt
 from pufferfish.queries import JointQuery, LinearQuery
@@ -213,7 +214,7 @@ def _title(network: BayesianNetwork, calibration: Calibration | None, subject: _
         return f"Bayesian network of {size}" + (f": {subject.words}" if subject.words else "")
     theta = quilt.theta if isinstance(quilt, ActiveQuilt) else calibration.witness.theta
     under = f", theta[{theta}]" if len(calibration.theta.members) > 1 else ""
-    return f"{calibration.title}, ε = {calibration.epsilon:g}{under}: {subject.words}"
+    return f"{calibration.title}, ε = {at_most(calibration.epsilon)}{under}: {subject.words}"
 
 
 def _roles(network: BayesianNetwork, subject: _Subject) -> list[Role]:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pufferfish.comparison_row import ComparisonRow, NoiseCurve
+from pufferfish.digits import at_most, number
 from pufferfish.markup import Html, join, tag
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
-from pufferfish.report.html import fold, number, table
+from pufferfish.report.html import fold, table
 from pufferfish.report.spread import nearest
 
 __all__ = ["Noise", "noise_part", "points_around"]
@@ -99,7 +100,7 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
     said: list[Any] = []
     if about.lower:
         least = f"no Laplace noise with one scale below {number(about.lower)} gives this guarantee"
-        said += [tag("p", f"At ε = {number(about.epsilon)} {least}, whatever the mechanism.")]
+        said += [tag("p", f"At ε = {at_most(about.epsilon)} {least}, whatever the mechanism.")]
     refused = [row for row in about.rows if row.reason is not None]
     if refused:
         reasons = tag("ul", *(tag("li", tag("strong", row.title), f": {row.reason}") for row in refused))
@@ -144,7 +145,7 @@ def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
 def _slider(about: Noise, own: int, name: str) -> Html:
     middle = list(about.epsilons).index(about.epsilon)
     error = (about.curves[own].errors[middle] or 0.0) * about.error_factor
-    told = f"ε = {number(about.epsilon)}: {error_in_words(error)}"
+    told = f"ε = {at_most(about.epsilon)}: {error_in_words(error)}"
     control = tag(
         "input",
         type="range",
@@ -159,11 +160,11 @@ def _slider(about: Noise, own: int, name: str) -> Html:
     )
     ends = tag(
         "div",
-        tag("span", f"ε = {number(about.epsilons[0])}: more private"),
-        tag("span", f"ε = {number(about.epsilons[-1])}: more exact"),
+        tag("span", f"ε = {at_most(about.epsilons[0])}: more private"),
+        tag("span", f"ε = {at_most(about.epsilons[-1])}: more exact"),
         class_="ends",
     )
-    back = tag("button", f"Back to ε = {number(about.epsilon)}", type="button")
+    back = tag("button", f"Back to ε = {at_most(about.epsilon)}", type="button")
     return tag(
         "div",
         tag("label", "What if ε were another? Move it (arrow keys work too):", for_=f"{name}-slider"),
@@ -221,7 +222,7 @@ def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
         ]
     for i in sorted({0, list(about.epsilons).index(about.epsilon), last}):
         x = at(i, least)[0]
-        ticks += [tag("text", f"ε = {number(about.epsilons[i])}", x=f"{x:.1f}", y=_BOTTOM + 18, text_anchor="middle")]
+        ticks += [tag("text", f"ε = {at_most(about.epsilons[i])}", x=f"{x:.1f}", y=_BOTTOM + 18, text_anchor="middle")]
     ticks[-1] = Html(ticks[-1].replace('"middle"', '"end"'))
     middle = list(about.epsilons).index(about.epsilon)
     x, y = at(middle, errors[own][middle] or most)
@@ -230,7 +231,7 @@ def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
         tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=5, class_="dot"),
     ]
     label = (
-        f"The error that one value exceeds with 5% probability, from ε = {number(about.epsilons[0])} to "
+        f"The error that one value exceeds with 5% probability, from ε = {at_most(about.epsilons[0])} to "
         f"{number(about.epsilons[-1])}: it falls as ε grows. The table below has the numbers."
     )
     drawn = tag(

@@ -2,7 +2,7 @@
 // Everything was computed when the page was written; here it is looked up between two computed points, on log scales.
 const data = JSON.parse(document.getElementById("data").textContent) || [];
 
-// As `number` of report/html.py writes: four digits, no powers of ten where that can be.
+// As `number` of digits.py writes: four digits, no powers of ten where that can be.
 function number(value) {
   if (value === 0) return "0";
   const kept = Number(value.toPrecision(4));
@@ -11,6 +11,12 @@ function number(value) {
     return `${Number(mantissa)}e${Number(power)}`;
   }
   return kept.toLocaleString("en-US", { maximumFractionDigits: 12 });
+}
+
+// As `at_most` of digits.py writes: rounded up.
+function atMost(value) {
+  const near = Number(value.toPrecision(4));
+  return number(near >= value * (1 - 1e-6) ? near : near + 10 ** (Math.floor(Math.log10(near)) - 3));
 }
 
 // A value at place `at` (2.25 is a quarter of the way from the third point to the fourth); null where none is known.
@@ -40,10 +46,10 @@ for (const about of data) {
     }
     const error = between(own.error, at);
     output.textContent = error === null
-      ? `ε = ${number(epsilon)}: no noise is known`
+      ? `ε = ${atMost(epsilon)}: no noise is known`
       : error === 0
-      ? `ε = ${number(epsilon)}: the noise is 0 with at least 95% probability: each value would then be published exactly`
-      : `ε = ${number(epsilon)}: each value is within ${Number.isInteger(at) ? "" : "about "}${number(error)} of the exact one with 95% probability`;
+      ? `ε = ${atMost(epsilon)}: the noise is 0 with at least 95% probability: each value would then be published exactly`
+      : `ε = ${atMost(epsilon)}: each value is within ${Number.isInteger(at) ? "" : "about "}${number(error)} of the exact one with 95% probability`;
     input.setAttribute("aria-valuetext", output.textContent);
     if (line) {
       const x = about.left + (about.right - about.left) * at / (about.epsilons.length - 1);

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from pufferfish.calibration import Calibration
 from pufferfish.comparison_row import ComparisonRow, NoiseCurve
+from pufferfish.digits import at_most, number
 from pufferfish.markup import join, tag
 from pufferfish.promises import not_promised_of, promise_of, secrets_of
-from pufferfish.report.html import number, page, section
+from pufferfish.report.html import page, section
 from pufferfish.report.noise import Noise, noise_part
 from pufferfish.report.promise_part import promise_part
 from pufferfish.report.theta_pictures import theta_part
@@ -51,7 +52,7 @@ def preview(
     part, data = noise_part(noise, "noise-0")
     secrets = secrets_of(found)
     promise = promise_of(found.epsilon, found.delta, secrets, of_chains=theta.of_chains, networks=bool(theta.networks))
-    title = f"Preview: {query.kind} at ε = {found.epsilon:g}"
+    title = f"Preview: {query.kind} at ε = {at_most(found.epsilon)}"
     outputs = len(found.linear.labels)
     lead = (
         f"With {found.title} each of {counted(outputs, 'value')} would be within "

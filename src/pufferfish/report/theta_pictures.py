@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration
+from pufferfish.digits import number
 from pufferfish.errors import printable
 from pufferfish.markup import Html, join, tag
 from pufferfish.report.heat import heat_map
-from pufferfish.report.html import fold, number, table
+from pufferfish.report.html import fold, table
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain

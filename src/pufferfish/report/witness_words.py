@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from pufferfish.digits import at_most, number
 from pufferfish.markup import Html, join, tag
-from pufferfish.report.html import number, table
+from pufferfish.report.html import table
 from pufferfish.theta.clocks import phase_name
 from pufferfish.theta.model_class import Theta
 from pufferfish.witness import (
@@ -36,7 +37,7 @@ def witness_part(seen: AnyWitness, leakage: float, epsilon: float, theta: Theta 
     if seen.secret_pair is not None:
         a, b = seen.secret_pair
         pair = f": whether it is {a!r} or {b!r}."
-    told = f"Of this secret at most {number(leakage, 6)} leaks, and ε = {epsilon:g} is allowed."
+    told = f"Of this secret at most {number(leakage, 6)} leaks, and ε = {at_most(epsilon)} is allowed."
     return join(
         tag("p", f"The noise is for the secret that needs most; {which}{pair} {told}"), *_why(seen, leakage, theta)
     )

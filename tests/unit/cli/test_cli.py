@@ -376,7 +376,7 @@ def test_a_promise_that_says_nothing_is_called_so(tmp_path: Path, private: Path,
     assert "next to nothing" in run(*release, "--epsilon", 1e6).stderr
     found = pf.Release.from_json(tmp_path / "r.json")
     assert "next to nothing" in found.warnings[0]
-    assert "e^1e+06 times" in found.promise
+    assert "e^1,000,000 times" in found.promise
     assert "next to nothing" not in run(*release, "--epsilon", 1).stderr
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import pufferfish as pf
 from commands import READING, refused, run, write_table
+from pufferfish.digits import at_most
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
 
@@ -70,7 +71,7 @@ def test_says_what_a_release_would_say_but_for_values(folder: Path, asked: tuple
     found = pf.Release.from_json(folder / "r.json")
     if with_ledger:
         assert found.ledger is not None
-        spent = f"{found.ledger.spent:.6g} of 2"
+        spent = f"{at_most(found.ledger.spent)} of 2"
         assert lines(dry.stdout, "ledger:") == [f"ledger: it would be number 1, {spent} spent in all"]
         assert lines(real.stdout, "ledger:")[0].endswith(f"spent {spent} in all")
 
@@ -181,7 +182,7 @@ def test_a_value_for_each_subject(folder: Path, monkeypatch: pytest.MonkeyPatch,
     assert sorted(lines(dry.stdout, *start)) == sorted(lines(real.stdout, *start))
     spent = pf.EachRelease.from_json(folder / "v.json").ledger
     assert spent is not None
-    assert f"number {spent.entry}, {spent.spent:.6g} of 2 spent in all" in dry.stdout
+    assert f"number {spent.entry}, {at_most(spent.spent)} of 2 spent in all" in dry.stdout
     assert len(pf.Ledger.open(folder / "l.json").entries) == 1
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import commands
 import pufferfish as pf
+from pufferfish.digits import at_most
 
 
 def run(*arguments: object) -> commands.Result:
@@ -42,10 +43,10 @@ def test_it_says_what_the_library_says(model: Path, belief: Path) -> None:
     delta = pf.robustness([chain(0.1), chain(0.5)], [chain(0.4)], length=3)
     assert result.stdout.splitlines() == [
         "Θ: origin of model; belief: origin of belief",
-        f"Δ = {delta:.6g}",
+        f"Δ = {at_most(delta, 6)}",
         f"decided by: {delta.secret} ({delta.direction})",
         "closest member of Θ: number 1 (from 0); worst belief: number 0",
-        f"what is private at ε = 1 under Θ leaks at most ε + 2Δ = {1 + 2 * delta:.6g} to this belief",
+        f"what is private at ε = 1 under Θ leaks at most ε + 2Δ = {at_most(1 + 2 * delta, 6)} to this belief",
     ]
     assert delta == pytest.approx(2 * math.log(0.5 / 0.4))
 
@@ -61,7 +62,7 @@ def test_without_epsilon_it_says_what_delta_means(model: Path, belief: Path) -> 
     delta = pf.robustness([chain(0.1), chain(0.5)], [chain(0.4)], length=3)
     (*_, last) = run(model, belief, "--length", 3).stdout.splitlines()
     assert last == (
-        f"what is ε-private under Θ leaks at most ε + 2Δ = ε + {2 * delta:.6g} to this belief (docs: robustness)"
+        f"what is ε-private under Θ leaks at most ε + 2Δ = ε + {at_most(2 * delta, 6)} to this belief (docs: robustness)"
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import pufferfish as pf
 from ledgers import CHAIN, COIN, COUNT, RELEASE, in_file, ledger_of, read, spends_nothing
+from pufferfish.digits import at_most
 from pufferfish.errors import BudgetExceeded, DataError, ParameterError, PufferfishError, RecordError, ReleaseRefused
 from pufferfish.ledger import Ledger
 
@@ -267,7 +268,7 @@ def test_a_release_says_what_is_spent_in_all() -> None:
     assert found.ledger.spent == ledger.spent
     assert found.ledger.budget == 2.0
     assert found.ledger.mechanism == "propagation"
-    assert any("number 2" in text and f"{ledger.spent:.6g}" in text for text in found.not_promised)
+    assert any("number 2" in text and f"at most {at_most(ledger.spent)};" in text for text in found.not_promised)
     assert pf.release(data, COUNT, calibration).ledger is None
 
 

@@ -16,10 +16,10 @@ import pytest
 import commands
 import pufferfish as pf
 import release_cases
+from pufferfish.digits import number
 from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, RecordError
 from pufferfish.ledger import Ledger
 from pufferfish.release import report_page
-from pufferfish.report.html import number
 from pufferfish.report.noise import points_around
 
 dp.enable_features("contrib", "honest-but-curious")
