@@ -55,7 +55,7 @@ def test_what_is_released_is_read_again(make: type[Mechanism], tmp_path: Path, s
                 continue
             for postprocess in (None, "valid") if slow else ("valid" if done % 2 else None,):
                 found = pf.release(data, asked, noise, postprocess=postprocess)
-                found.to_json(path)
+                found.to_json(path, overwrite=True)
                 assert pf.Release.from_json(path) == found
                 done += 1
     assert done >= (6 if slow else 3)

@@ -77,8 +77,8 @@ def test_python_of_every_page_runs(
     for i, text in enumerate(blocks_of(page, "python")):
         exec(compile(text, f"{page.name}-{i}", "exec"), namespace)
     if page.name == "README.md":
-        assert (tmp_path / "release.json").exists()
-        assert (tmp_path / "release.png").exists()
+        assert (tmp_path / "in-python.json").exists()
+        assert (tmp_path / "in-python.png").exists()
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks) for name, marks in FOLLOWED.items()])

@@ -17,6 +17,7 @@ _NAMES = (
 )
 _VALID = "postprocess"
 """In Python ``postprocess="valid"``, here ``--valid``."""
+_FLAGS = {"public=True": "--i-know-this-is-public", "overwrite=True": "--overwrite"}
 
 _ARGUMENT = re.compile(
     r"(?P<kept>(?<![\w=])'[^']*'|(?<![\w=])\"[^\"]*\"|\w\([^()]*\))"  # in quotes, or a call in Python
@@ -34,9 +35,13 @@ def as_options(text: str) -> str:
     'the length of a step is unknown: give --step, or a longer --max-gap'
     >>> as_options("missing='refuse'; leave such rows out by where='sex != none'")
     "--missing refuse; leave such rows out by --where 'sex != none'"
+    >>> as_options("if everybody may see this table, give public=True")
+    'if everybody may see this table, give --i-know-this-is-public'
     >>> as_options("column 'max_gap' not found. Columns: max_gap, step.")
     "column 'max_gap' not found. Columns: max_gap, step."
     """
+    for argument, flag in _FLAGS.items():
+        text = text.replace(argument, flag)
     said, columns, rest = text.partition(" Columns: ")
     return _ARGUMENT.sub(_option, said) + columns + rest
 

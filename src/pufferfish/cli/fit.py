@@ -163,7 +163,7 @@ def fit_command(
     reading["missing"] = reading["missing"] or "unobserved"
     with opened(tables, reading) as table, progress("reading the table"):
         sequences = read_sequences(table, states=names, clock=clock, order=order or 1, **reading)
-        fitted_on = sequences.fingerprint or fingerprint(table, reading)
+        fitted_on = fingerprint(table, reading, sequences)
     print_warnings(sequences.warnings)
     added: Any = {"smoothing": smoothing or 0.0, "pooling": pooling or 0.0}
     theta: ChainClass | ChainModels | IntervalChain

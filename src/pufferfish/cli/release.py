@@ -2,6 +2,7 @@
 
 import math
 from contextlib import ExitStack
+from dataclasses import replace
 from decimal import ROUND_DOWN, Context, Decimal
 from pathlib import Path
 from typing import Any, Literal
@@ -45,19 +46,11 @@ from pufferfish.queries import Transitions
 from pufferfish.release import RELEASE, Release, prepare, prepare_each
 from pufferfish.release.draft import Prepared
 from pufferfish.release.summary import assumed_in_short, noise_line, quantile_lines
-from pufferfish.release.under_model import FITTED_HERE, warnings_of_reading
+from pufferfish.release.under_model import warnings_of_model, warnings_of_reading
 from pufferfish.report.plot import PICTURE
 from pufferfish.shown import counted
 
 __all__ = ["release_command"]
-
-
-_FITTED_HERE = (
-    "the model was fitted to this very table: the noise would depend on the secrets that it should hide, and nothing "
-    "would be promised. Fit it to public data, or say how soon habits are forgotten (docs: forgetting); if everybody "
-    "may see this table, give --i-know-this-is-public"
-)
-"""A model that knows the table cannot protect it."""
 
 
 @click.command("release")
@@ -191,10 +184,10 @@ def release_command(
         )
     with opened(tables, reading) as table:
         data = read_under(table, model, reading, asked, ledger)
-        digest = data.fingerprint if isinstance(data, Sequences) else None
-        fitted_here = model.fitted_on is not None and model.fitted_on == (digest or fingerprint(table, reading))
-    if fitted_here and not public_table:
-        raise ParameterError(_FITTED_HERE)
+        if isinstance(data, Sequences):
+            data = replace(data, fingerprint=fingerprint(table, reading, data))
+    warnings = warnings_of_model(data, model, public=public_table)
+    told = warnings_of_reading(data, model)  # when the table was read
     query = parse_query(query_text, model.theta, named, data.nodes if isinstance(data, Rows) else None)
     with progress("calibrating noise"):
         if up_to is None or ledger is None:
@@ -206,9 +199,6 @@ def release_command(
         assert ledger is not None
         _check_seen(data, calibration, up_to, ledger.budget)
     asked_for = None if accuracy is None else _asked_for(accuracy, alpha, calibration, max_epsilon)
-    told = warnings_of_reading(data, model)
-    known = data.warnings if isinstance(data, Sequences) else ()  # which release adds by itself
-    warnings = [*([FITTED_HERE] if fitted_here else []), *(text for text in told if text not in known)]
     making: Any = {"postprocess": "valid" if valid else None, "warnings": warnings, "ledger": ledger}
     if dry_run:
         with progress("checking"):

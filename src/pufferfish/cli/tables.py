@@ -60,13 +60,15 @@ def read_under(
 ) -> Sequences | Rows:
     """Read a table as a model says: as chains of states, or as independent rows of the nodes of a network.
 
-    Columns that a query counts together are counted so. Chains that are not read as those of a ledger are refused.
+    Columns that a query counts together are counted so. Chains that are not read as those of a ledger are refused, and
+    records of another step than the model's.
     """
     if model.theta.networks:
         return _rows(table, model, reading, query)
     sequences = _sequences(table, model, reading)
-    if ledger is not None and isinstance(ledger.base, Base):  # before warnings, which may advise another reading
+    if ledger is not None and isinstance(ledger.base, Base):  # before what may advise another reading
         check_tied(sequences.base, ledger.base, CHAIN_TIES)
+    check_step(sequences, model)
     print_warnings(warnings_of_reading(sequences, model))
     return sequences
 
@@ -102,7 +104,7 @@ def _rows(table: "str | SparkFiles", model: Model, reading: dict[str, Any], quer
 
 
 def _sequences(table: "str | SparkFiles", model: Model, reading: dict[str, Any]) -> Sequences:
-    """Read a table by the model's states, and its bins unless others are given; refuse records of another step."""
+    """Read a table by the model's states, and its bins unless others are given."""
     node_names(reading["columns"], model.theta)
     options = {name: value for name, value in reading.items() if name != "columns"}
     if options["state"] is None:
@@ -111,15 +113,14 @@ def _sequences(table: "str | SparkFiles", model: Model, reading: dict[str, Any])
     if options["bins"] is None and model.bins is not None:
         options["bins"] = model.bins
     with progress("reading the table"):
-        sequences = read_sequences(table, states=model.theta.states, **options)
-    check_step(sequences, model)
-    return sequences
+        return read_sequences(table, states=model.theta.states, **options)
 
 
-def fingerprint(table: "str | SparkFiles", reading: dict[str, Any]) -> str:
+def fingerprint(table: "str | SparkFiles", reading: dict[str, Any], read: Sequences | None = None) -> str:
     """Return a hash by which a model knows the table it was fitted to: of the file, or of its columns on a cluster."""
     from pufferfish.data.spark import SparkFiles, spark_fingerprint
 
     if isinstance(table, SparkFiles):
         return spark_fingerprint(table, [reading[role] for role in ("state", "subject", "time") if reading[role]])
-    return file_digest(table)
+    known = None if read is None else read.fingerprint  # a file is not read twice
+    return known or file_digest(table)

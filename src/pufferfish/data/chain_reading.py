@@ -5,6 +5,8 @@ and the states become expressions; rows are checked (subject, time, order); then
 queries give everything :class:`~pufferfish.data.sequences.Sequences` holds.
 """
 
+import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -147,5 +149,11 @@ def _sequences(fold: Fold, table: Source, options: Options, counted: Counted) ->
         groups=groups_of(options.by, {options.state: fold.cells}, {options.state: states}, rows=False)
         if options.by
         else None,
-        fingerprint=None if table.path is None else file_digest(table.path),
+        fingerprint=_digest(states, counts, transitions, lengths) if table.path is None else file_digest(table.path),
     )
+
+
+def _digest(states: Sequence[str], counts: Any, transitions: Any, lengths: Sequence[ChainLength]) -> str:
+    """Return a hash of what a fit takes from a table that is no file: of the same table, read alike, the same."""
+    contents = (tuple(states), counts.tolist(), transitions.tolist(), [(c.steps, c.records) for c in lengths])
+    return hashlib.sha256(repr(contents).encode("utf-8", "surrogatepass")).hexdigest()

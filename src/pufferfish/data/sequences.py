@@ -183,7 +183,8 @@ class Sequences(ReadOnly):
     grid : TimeGrid, optional
         Where chains begin in time, where all times are whole numbers of steps apart (public).
     fingerprint : str, optional
-        SHA-256 of the file that was read, by which a model knows what it was fitted to; None for other tables.
+        SHA-256 of the file that was read, or of what was counted in a table that is no file, by which a model knows
+        what it was fitted to.
 
     Examples
     --------

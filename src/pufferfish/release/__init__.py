@@ -15,7 +15,7 @@ from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
 from pufferfish.few_records import few_in_all, few_in_groups
-from pufferfish.given import one_of
+from pufferfish.given import one_of, truth
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.ledger.ties import check_start
 from pufferfish.ledger.windows import as_windows
@@ -75,6 +75,7 @@ def release(
     ledger: Ledger | None = None,
     window: Any = None,
     coarsening: Mapping[Any, Any] | None = None,
+    public: bool = False,
     **unknown: Never,
 ) -> Release:
     """Release a query's value with calibrated noise.
@@ -98,6 +99,8 @@ def release(
         The budget that this release is written into, after everything was checked and before noise is drawn.
     window, coarsening : optional
         Which part of the ledger's base the data are, as for :meth:`Ledger.spend`.
+    public : bool, default False
+        Whether everybody may see the data: then a model that was fitted to them is taken, and nothing is promised.
 
     Returns
     -------
@@ -107,8 +110,8 @@ def release(
     Raises
     ------
     ReleaseRefused
-        If the calibration is for another query, other states, or shorter chains than the data's, or the data are not
-        the ledger's.
+        If the calibration is for another query, other states, or shorter chains than the data's, the data are not
+        the ledger's, or the model was fitted to them.
     BudgetExceeded
         If the ledger has too little left; nothing is spent.
     DataError
@@ -126,6 +129,7 @@ def release(
         ledger=ledger,
         window=window,
         coarsening=coarsening,
+        public=public,
     ).finish()
 
 
@@ -139,6 +143,7 @@ def prepare(
     ledger: Ledger | None = None,
     window: Any = None,
     coarsening: Mapping[Any, Any] | None = None,
+    public: bool = False,
 ) -> Prepared[Release]:
     """Check and prove all that can be refused, and return what spends the budget and draws; see :func:`release`.
 
@@ -160,7 +165,8 @@ def prepare(
     grouped = grouped_of(records, query, bound, calibration)
     check_records(records, calibration)
     check_reading(records, calibration)
-    told += [*warnings_of_model(records, calibration.bound.model), *warnings_of_ledger(calibration.theta, ledger)]
+    told += warnings_of_model(records, calibration.bound.model, public=truth(public, "public"))
+    told += warnings_of_ledger(calibration.theta, ledger)
     proof = prove(calibration)
     unit = bound.unit
     check_units(calibration)

@@ -46,7 +46,7 @@ OWN_RECORDS = "records of the subject"
 EACH = record_kind(
     "release for each subject",
     FORMAT,
-    "it is the record of an earlier release, which is spent; name another file, or give --overwrite",
+    "it is the record of an earlier release, which is spent; name another file, or give overwrite=True",
 )
 
 
@@ -301,6 +301,6 @@ def table_kind(*, ours: bool) -> Kind:
     return Kind(
         "table of a release for each subject",
         lambda content: ours,
-        "it is the table of an earlier release, which is spent; name another file, or give --overwrite",
+        "it is the table of an earlier release, which is spent; name another file, or give overwrite=True",
         TABLE_ENDINGS,
     )

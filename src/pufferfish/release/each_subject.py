@@ -36,7 +36,7 @@ from pufferfish.files import write_whole
 from pufferfish.files.kinds import check_output
 from pufferfish.files.locks import check_lock
 from pufferfish.files.reading import failing, file_digest, shown
-from pufferfish.given import one_of
+from pufferfish.given import one_of, truth
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.moments import now
 from pufferfish.noise import noise_in_bulk
@@ -83,6 +83,7 @@ def release_each(
     warnings: Sequence[str] = (),
     ledger: Ledger | None = None,
     overwrite: bool = False,
+    public: bool = False,
 ) -> EachRelease:
     """Release a query's value for each subject of a table, with calibrated noise.
 
@@ -109,6 +110,8 @@ def release_each(
         The budget: one entry for all of them.
     overwrite : bool, default False
         Whether the files of an earlier release for each subject may be replaced.
+    public : bool, default False
+        As for :func:`release`.
 
     Returns
     -------
@@ -145,6 +148,7 @@ def release_each(
         postprocess=postprocess,
         warnings=warnings,
         ledger=ledger,
+        public=public,
     ).finish()
 
 
@@ -226,6 +230,7 @@ def prepare_each(
     postprocess: Literal["valid"] | None = None,
     warnings: Sequence[str] = (),
     ledger: Ledger | None = None,
+    public: bool = False,
 ) -> Prepared[EachRelease]:
     """Check and prove all that can be refused, and return what spends the budget, draws, and writes the files."""
     told = sentences(warnings)
@@ -259,7 +264,8 @@ def prepare_each(
         )
     check_records(data, calibration)
     check_reading(data, calibration)
-    told += [*warnings_of_model(data, calibration.bound.model), *warnings_of_ledger(theta, ledger)]
+    told += warnings_of_model(data, calibration.bound.model, public=truth(public, "public"))
+    told += warnings_of_ledger(theta, ledger)
     check_units(calibration)
     subjects = each_subject(data, bound, theta)
     valid = None if postprocess is None else "projected" if query.is_histogram else "clipped"

@@ -9,6 +9,7 @@ from pufferfish.digits import at_most
 from pufferfish.errors import PufferfishError, RecordError
 from pufferfish.files import decode_record, read_record, record_kind, write_whole
 from pufferfish.files.reading import LARGEST, check_path
+from pufferfish.given import truth
 from pufferfish.release.consistency import contradictions
 from pufferfish.release.fields import FORMAT, VERSION, ReleaseFields
 from pufferfish.release.groups import frame_of
@@ -28,7 +29,7 @@ __all__ = ["RELEASE", "Release"]
 RELEASE = record_kind(
     "release",
     FORMAT,
-    "it is the record of an earlier release, which is spent; name another file, or give --overwrite",
+    "it is the record of an earlier release, which is spent; name another file, or give overwrite=True",
 )
 
 
@@ -164,19 +165,25 @@ class Release(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_fields
         """
         return frame_of(self, of, into)
 
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+    def to_json(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> str:
         """Return the record as JSON, and write it to a file if a path is given.
 
-        Of what is there already only the record of an earlier release is replaced.
+        Parameters
+        ----------
+        path : path-like, optional
+            The file.
+        overwrite : bool, default False
+            Whether the record of an earlier release may be replaced: what it says is spent, and nobody can check it
+            without its record. No other file ever is.
 
         Raises
         ------
         RecordError
-            If the file cannot be written, or is something else; nothing is left behind.
+            If the file cannot be written, or is there already; nothing is left behind.
         """
-        content = self._encoded()
+        insisted, content = truth(overwrite, "overwrite"), self._encoded()
         if path is not None:
-            write_whole(path, content, RELEASE, overwrite=True)
+            write_whole(path, content, RELEASE, overwrite=insisted)
         return content.decode()
 
     @classmethod

@@ -7,12 +7,18 @@ asks before it calibrates, a release asks where its mechanism was made from a mo
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.durations import parse_duration
-from pufferfish.errors import DataError
+from pufferfish.errors import DataError, ReleaseRefused
 from pufferfish.release.values import Database
 from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.model_class import Described
 
 __all__ = ["FITTED_HERE", "check_step", "step_length", "warnings_of_model", "warnings_of_reading"]
+
+_NO_PROMISE = (
+    "the model was fitted to this very table: the noise would depend on the secrets that it should hide, and nothing "
+    "would be promised. Fit it to public data, or say how soon habits are forgotten (docs: forgetting); if everybody "
+    "may see this table, give public=True"
+)
 
 FITTED_HERE = (
     "The model was fitted to this very table. The noise then depends on the secrets it should hide: "
@@ -23,7 +29,8 @@ FITTED_HERE = (
 def check_step(data: Sequences | Rows | Database, model: Described) -> None:
     """Refuse records that are not one step of the model apart, or of which nobody says how far apart they are.
 
-    A model with a clock needs times, and believes no step that is only stated.
+    A model with a clock needs times, and believes no step that is only stated. Times without ``max_gap`` say how far
+    apart most records are, and not all: where some are missing, two records would count as neighbours that are not.
 
     Raises
     ------
@@ -47,20 +54,18 @@ def check_step(data: Sequences | Rows | Database, model: Described) -> None:
             f"the model's transitions take {expected}, the table's records are {step} apart: use a model of this "
             f"step, or aggregate the table to one record every {expected}{wrong}"
         )
+    if data.base.step is None and data.base.max_gap is None and not clock:  # with a clock times are looked at anyway
+        raise DataError(
+            f"the table is read without max_gap: records that follow each other would count as one step of the model "
+            f"({expected}) apart, however long the time between them, and where times are missing more would leak than "
+            f"is promised. Give max_gap='{expected}', or step='{expected}' if no time is missing"
+        )
 
 
 def warnings_of_reading(data: Sequences | Rows, model: Described) -> tuple[str, ...]:
     """Return what may be wrong with how a table was read under a model; said once, before noise is calibrated."""
     if isinstance(data, Rows):
         return ()
-    loose = data.usual_step is not None and data.base.step is None and data.base.max_gap is None
-    if loose and model.step is not None and not _has_clock(model):  # with a clock the release is refused
-        return (
-            *data.warnings,
-            "The table is read without max_gap: records that follow each other are taken as one step of the model "
-            f"({model.step}) apart, however long the time between them. Where times are missing, more may leak than is "
-            f"promised. Give max_gap='{model.step}', or step='{model.step}' if no time is missing.",
-        )
     if model.step is not None or data.usual_step is None:
         return data.warnings
     return (
@@ -72,13 +77,15 @@ def warnings_of_reading(data: Sequences | Rows, model: Described) -> tuple[str, 
     )
 
 
-def warnings_of_model(data: Sequences | Rows | Database, model: Described | None) -> list[str]:
+def warnings_of_model(data: Sequences | Rows | Database, model: Described | None, *, public: bool = False) -> list[str]:
     """Return what a release under a model warns of, besides what its data warn of; refuse data of another step.
 
     Raises
     ------
     DataError
         As :func:`check_step`.
+    ReleaseRefused
+        If the model was fitted to these very data, and they are not said to be public.
     """
     if model is None or isinstance(data, Database):
         return []
@@ -87,6 +94,8 @@ def warnings_of_model(data: Sequences | Rows | Database, model: Described | None
         return []
     told = [text for text in warnings_of_reading(data, model) if text not in data.warnings]
     here = model.fitted_on is not None and model.fitted_on == data.fingerprint
+    if here and not public:
+        raise ReleaseRefused(_NO_PROMISE)
     return [FITTED_HERE, *told] if here else told
 
 

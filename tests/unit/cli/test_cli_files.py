@@ -85,7 +85,7 @@ def test_functions_of_python_keep_the_same_rule(folder: Path) -> None:
     with pytest.raises(pf.PufferfishError, match="this name says BIF"):
         pf.write_model(model, "net.bif")
     assert contents(folder) == before | {"book.png": before["book.json"]}
-    found.to_json("release.json")
+    found.to_json("release.json", overwrite=True)
     pf.write_model(model, "model.json")
     found.plot("release.png")
 

@@ -88,9 +88,13 @@ def test_the_exact_value_is_nowhere_in_the_release(sequences_of: Make, two_state
 def test_a_release_reads_back_as_it_was(sequences_of: Make, two_states: pf.MarkovChain, tmp_path: Path) -> None:
     for postprocess in (None, "valid"):
         found = released(sequences_of, two_states, postprocess=postprocess)
-        path = tmp_path / "release.json"
+        path = tmp_path / f"{postprocess}.json"
         text = found.to_json(path)
         assert path.read_text() == text
+        with pytest.raises(pf.errors.RecordError, match="which is spent; name another file, or give overwrite=True"):
+            released(sequences_of, two_states).to_json(path)
+        assert path.read_text() == text
+        assert found.to_json(path, overwrite=True) == text
         assert pf.Release.from_json(path) == found
         assert json.loads(text)["epsilon"] == 1.0
         assert found.to_dict()["mechanism"]["witness"]["node"] is not None

@@ -228,7 +228,7 @@ def test_releases_of_every_kind_read_back(tmp_path: Path, monkeypatch: pytest.Mo
         end_searches_soon(monkeypatch)
     for case in RELEASES:
         found = released(case)
-        found.to_json(tmp_path / "release.json")
+        found.to_json(tmp_path / "release.json", overwrite=True)
         assert pf.Release.from_json(tmp_path / "release.json") == found, case
 
 
@@ -238,7 +238,7 @@ def test_every_release_that_is_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "release.json"
     seen = 0
     for case, found in releases():
-        found.to_json(path)
+        found.to_json(path, overwrite=True)
         assert pf.Release.from_json(path) == found, case
         seen += 1
     assert seen > 80

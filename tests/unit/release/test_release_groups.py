@@ -130,7 +130,7 @@ def test_records_are_read_again_and_say_what_is_taken_as_public(tmp_path):
         for query in queries:
             for valid in (None, "valid"):
                 found = release(data, query, postprocess=valid)
-                found.to_json(path)
+                found.to_json(path, overwrite=True)
                 assert pf.Release.from_json(path) == found
                 assert all(
                     part.holds is not False for part in found.verify().findings
@@ -186,7 +186,7 @@ def test_noise_of_the_best_shape_is_that_of_one_release_and_totals_are_those_of_
                 assert (own.states, own.sharpness) == (whole.states, whole.sharpness)
                 assert own.scale == pytest.approx(whole.scale * over, rel=1e-12)
             assert found.record_loss == pytest.approx(plain.record_loss, rel=1e-9)
-            found.to_json(path)
+            found.to_json(path, overwrite=True)
             assert pf.Release.from_json(path) == found
             assert found.verify(ledger=ledger).holds
             errors = found.accuracies()

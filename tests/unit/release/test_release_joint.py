@@ -106,7 +106,7 @@ def test_files_tables_and_proofs(tmp_path: Path) -> None:
     for relative, postprocess in ((True, None), (True, "valid"), (False, "valid")):
         query = pf.Joint(["fever", "cough"], relative=relative)
         found = released(query, postprocess=postprocess)
-        found.to_json(tmp_path / "release.json")
+        found.to_json(tmp_path / "release.json", overwrite=True)
         again = pf.Release.from_json(tmp_path / "release.json")
         assert again == found
         assert again.verify(table=TABLE).holds
@@ -139,7 +139,7 @@ def test_groups(tmp_path: Path) -> None:
         assert found.value * np.array(times)[:, None] == pytest.approx(
             np.array([[1, 0, 0, 0, 0, 1], [1, 1, 0, 1, 1, 0]]), abs=1e-12
         )
-        found.to_json(tmp_path / "release.json")
+        found.to_json(tmp_path / "release.json", overwrite=True)
         assert pf.Release.from_json(tmp_path / "release.json") == found
         assert found.verify(table=TABLE).holds
 

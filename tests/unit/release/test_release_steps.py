@@ -56,7 +56,7 @@ def test_a_release_is_the_counts_with_noise_and_is_read_again(tmp_path: Path, re
             assert np.allclose(found.value, np.array(exact) * unit)
             assert found.data.steps == 150
             assert list(found.query.labels) == list(query.bind(STATES, 1).labels)
-            found.to_json(tmp_path / "release.json")
+            found.to_json(tmp_path / "release.json", overwrite=True)
             assert pf.Release.from_json(tmp_path / "release.json") == found
     listed = pf.LeakagePropagation(CHAIN, length=len(one)).calibrate(pf.Transitions(), 5000.0)
     assert pf.release(one, pf.Transitions(), listed).value.tolist() == counted(one).ravel().tolist()

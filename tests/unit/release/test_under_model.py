@@ -8,7 +8,7 @@ import pytest
 
 import pufferfish as pf
 from commands import READING, refused, run, write_table
-from pufferfish.errors import DataError, ModelError, ParameterError
+from pufferfish.errors import DataError, ModelError, ParameterError, ReleaseRefused
 from pufferfish.mechanisms import MECHANISMS
 from pufferfish.release.under_model import FITTED_HERE
 
@@ -71,16 +71,28 @@ def test_data_of_another_step_are_refused_in_the_words_of_the_command_line(
     assert pf.release(stated, QUERY, pf.GroupDP(model, stated.length).calibrate(QUERY, 1.0)).epsilon == 1
 
 
-def test_the_table_that_a_model_was_fitted_to_is_warned_of(tmp_path: Path, survey: Path) -> None:
+def test_the_table_that_a_model_was_fitted_to_is_refused_unless_it_is_public(tmp_path: Path, survey: Path) -> None:
     model, data = fitted(survey), pf.read_sequences(survey, **ASKED)
-    assert FITTED_HERE in pf.release(data, QUERY, pf.GroupDP(model, data.length).calibrate(QUERY, 1.0)).warnings
-    each = pf.release_each(data, QUERY, pf.GroupDP(model, data.length).calibrate(QUERY, 1.0), tmp_path / "each.csv")
-    assert FITTED_HERE in each.warnings
+    noise = pf.GroupDP(model, data.length).calibrate(QUERY, 1.0)
+    book, each = pf.Ledger(pf.GroupDP(model, data.length), 1.0, base=data), tmp_path / "each.csv"
+    with pytest.raises(ReleaseRefused, match=r"fitted to this very table.*give public=True"):
+        pf.release(data, QUERY, noise, ledger=book)
+    with pytest.raises(ReleaseRefused, match=r"fitted to this very table"):
+        pf.release_each(data, QUERY, noise, each, ledger=book)
+    assert book.spent == 0
+    assert not each.exists()
+    assert FITTED_HERE in pf.release(data, QUERY, noise, public=True).warnings
+    assert FITTED_HERE in pf.release_each(data, QUERY, noise, each, public=True).warnings
     other = pf.read_sequences(write_table(tmp_path / "other.csv", 2), **ASKED)
     assert not pf.release(other, QUERY, pf.GroupDP(model, other.length).calibrate(QUERY, 1.0)).warnings
     memory = pf.read_sequences(pl.read_csv(survey, try_parse_dates=True), **ASKED)
-    assert memory.fingerprint is None
-    assert pf.Model.fitted(pf.fit_chain(memory), memory).fitted_on is None
+    held = pf.GroupDP(pf.Model.fitted(pf.fit_chain(memory), memory), memory.length).calibrate(QUERY, 1.0)
+    with pytest.raises(ReleaseRefused, match=r"fitted to this very table"):  # a frame is known by what is in it
+        pf.release(memory, QUERY, held)
+    sorted_otherwise = pf.read_sequences(pl.read_csv(survey, try_parse_dates=True).reverse().reverse(), **ASKED)
+    assert sorted_otherwise.fingerprint == memory.fingerprint
+    elsewhere = pf.read_sequences(pl.read_csv(tmp_path / "other.csv", try_parse_dates=True), **ASKED)
+    assert not pf.release(elsewhere, QUERY, held).warnings
 
 
 def test_what_is_not_known_of_a_model_is_told(survey: Path) -> None:
