@@ -3,7 +3,6 @@
 import math
 from contextlib import ExitStack
 from dataclasses import replace
-from decimal import ROUND_DOWN, Context, Decimal
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,16 +34,17 @@ from pufferfish.cli.tables import check_options, fingerprint, opened, read_under
 from pufferfish.cli.targets import REPLACED, REPLACES, TABLE, check_targets, release_files
 from pufferfish.cli.telling import telling
 from pufferfish.data import Rows, Sequences
-from pufferfish.digits import at_most
+from pufferfish.digits import at_most, number
 from pufferfish.errors import ParameterError, printable
+from pufferfish.few_records import nothing_seen
 from pufferfish.ledger import Ledger, lock_of
-from pufferfish.ledger.what_fits import hides_all
 from pufferfish.mechanisms import MECHANISMS
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.queries import Transitions
 from pufferfish.release import RELEASE, Release, prepare, prepare_each
 from pufferfish.release.draft import Prepared
+from pufferfish.release.each_values import records_of_subjects
 from pufferfish.release.summary import assumed_in_short, noise_line, quantile_lines
 from pufferfish.release.under_model import warnings_of_model, warnings_of_reading
 from pufferfish.report.plot import PICTURE
@@ -66,7 +66,7 @@ __all__ = ["release_command"]
     "--max-epsilon",
     type=NUMBER,
     metavar="E",
-    help=f"With --accuracy: the largest ε that it may take; more is refused [default: {MOST_EPSILON:g}].",
+    help=f"The largest ε that --epsilon may be, or --accuracy may take; more is refused [default: {MOST_EPSILON:g}].",
 )
 @click.option("--noise", type=click.Choice(["equal", "best"]), default="equal", help=NOISE_HELP)
 @click.option("--up-to", type=NUMBER, metavar="E", help="With --ledger, instead: what may be spent in all after it.")
@@ -96,6 +96,11 @@ __all__ = ["release_command"]
     help="Release also where MODEL was fitted to this very TABLE: then nothing is promised of it.",
 )
 @click.option(
+    "--anyway",
+    is_flag=True,
+    help="Release also where the noise hides all that the values could say: then ε is used up for nothing.",
+)
+@click.option(
     "--dry-run",
     is_flag=True,
     help="Check all that a release checks, and print its noise, its errors and what the ledger would have spent; draw, "
@@ -122,6 +127,7 @@ def release_command(
     ledger_path: str | None,
     each_subject: bool,
     public_table: bool,
+    anyway: bool,
     dry_run: bool,
     **reading: Any,
 ) -> None:
@@ -154,19 +160,8 @@ def release_command(
         mechanism, {"--ledger": ledger_path is not None, "--by": by is not None, "--each-subject": each_subject}
     )
     inputs = (*tables, model_path, *([ledger_path, lock_of(ledger_path)] if ledger_path else []))
-    places = None
-    targets = [("--output", output, RELEASE), ("--csv", csv_path, TABLE), ("--plot", plot_path, PICTURE)]
     if each_subject:
-        assert output is not None
         check_each_options(reading, plot_path, csv_path, up_to)
-        places = places_of(output, inputs=inputs, overwrite=overwrite)
-        if places.pending_record.exists():
-            telling().interrupted = (
-                f"interrupted: this run drew and spent nothing; {places.given_record}.pending holds what an "
-                "earlier one began: run the same command again"
-            )
-    else:
-        check_targets(targets, inputs=inputs, overwrite=overwrite)
     model = read_model(model_path)
     check_options(model, reading)
     settings = secret_settings(secrets, mechanism, model.theta)
@@ -182,6 +177,18 @@ def release_command(
             f"{ledger_path} is about {ledger.bound.theta.kind}, and {model_path} holds {model.theta.kind}: "
             "name the ledger of this table"
         )
+    places = None
+    targets = [("--output", output, RELEASE), ("--csv", csv_path, TABLE), ("--plot", plot_path, PICTURE)]
+    if each_subject:
+        assert output is not None
+        places = places_of(output, inputs=inputs, overwrite=overwrite)
+        if places.pending_record.exists():
+            telling().interrupted = (
+                f"interrupted: this run drew and spent nothing; {places.given_record}.pending holds what an "
+                "earlier one began: run the same command again"
+            )
+    else:
+        check_targets(targets, inputs=inputs, overwrite=overwrite)
     with opened(tables, reading) as table:
         data = read_under(table, model, reading, asked, ledger)
         if isinstance(data, Sequences):
@@ -195,10 +202,15 @@ def release_command(
             calibration = bound.calibrate(query, epsilon, accuracy=accuracy, alpha=alpha, noise=noise)
         else:
             calibration = ledger.calibrate(query, up_to=up_to, data=data, noise=noise)
-    if up_to is not None:
-        assert ledger is not None
-        _check_seen(data, calibration, up_to, ledger.budget)
     asked_for = None if accuracy is None else _asked_for(accuracy, alpha, calibration, max_epsilon)
+    used_up = up_to is not None and ledger is not None and up_to >= ledger.budget
+
+    def check_seen() -> None:
+        if not anyway:
+            _check_seen(data, calibration, each_subject=each_subject, used_up=used_up)
+
+    if up_to is not None or each_subject:
+        check_seen()
     making: Any = {"postprocess": "valid" if valid else None, "warnings": warnings, "ledger": ledger}
     if dry_run:
         with progress("checking"):
@@ -208,6 +220,7 @@ def release_command(
                 else prepare_each(data, query, calibration, places, **making)
             )
             plan, entry = ready.plan()
+        check_seen()
         print_before(ready.warnings, told, asked_for)
         if (order := order_of_states(query, model)) is not None:
             click.echo(order)
@@ -229,7 +242,8 @@ def release_command(
         with ExitStack() as stack:
             late = until_done("noise is being drawn" if ledger is None else "budget is being spent, and noise drawn")
 
-            def begin() -> None:  # all that can be refused was, and nothing is spent yet
+            def begin() -> None:  # all else that can be refused was, and nothing is spent yet
+                check_seen()
                 print_before(ready.warnings, told, asked_for)
                 if (order := order_of_states(query, model)) is not None:
                     click.echo(order)
@@ -258,11 +272,14 @@ def _check_level(levels: dict[str, float | None], alpha: float | None, max_epsil
     if alpha is not None and levels["accuracy"] is None:
         raise ParameterError("--alpha says how often --accuracy may be missed: give --accuracy, or leave it out")
     if max_epsilon is not None:
-        if levels["accuracy"] is None:
-            raise ParameterError("--max-epsilon says what --accuracy may take: give --accuracy, or leave it out")
+        if levels["up-to"] is not None:
+            raise ParameterError(
+                "--max-epsilon bounds --epsilon and --accuracy, and --up-to is a bound itself: leave one out"
+            )
         as_epsilon(max_epsilon)
-    if levels["epsilon"] is not None:
-        as_epsilon(levels["epsilon"])
+    if (epsilon := levels["epsilon"]) is not None:
+        as_epsilon(epsilon)
+        _check_epsilon("--epsilon", epsilon, max_epsilon)
 
 
 def _check_up_to(ledger: str | None, others: dict[str, str | None]) -> None:
@@ -279,39 +296,42 @@ def _check_up_to(ledger: str | None, others: dict[str, str | None]) -> None:
             )
 
 
+def _check_epsilon(option: str, epsilon: float, most: float | None) -> None:
+    """Refuse an ε that nobody would have asked for: a slip cannot be taken back."""
+    allowed = MOST_EPSILON if most is None else most
+    if epsilon > allowed:
+        odds = f"{math.exp(epsilon):,.0f}" if epsilon < 30 else f"e^{at_most(epsilon)}"
+        raise ParameterError(
+            f"{option} takes ε = {at_most(epsilon)}, and at most {number(allowed)} is allowed: the odds of two values "
+            f"of a record could change by a factor of {odds}. Ask for less, or give --max-epsilon "
+            f"{math.ceil(epsilon)} if you mean it"
+        )
+
+
 def _asked_for(accuracy: float, alpha: float | None, calibration: Calibration, most: float | None) -> str:
     """Say which ε an accuracy takes; refuse one that nobody would have asked for."""
+    _check_epsilon(f"--accuracy {accuracy:g}", calibration.epsilon, most)
     sure = f"{100 * (1 - (0.05 if alpha is None else alpha)):g}%"
     asked = f"each value within {accuracy:g} of the exact one with {sure} probability"
-    epsilon, allowed = calibration.epsilon, MOST_EPSILON if most is None else most
-    if epsilon > allowed:
-        odds = f"{math.exp(epsilon):.3g}" if epsilon < 700 else f"e^{epsilon:.4g}"
-        raise ParameterError(
-            f"--accuracy {accuracy:g} takes ε = {at_most(epsilon)}, and at most {allowed:g} is allowed: the odds of "
-            f"two values of a record could change by a factor of {odds}. Allow a larger error, ask for less, or give "
-            f"--max-epsilon {math.ceil(epsilon)} if you mean it"
-        )
-    return f"asked: {asked}, which takes ε = {at_most(epsilon)}"
+    return f"asked: {asked}, which takes ε = {at_most(calibration.epsilon)}"
 
 
-def _check_seen(data: Sequences | Rows, calibration: Calibration, up_to: float, budget: float) -> None:
-    """Refuse to spend the last of a budget on noise that hides everything; both are public."""
-    if not hides_all(calibration, data):
+def _check_seen(data: Sequences | Rows, calibration: Calibration, *, each_subject: bool, used_up: bool) -> None:
+    """Refuse to spend anything on noise that hides everything; the noise and the numbers of records are public."""
+    if each_subject and isinstance(data, Sequences):
+        records = records_of_subjects(data).tolist()
+        told = f"each of {counted(len(records), 'subject')}"
+    elif data.groups is not None:
+        records, told = list(data.groups.records), "each of the groups" if len(data.groups.records) > 1 else "the group"
+    else:
+        records, told = [data.records], counted(data.records, "row" if isinstance(data, Rows) else "record")
+    if not nothing_seen(calibration, records):
         return
-    own = "" if calibration.mechanism == DEFAULT_MECHANISM else f" --mechanism {calibration.mechanism}"
-    told = counted(data.records, "row" if isinstance(data, Rows) else "record")
-    remedy = "take a larger --up-to, or ask for less" if up_to < budget else "the budget is as good as used up"
+    remedy = "the budget is as good as used up" if used_up else "take more records, ask for less, or give a larger ε"
     raise ParameterError(
-        f"--up-to {up_to:g} leaves ε = {at_most(calibration.epsilon)} for this release, whose noise would hide all "
-        f"that {told if data.groups is None else 'the groups'} can say: its error is as large as the range of what can "
-        f"be true. Nothing is spent: {remedy}; if you mean it, give "
-        f"--epsilon {_below(calibration.epsilon)}{own} instead"
+        f"the noise of ε = {at_most(calibration.epsilon)} would hide all that {told} can say: its error is as large as "
+        f"the range of what can be true. Nothing is spent: {remedy}; if you mean it, give --anyway"
     )
-
-
-def _below(epsilon: float) -> str:
-    """Write a number to three digits, rounded down: noise for so little fits where that for all of it does."""
-    return f"{Decimal(epsilon).normalize(Context(prec=3, rounding=ROUND_DOWN)):g}"
 
 
 def _of_pairs(found: Release) -> Table:

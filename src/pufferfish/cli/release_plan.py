@@ -13,7 +13,6 @@ from pufferfish.digits import at_most, number
 from pufferfish.errors import printable
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.ledger.views import part_of
-from pufferfish.mechanisms import BOUNDS
 from pufferfish.queries import Transitions
 from pufferfish.release import EachRelease, Release
 from pufferfish.release.summary import (
@@ -22,6 +21,7 @@ from pufferfish.release.summary import (
     noise_line,
     postprocessing_lines,
     size_line,
+    without_ledger,
 )
 
 __all__ = ["DRY", "print_plan", "print_promise"]
@@ -71,9 +71,7 @@ def print_promise(
         spent = f"{at_most(entry.spent)} of {number(ledger.budget, 6)}"
         said = f"it would be number {entry.number}, {charged}{spent} spent" if planned else None
         click.echo(printable(f"ledger: {said or f'number {entry.number}, {charged}spent {spent}'} in all"))
-    if found.mechanism.name not in {bound.name for bound in BOUNDS}:
-        click.echo(found.not_promised[-1])
-    for line in (*postprocessing_lines(found), size_line(found, data), found.promise):
+    for line in (*without_ledger(found), *postprocessing_lines(found), size_line(found, data), found.promise):
         click.echo(printable(line))
 
 

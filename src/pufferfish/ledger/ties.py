@@ -104,6 +104,8 @@ def groups_of(
         groups = list(range(len(states)))
     elif given is not None:
         groups = given
+    elif sorted(found) == sorted(states):  # the same states in another order
+        groups = [found.index(state) for state in states]
     else:
         raise ReleaseRefused(
             f"the release has the states {_shown(found)} and the ledger {_shown(states)}: if the first are groups of "

@@ -8,7 +8,6 @@ from pufferfish.data import Rows, Sequences
 from pufferfish.digits import at_most, number
 from pufferfish.errors import printable, shortened
 from pufferfish.hints import names_of
-from pufferfish.mechanisms import BOUNDS
 from pufferfish.promises import TOGETHER
 from pufferfish.release.each_record import EachRelease
 from pufferfish.release.fields import ReleaseFields
@@ -29,6 +28,7 @@ __all__ = [
     "rows_of_groups",
     "size_line",
     "summary",
+    "without_ledger",
 ]
 
 _MOST_LABEL = 60
@@ -128,6 +128,11 @@ def noise_line(found: ReleaseFields) -> str:
     )
 
 
+def without_ledger(found: ReleaseFields | EachRelease) -> list[str]:
+    """Say of a release that no ledger knows how it adds up with others."""
+    return [f"no ledger: {found.not_promised[-1]}"] if found.ledger is None else []
+
+
 def size_line(found: ReleaseFields | EachRelease, read: Sequences | Rows) -> str:
     """Say how much was read, which is public: it shows a table that was read in another way than was meant."""
     data, unseen = found.data, ""
@@ -187,8 +192,7 @@ def _end(found: Any) -> list[str]:
     if found.ledger is not None:
         booked = found.ledger
         lines += [f"ledger: number {booked.entry}, spent {at_most(booked.spent)} of {number(booked.budget, 6)} in all"]
-    if found.mechanism.name not in {bound.name for bound in BOUNDS}:
-        lines += [found.not_promised[-1]]
+    lines += without_ledger(found)
     lines += postprocessing_lines(found)
     return [*map(printable, lines), printable(found.promise)]
 

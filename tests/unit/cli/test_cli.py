@@ -213,7 +213,7 @@ def test_the_installed_program_runs_without_the_plot_extra(tmp_path: Path, priva
     environment = os.environ | {"PYTHONPATH": str(blocked.parent)}
     output = tmp_path / "release.json"
     command = [sys.executable, "-m", "pufferfish", "release", str(private), *READING, "--model", str(model)]
-    command += ["--mechanism", "group-dp", "--epsilon", "1", "--output", str(output)]
+    command += ["--mechanism", "group-dp", "--epsilon", "1", "--anyway", "--output", str(output)]
     plotted = subprocess.run(
         [*command, "--plot", str(tmp_path / "r.png")], env=environment, capture_output=True, text=True
     )
@@ -374,7 +374,7 @@ def test_states_with_commas_and_strange_characters(tmp_path: Path) -> None:
 
 def test_a_promise_that_says_nothing_is_called_so(tmp_path: Path, private: Path, model: Path) -> None:
     release = ["release", private, *READING, "--model", model, "--overwrite", "--output", tmp_path / "r.json"]
-    assert "next to nothing" in run(*release, "--epsilon", 1e6).stderr
+    assert "next to nothing" in run(*release, "--epsilon", 1e6, "--max-epsilon", 1e6).stderr
     found = pf.Release.from_json(tmp_path / "r.json")
     assert "next to nothing" in found.warnings[0]
     assert "e^1,000,000 times" in found.promise
@@ -458,7 +458,7 @@ def test_compare_draws_the_noise(tmp_path: Path, model: Path) -> None:
 def test_the_order_of_states_that_are_no_bins_is_said(tmp_path: Path, private: Path, model: Path) -> None:
     told = "states in the order of the model, lowest first: active, rest\n"
     output = tmp_path / "r.json"
-    cheap = ["--mechanism", "group-dp"]
+    cheap = ["--mechanism", "group-dp", "--anyway"]
     for query, says in (("cdf", True), ("quantiles:.5", True), ("histogram", False)):
         asked = ["--epsilon", 1, "--query", query]
         done = run("release", private, *READING, "--model", model, *asked, *cheap, "--output", output, "--overwrite")

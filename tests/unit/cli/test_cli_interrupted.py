@@ -252,7 +252,18 @@ def test_programs_killed_at_any_moment(folder: Path, slow: bool) -> None:
         "for i in range(1000):\n"
         "  assert not main([*sys.argv[1:], '--output', f'r{i}.json'], standalone_mode=False)\n"
     )
-    given = ["release", "table.csv", *READING, "--model", "model.json", "--mechanism", "group-dp", "--epsilon", "0.001"]
+    given = [
+        "release",
+        "table.csv",
+        *READING,
+        "--model",
+        "model.json",
+        "--mechanism",
+        "group-dp",
+        "--epsilon",
+        "0.001",
+        "--anyway",
+    ]
     for i in range(3) if slow else [2]:
         for path in folder.glob("r[0-9]*.json"):
             path.unlink()

@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def released(*arguments: str) -> tuple[Result, pf.Release]:
-    result = run("release", "ward.csv", *arguments, "--epsilon", "50", "--output", "r.json")
+    result = run("release", "ward.csv", *arguments, "--epsilon", "50", "--max-epsilon", "50", "--output", "r.json")
     assert result.exit_code == 0, result.output
     return result, pf.Release.from_json("r.json")
 
@@ -96,7 +96,7 @@ def test_secrets_are_named_in_the_record_and_need_less_noise() -> None:
 def test_an_answer_that_hardly_tells_of_what_is_secret_needs_no_noise(model: str) -> None:
     arguments = ["release", "ward.csv", "--model", model, "--query", "count:high", "--columns", "fever",
                  "--secrets", "smoker", "--output", "r.json"]  # fmt: skip
-    result = run(*arguments, "--epsilon", "50")
+    result = run(*arguments, "--epsilon", "50", "--max-epsilon", "50")
     assert result.exit_code == 2
     assert "no noise is needed: even without it the answer leaks at most" in result.output
     leaks = float(result.output.split("leaks at most ")[1].split()[0])
@@ -188,7 +188,7 @@ def test_odd_parts_of_a_list_of_columns_are_refused() -> None:
 
 
 def test_what_was_read_is_said_and_a_column_of_another_spelling_is_no_latent_node(folder: Path) -> None:
-    given = ["--model", "tree.bif", "--epsilon", "50", "--output", "r.json", "--overwrite"]
+    given = ["--model", "tree.bif", "--epsilon", "50", "--max-epsilon", "50", "--output", "r.json", "--overwrite"]
     assert "read: 12 cells of 4 rows\n" in run("release", "ward.csv", *given).stdout
     TABLE.drop("smoker").write_csv("part.csv")
     told = run("release", "part.csv", *given).stdout

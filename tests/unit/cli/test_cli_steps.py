@@ -23,7 +23,7 @@ def test_release_of_transitions(files: Path) -> None:
     pytest.importorskip("matplotlib")
     found = run(
         *("release", "steps.csv", "--state", "state", "--model", "model.json", "--query", "transitions"),
-        *("--epsilon", 5000, "--output", "release.json", "--plot", "release.png"),
+        *("--epsilon", 5000, "--max-epsilon", 5000, "--output", "release.json", "--plot", "release.png"),
     )
     assert found.exit_code == 0, found.output
     lines = [line.split() for line in found.stdout.splitlines()]

@@ -57,7 +57,10 @@ def test_nothing_that_commands_leave_or_print_has_the_exact_value(tmp_path: Path
     assert told("control", (tmp_path / "table.csv").read_bytes()) == []
     assert len(told("control", f"{ACTIVE} of {RECORDS}, {RECORDS - ACTIVE:,}".encode())) == 2
     pf.write_model(pf.Model(theta=CHAIN), home / "model.json")
-    table, common = tmp_path / "table.csv", ["--model", "model.json", "--mechanism", "group-dp", "--epsilon", "0.001"]
+    table, common = (
+        tmp_path / "table.csv",
+        ["--model", "model.json", "--mechanism", "group-dp", "--epsilon", "0.001", "--anyway"],
+    )
     release = ["release", table, *READING, *common, "--ledger", "book.json"]
     commands: list[tuple[list[Any], int]] = [
         (["ledger", "create", "book.json", "--model", "model.json", "--budget", 1, "--table", table, *READING], 0),

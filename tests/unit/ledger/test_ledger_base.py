@@ -54,12 +54,16 @@ def test_a_coarsening_that_does_not_say_all_is_refused(coarsening: Any) -> None:
 
 
 def test_the_same_states_in_another_order_are_not_taken_by_place() -> None:
-    ledger = ledger_of(budget=5.0)
-    turned = pf.MarkovChain([[0.6, 0.4], [0.1, 0.9]], states=["active", "rest"])
-    calibration = pf.LeakagePropagation(turned, 100).calibrate(COUNT, 0.5)
-    spends_nothing(ledger, lambda: ledger.spend(calibration), ReleaseRefused, "states")
-    ledger.spend(calibration, coarsening={"rest": "rest", "active": "active"})
-    assert ledger.entries[0].distance == [[0, 1], [1, 0]]
+    """They are matched by their names: a and c are 5 apart, whatever stands between them."""
+    matrix, order = np.array([[0.6, 0.3, 0.1], [0.2, 0.6, 0.2], [0.1, 0.2, 0.7]]), [2, 0, 1]
+    chain = pf.MarkovChain(matrix, states=["a", "b", "c"])
+    turned = pf.MarkovChain(matrix[np.ix_(order, order)], states=["c", "a", "b"])
+    query, charged = pf.Sum({"a": 0, "b": 1, "c": 5}), []
+    for theta, given in ((chain, {}), (turned, {}), (turned, {"coarsening": {"a": "a", "b": "b", "c": "c"}})):
+        ledger = ledger_of(chain, 100, 5.0)
+        ledger.spend(pf.LeakagePropagation(theta, 100).calibrate(query, 0.5), **given)
+        charged.append(ledger.entries[0].distance)
+    assert charged == [[[0, 1, 5], [1, 0, 4], [5, 4, 0]]] * 3
 
 
 def test_a_coarsening_cannot_make_a_release_free() -> None:

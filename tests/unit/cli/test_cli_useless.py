@@ -1,0 +1,94 @@
+"""What nobody would ask for is refused before anything is spent: an ε beyond all use, noise that hides everything."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import pufferfish as pf
+from cli_folder import READING
+from commands import refused, run
+
+RELEASE = ["release", "table.csv", *READING, "--model", "model.json"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"p{i},{state}" for i in range(4) for state in ["rest", "rest", "active"] * 20]
+    Path("table.csv").write_text("id,activity\n" + "\n".join(rows) + "\n")
+    chain = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=["active", "rest"])
+    pf.write_model(pf.Model(theta=chain), "model.json")
+    create = ["--model", "model.json", "--table", "table.csv", *READING, "--subject", "id", "--budget", 9]
+    assert run("ledger", "create", "book.json", *create).exit_code == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize("ledger", [(), ("--ledger", "book.json")])
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (("--output", "r.json"), "hide all that 240 records can say"),
+        (("--by", "id", "--output", "r.json"), "hide all that each of the groups can say"),
+        (("--each-subject", "--output", "r.csv"), "hide all that each of 4 subjects can say"),
+    ],
+)
+def test_noise_that_hides_all_is_refused_unless_insisted_on(asked: tuple[str, ...], says: str, ledger: tuple[str, ...]):
+    command = [*RELEASE, "--subject", "id", "--epsilon", 1e-3, *ledger, *asked]
+    for dry in ((), ("--dry-run",)):
+        refused(*command, *dry, says=[says, "Nothing is spent", "give --anyway"])
+    assert pf.Ledger.open("book.json").entries == ()
+    assert not list(Path().glob("r.*"))
+    done = run(*command, "--anyway")
+    assert done.exit_code == 0, done.output
+    assert "The noise hides nearly all" in done.stderr
+    assert len(pf.Ledger.open("book.json").entries) == bool(ledger)
+
+
+def test_noise_that_hides_some_groups_is_only_warned_of() -> None:
+    rows = ["p0,rest"] * 2 + [f"p1,{state}" for state in ["rest", "active"] * 200]
+    Path("table.csv").write_text("id,activity\n" + "\n".join(rows) + "\n")
+    done = run(*RELEASE, "--subject", "id", "--by", "id", "--epsilon", 1, "--output", "r.json")
+    assert done.exit_code == 0, done.output
+    assert "1 of 2 groups" in done.stderr
+
+
+def test_a_large_epsilon_has_to_be_allowed() -> None:
+    command = [*RELEASE, "--subject", "id", "--output", "r.json"]
+    for dry in ((), ("--dry-run",)):
+        says = ["--epsilon takes ε = 10.5", "at most 10 is allowed", "a factor of 36,316", "--max-epsilon 11"]
+        refused(*command, "--epsilon", 10.5, *dry, says=says)
+    refused(*command, "--epsilon", 3, "--max-epsilon", 2, says=["at most 2 is allowed"])
+    refused(*command, "--epsilon", 1000, says=["a factor of e^1,000"])
+    refused(*command, "--up-to", 3, "--ledger", "book.json", "--max-epsilon", 2, says=["leave one out"])
+    assert not Path("r.json").exists()
+    assert run(*command, "--epsilon", 10.5, "--max-epsilon", 11).exit_code == 0
+
+
+def test_a_release_without_a_ledger_says_that_others_add_up() -> None:
+    command = [*RELEASE, "--subject", "id", "--epsilon", 1]
+    for more in (("--output", "r.json"), ("--each-subject", "--output", "each.csv"), ("--dry-run",)):
+        done = run(*command, *more)
+        assert "no ledger: Other releases of the same records add up with this one" in done.stdout, more
+    assert "no ledger: Other releases" in run("show", "r.json").stdout
+    booked = run(*command, "--ledger", "book.json", "--output", "booked.json")
+    assert "no ledger" not in booked.stdout
+
+
+def test_what_is_asked_wrongly_is_said_before_that_the_output_exists() -> None:
+    Path("r.json").write_text(json.dumps({"format": "something"}))
+    command = [*RELEASE, "--subject", "id", "--epsilon", 1, "--output", "r.json"]
+    refused(*command, "--query", "histgram", says=["histgram"])
+    refused(*command, "--query", "histogram", says=["r.json exists"])
+
+
+def test_a_ledger_takes_the_same_states_in_another_order() -> None:
+    chain = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=["rest", "active"])
+    pf.write_model(pf.Model(theta=chain), "turned.json")
+    command = ["release", "table.csv", *READING, "--subject", "id", "--epsilon", 1, "--ledger", "book.json"]
+    query = ["--query", "count:active"]
+    for i, model in enumerate(("model.json", "turned.json")):
+        done = run(*command, "--model", model, *query, "--output", f"r{i}.json")
+        assert done.exit_code == 0, done.output
+    first, second = pf.Ledger.open("book.json").entries
+    assert first.distance == second.distance
