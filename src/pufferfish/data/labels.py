@@ -24,6 +24,8 @@ __all__ = ["count_rows", "label_states", "name_states", "refuse_strangers"]
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")  # 007, +7 and 1E5 are codes, and stay text
 _WHOLE = re.compile(r"(-?[0-9]+)(?:\.0+)?")
+_MISSING = {"", "na", "n/a", "nan", "nat", "null", "none", "nil", "missing", "-", "--", "?", "."}
+"""What tables write where nothing is known, in small letters; nobody but the owner knows whether it is a state."""
 _TRUTHS = {"true", "false", "True", "False", "TRUE", "FALSE"}
 
 
@@ -126,9 +128,28 @@ def refuse_strangers(where: str, totals: Mapping[str, int], known: Sequence[str]
         found = ", ".join(f"{name!r} ({count_rows(strangers[name])})" for name in shown)
         more = f" and {len(strangers) - 8} more" if len(strangers) > 8 else ""
         raise DataError(
-            f"{where} holds states that {owner} lacks: {found}{more}.{did_you_mean(shown[0], known)} "
-            f"{owner.capitalize()}'s states: {listed(known)}"
+            f"{where} holds states that {owner} lacks: {found}{more}.{did_you_mean(shown[0], known)}"
+            f"{_if_missing(shown)} {owner.capitalize()}'s states: {listed(known)}"
         )
+
+
+def _if_missing(strangers: Sequence[str]) -> str:
+    """Return the remedy for the words that look like no value, with the space before it; empty if there are none.
+
+    Such a word is not read as missing: a state of this name would then be lost.
+
+    Examples
+    --------
+    >>> _if_missing(["rest", "N/A", "?"])
+    " If 'N/A' and '?' stand for missing states, leave the cells empty."
+    >>> _if_missing(["rest"])
+    ''
+    """
+    words = [repr(name) for name in strangers if name.strip().lower() in _MISSING]
+    if not words:
+        return ""
+    cells = "stand for missing states, leave the cells" if len(words) > 1 else "means a missing state, leave the cell"
+    return f" If {' and '.join(words)} {cells} empty."
 
 
 def _canonical(text: str) -> str:
