@@ -19,7 +19,8 @@ _VALID = "postprocess"
 """In Python ``postprocess="valid"``, here ``--valid``."""
 
 _ARGUMENT = re.compile(
-    r"(?P<kept>(?<![\w=])'[^']*'|(?<![\w=])\"[^\"]*\"|\w\([^()]*\))"  # in quotes, or a call in Python
+    r"(?P<kept>(?<![\w=])'[^']*'|(?<![\w=])\"[^\"]*\")|ledger\.calibrate\(query, up_to=(?P<level>[\d.e-]+)\)"
+    r"|(?P<call>\w\([^()]*\))"  # in Python
     rf"|(?<![\w./-])(?P<name>{'|'.join(_NAMES)}|{_VALID})=(?:(?P<quote>['\"])(?P<value>.*?)(?P=quote)|(?=[\s,;:)]|$))"
     rf"|(?<![\w./-])(?P<alone>max_gap|up_to|{_VALID})(?![\w./=-])"  # what is no English word
 )
@@ -34,6 +35,8 @@ def as_options(text: str) -> str:
     'the length of a step is unknown: give --step, or a longer --max-gap'
     >>> as_options("missing='refuse'; leave such rows out by where='sex != none'")
     "--missing refuse; leave such rows out by --where 'sex != none'"
+    >>> as_options("for all that is left: ledger.calibrate(query, up_to=1.5)")
+    'for all that is left: --up-to 1.5'
     >>> as_options("column 'max_gap' not found. Columns: max_gap, step.")
     "column 'max_gap' not found. Columns: max_gap, step."
     """
@@ -42,8 +45,10 @@ def as_options(text: str) -> str:
 
 
 def _option(found: re.Match[str]) -> str:
-    if found["kept"] is not None:
+    if found["kept"] is not None or found["call"] is not None:
         return found[0]
+    if found["level"] is not None:
+        return f"--up-to {found['level']}"
     name, value, quote = found["name"] or found["alone"], found["value"], found["quote"]
     if name == _VALID:
         return "--valid"
