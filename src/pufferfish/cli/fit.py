@@ -14,6 +14,7 @@ from pufferfish.cli.options import split_list, table_options
 from pufferfish.cli.printing import never_seen, print_warnings, progress
 from pufferfish.cli.tables import fingerprint, opened
 from pufferfish.cli.targets import check_targets
+from pufferfish.cli.views import print_grids
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit import fit_chain, fit_interval, fit_order, fit_periodic
@@ -29,6 +30,7 @@ from pufferfish.theta.clocks import CLOCKS, phase_name
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
+from pufferfish.theta.views import main_grids
 
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles
@@ -187,7 +189,10 @@ def _write(model: Model, lines: list[str], output: str, plot_path: str | None) -
     write_model(model, output)
     if plot_path is not None:
         save_figure(figure, plot_path)
-    for line in [*lines, f"written: {', '.join(filter(None, (output, plot_path)))}"]:
+    grids = main_grids(model.theta, model.step)
+    click.echo(printable(lines[0]))
+    print_grids(grids)
+    for line in [*lines[1:], f"written: {', '.join(filter(None, (output, plot_path)))}"]:
         click.echo(printable(line))
     if model.fitted_on is not None:
         click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
@@ -282,9 +287,7 @@ def _of_order(chain: HigherOrderChain, counted: str) -> list[str]:
 
 def _of_chain(chain: MarkovChain, counted: str) -> list[str]:
     lines = [f"chain of {chain.k} states {counted}"]
-    if chain.is_irreducible:
-        lines.append(f"π_min {chain.pi_min:.3g}, eigengap of P P* {chain.eigengap:.3g}, period {chain.period}")
-    else:
+    if not chain.is_irreducible:
         lines.append("reducible: not every state can be reached from every other")
     return lines + never_seen([chain.transition_matrix], 1)
 
