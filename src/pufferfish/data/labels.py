@@ -20,7 +20,7 @@ from pufferfish.hints import composed, did_you_mean, unseen_difference
 from pufferfish.shown import counted
 from pufferfish.theta.states import state_label
 
-__all__ = ["count_rows", "label_states", "name_states", "refuse_strangers"]
+__all__ = ["count_rows", "label_states", "name_states", "refuse_strangers", "words_for_missing"]
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")  # 007, +7 and 1E5 are codes, and stay text
 _WHOLE = re.compile(r"(-?[0-9]+)(?:\.0+)?")
@@ -133,10 +133,19 @@ def refuse_strangers(where: str, totals: Mapping[str, int], known: Sequence[str]
         )
 
 
-def _if_missing(strangers: Sequence[str]) -> str:
-    """Return the remedy for the words that look like no value, with the space before it; empty if there are none.
+def words_for_missing(names: Sequence[str]) -> list[str]:
+    """Return the names that look as if nothing was known; such a word is a state nevertheless, never taken as missing.
 
-    Such a word is not read as missing: a state of this name would then be lost.
+    Examples
+    --------
+    >>> words_for_missing(["rest", "N/A", "?"])
+    ['N/A', '?']
+    """
+    return [name for name in names if name.strip().lower() in _MISSING]
+
+
+def _if_missing(strangers: Sequence[str]) -> str:
+    """Return the remedy for states that look like no value, with the space before it; empty if there are none.
 
     Examples
     --------
@@ -145,7 +154,7 @@ def _if_missing(strangers: Sequence[str]) -> str:
     >>> _if_missing(["rest"])
     ''
     """
-    words = [repr(name) for name in strangers if name.strip().lower() in _MISSING]
+    words = [repr(name) for name in words_for_missing(strangers)]
     if not words:
         return ""
     cells = "stand for missing states, leave the cells" if len(words) > 1 else "means a missing state, leave the cell"

@@ -12,6 +12,7 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.digits import at_least
 from pufferfish.errors import BudgetExceeded, PufferfishError
 from pufferfish.few_records import nothing_seen
+from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ def _largest_epsilon(ledger: "Ledger", what: Calibration, found: Calibration, da
 
     It is tried: rounding, or a mechanism whose noise is not in proportion, may take the noise below what fits.
     """
+    if not isinstance(what.bound, InfluenceBound):
+        return None
     leaks = what.bound.verify(replace(what, unit_scale=found.unit_scale, epsilon=found.epsilon))[0]
     for largest in (leaks * (1 + 1e-4), leaks):
         text = at_least(largest, 3).replace(",", "")

@@ -63,6 +63,14 @@ def test_fit_of_other_models_says_what_is_in_them(tmp_path: Path) -> None:
         assert run("show", tmp_path / "m.json").stdout.startswith("Model file: ")
 
 
+def test_fit_warns_of_a_state_that_may_mean_missing(tmp_path: Path) -> None:
+    public = tmp_path / "public.csv"
+    public.write_text("state\n" + "rest\nwalk\nrest\nNA\nNA\nrest\nrest\n" * 9)
+    fit = ["fit", public, "--state", "state", "--smoothing", 1, "--output", tmp_path / "m.json", "--overwrite"]
+    assert "the state 'NA' looks like a word for missing" in run(*fit).stderr
+    assert "looks like" not in run(*fit, "--states", "NA,rest,walk").stderr
+
+
 def test_chains_of_many_states_are_not_printed(tmp_path: Path) -> None:
     public = tmp_path / "public.csv"
     public.write_text("state\n" + "\n".join(f"s{(i * i) % 41}" for i in range(900)) + "\n")
