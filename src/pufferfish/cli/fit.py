@@ -194,10 +194,10 @@ def _write(model: Model, lines: list[str], output: str, plot_path: str | None, *
             for word in words_for_missing(model.theta.states)
         )
     figure = None if plot_path is None else draw_model(model.theta)
+    grids = main_grids(model.theta, model.step)
     write_model(model, output)
     if plot_path is not None:
         save_figure(figure, plot_path)
-    grids = main_grids(model.theta, model.step)
     click.echo(printable(lines[0]))
     print_grids(grids)
     for line in [*lines[1:], f"written: {', '.join(filter(None, (output, plot_path)))}"]:
@@ -295,7 +295,9 @@ def _of_order(chain: HigherOrderChain, counted: str) -> list[str]:
 
 def _of_chain(chain: MarkovChain, counted: str) -> list[str]:
     lines = [f"chain of {chain.k} states {counted}"]
-    if not chain.is_irreducible:
+    if chain.is_irreducible:
+        _ = chain.pi_min  # a law too extreme to be computed is refused before anything is written
+    else:
         lines.append("reducible: not every state can be reached from every other")
     return lines + never_seen([chain.transition_matrix], 1)
 

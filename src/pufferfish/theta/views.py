@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pufferfish.digits import number
 from pufferfish.durations import parse_duration, rounded_micros
+from pufferfish.errors import ModelError
 from pufferfish.shown import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View, counted, in_short
 from pufferfish.theta.clocks import phase_name
 from pufferfish.theta.states import state_label
@@ -81,10 +82,11 @@ def _mixing(chain: Any) -> str:
     """Return what the noise of MQMApprox follows from."""
     if not chain.is_irreducible:
         return "nothing: not every state can be reached from every other"
-    gap = number(chain.eigengap, 3)
-    return f"least long-run share of a state (π_min) {number(chain.pi_min, 3)}, eigengap of P P* {gap}, " + (
-        f"period {chain.period}"
-    )
+    try:
+        least, gap = number(chain.pi_min, 3), number(chain.eigengap, 3)
+    except ModelError as error:  # a view never fails
+        return f"nothing: {error}"
+    return f"least long-run share of a state (π_min) {least}, eigengap of P P* {gap}, period {chain.period}"
 
 
 def stays_grid(theta: Any, step: str | None = None) -> list[Grid]:
