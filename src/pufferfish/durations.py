@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from pufferfish.digits import number
 from pufferfish.errors import ParameterError
 
-__all__ = ["Duration", "format_micros", "parse_duration"]
+__all__ = ["Duration", "format_micros", "parse_duration", "rounded_micros"]
 
 _UNITS = {"us": 1, "ms": 1_000, "s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
 _NAMES = {
@@ -70,6 +71,20 @@ def format_micros(micros: int) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return "".join(parts)
+
+
+def rounded_micros(micros: float) -> str:
+    """Microseconds in the largest unit that they fill, to three digits.
+
+    Examples
+    --------
+    >>> rounded_micros(211_764_706), rounded_micros(90.25 * 3_600_000_000), rounded_micros(math.inf)
+    ('3.53min', '3.76d', '∞')
+    """
+    if not math.isfinite(micros):
+        return number(micros)
+    unit = next((name for name in reversed(_UNITS) if micros >= _UNITS[name]), "us")
+    return f"{number(micros / _UNITS[unit], 3)}{unit}"
 
 
 def parse_duration(value: Any, name: str) -> Duration:

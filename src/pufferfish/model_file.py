@@ -14,6 +14,7 @@ from pufferfish.calls import called_as
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.sequences import Sequences
+from pufferfish.digits import number
 from pufferfish.durations import parse_duration
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError
 from pufferfish.files import read_record, record_kind, write_whole
@@ -27,15 +28,17 @@ from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
 from pufferfish.theta.record import ChainRecord, ThetaRecord
 from pufferfish.theta.states import state_label
+from pufferfish.theta.views import stays_grid
 
-__all__ = ["MODEL", "Model", "chains_of", "check_names", "read_model", "write_model"]
+__all__ = ["BIF", "MODEL", "Model", "chains_of", "check_names", "read_model", "write_model"]
 
 FORMAT = "pufferfish-model"
 VERSION = 1
 
 MODEL = record_kind("model", FORMAT, "releases may have been made under it; name another file, or give --overwrite")
 
-_BIF = (".bif", ".bif.gz")
+BIF = (".bif", ".bif.gz")
+"""How names of networks in another format end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +141,16 @@ class Model(Shown, ReadOnly):
         return f"Model({self.theta!r})"
 
     def _view(self) -> View:
-        return replace(self.theta._view(), title=f"Model file: {self.theta.kind}")
+        view = self.theta._view()
+        edges = self.bins
+        bins = None if edges is None else f"{len(edges) - 1} from {number(edges[0])} to {number(edges[-1])}"
+        facts: dict[str, Any] = {"step": self.step, "bins": bins}
+        return replace(
+            view,
+            title=f"Model file: {self.theta.kind}",
+            facts={**(view.facts or {}), **facts},
+            grids=[*view.grids, *stays_grid(self.theta, self.step)],
+        )
 
     def _check_reading(self, theta: Theta) -> None:
         """Check how tables are read, as where they are read."""
@@ -219,7 +231,7 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     if not isinstance(model, Model):
         raise ParameterError(f"model is {type(model).__name__}, expected Model(theta=…)")
     check_path(path)
-    if Path(path).name.lower().endswith(_BIF):
+    if Path(path).name.lower().endswith(BIF):
         raise RecordError(f"cannot write {path}: a model is written as JSON, and this name says BIF; use .json")
     check_names(model.theta, path)
     theta = ThetaRecord.of(model.theta)
@@ -252,7 +264,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     """
     check_path(path)
     name = Path(path).name
-    if name.lower().endswith(_BIF):
+    if name.lower().endswith(BIF):
         return Model(theta=ModelClass((BayesianNetwork.from_bif(path),), f"{STATED}: {name}"))
     record = read_record(path, _ModelRecord, format_=FORMAT, version=VERSION)
     try:

@@ -14,7 +14,19 @@ from pufferfish.digits import number
 from pufferfish.errors import ParameterError, printable, shortened
 from pufferfish.markup import Html, tag
 
-__all__ = ["FRAMES", "Grid", "Shown", "View", "counted", "frame_of_columns", "html_of", "in_short"]
+__all__ = [
+    "FRAMES",
+    "Grid",
+    "Shown",
+    "View",
+    "counted",
+    "frame_of_columns",
+    "html_of",
+    "in_short",
+    "numeric_columns",
+    "part_shown",
+    "view_of",
+]
 
 MOST_ROWS, MOST_COLUMNS = 30, 12
 """Rows and columns of a table that are shown; how many more there are is said."""
@@ -64,6 +76,11 @@ class Shown:
 
     def _repr_html_(self) -> str:
         return html_of(self._view())
+
+
+def view_of(found: Shown) -> View:
+    """Return what an object shows."""
+    return found._view()
 
 
 def in_short(value: Any) -> str:
@@ -116,28 +133,41 @@ def html_of(view: View) -> Html:
     )
 
 
-def _table(grid: Grid) -> Html:
+def part_shown(grid: Grid) -> Grid:
+    """Return the rows and columns of a table that are shown; its caption says how many are not.
+
+    Examples
+    --------
+    >>> part_shown(Grid("numbers", ["n", "n * n"], [[n, n * n] for n in range(99)])).caption
+    'numbers (69 more rows not shown)'
+    """
     columns = list(grid.columns)[: MOST_COLUMNS + grid.heads]
-    rows = list(grid.rows)[:MOST_ROWS]
+    rows = [row[: len(columns)] for row in grid.rows[:MOST_ROWS]]
     wide = (grid.wide or len(grid.columns) - grid.heads) - (len(columns) - grid.heads)
     long = (grid.long or len(grid.rows)) - len(rows)
     left = [counted(n, noun) for n, noun in ((long, "more row"), (wide, "more column")) if n > 0]
     caption = grid.caption + (f" ({' and '.join(left)} not shown)" if left else "")
-    sides = [_side([row[i] for row in rows], i < grid.heads) for i in range(len(columns))]
+    return Grid(caption, columns, rows, grid.heads)
+
+
+def numeric_columns(grid: Grid) -> list[bool]:
+    """Say of each column whether it holds numbers, which stand on the right; words stand on the left."""
+    cells = [[in_short(row[i]) for row in grid.rows] for i in range(len(grid.columns))]
+    return [i >= grid.heads and all(_NUMBER.fullmatch(cell) for cell in own) for i, own in enumerate(cells)]
+
+
+def _table(grid: Grid) -> Html:
+    grid = part_shown(grid)
+    columns, rows, caption = grid.columns, grid.rows, grid.caption
+    sides = [_RIGHT if right else _LEFT for right in numeric_columns(grid)]
     head = [tag("th", _text(name), scope="col", style=side) for name, side in zip(columns, sides, strict=True)]
-    body = [tag("tr", _cells(row[: len(columns)], sides, grid.heads)) for row in rows]
+    body = [tag("tr", _cells(row, sides, grid.heads)) for row in rows]
     return tag(
         "table",
         tag("caption", _text(caption, _LONGEST_FACT), style=f"caption-side:top;white-space:nowrap;{_LEFT}"),
         tag("thead", tag("tr", head)),
         tag("tbody", body),
     )
-
-
-def _side(cells: Sequence[Any], head: bool) -> str:
-    """Return on which side the cells of a column stand: numbers on the right, words on the left."""
-    words = head or any(_NUMBER.fullmatch(in_short(cell)) is None for cell in cells)
-    return _LEFT if words else _RIGHT
 
 
 _NUMBER = re.compile(r"(-?[\d,.]+(e[+-]?\d+)?|inf|nan)?")

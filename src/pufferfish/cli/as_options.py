@@ -17,10 +17,13 @@ _NAMES = (
 )
 _VALID = "postprocess"
 """In Python ``postprocess="valid"``, here ``--valid``."""
-_FLAGS = {"public=True": "--i-know-this-is-public", "overwrite=True": "--overwrite"}
+_FLAGS = {"public": "--i-know-this-is-public", "overwrite": "--overwrite"}
+"""In Python ``public=True``."""
 
 _ARGUMENT = re.compile(
-    r"(?P<kept>(?<![\w=])'[^']*'|(?<![\w=])\"[^\"]*\"|\w\([^()]*\))"  # in quotes, or a call in Python
+    r"(?P<kept>(?<![\w=])'[^']*'|(?<![\w=])\"[^\"]*\")|ledger\.calibrate\(query, up_to=(?P<level>[\d.e-]+)\)"
+    r"|(?P<call>\w\([^()]*\))"  # in Python
+    rf"|(?<![\w./-])(?P<flag>{'|'.join(_FLAGS)})=True"
     rf"|(?<![\w./-])(?P<name>{'|'.join(_NAMES)}|{_VALID})=(?:(?P<quote>['\"])(?P<value>.*?)(?P=quote)|(?=[\s,;:)]|$))"
     rf"|(?<![\w./-])(?P<alone>max_gap|up_to|{_VALID})(?![\w./=-])"  # what is no English word
 )
@@ -37,18 +40,22 @@ def as_options(text: str) -> str:
     "--missing refuse; leave such rows out by --where 'sex != none'"
     >>> as_options("if everybody may see this table, give public=True")
     'if everybody may see this table, give --i-know-this-is-public'
+    >>> as_options("for all that is left: ledger.calibrate(query, up_to=1.5)")
+    'for all that is left: --up-to 1.5'
     >>> as_options("column 'max_gap' not found. Columns: max_gap, step.")
     "column 'max_gap' not found. Columns: max_gap, step."
     """
-    for argument, flag in _FLAGS.items():
-        text = text.replace(argument, flag)
     said, columns, rest = text.partition(" Columns: ")
     return _ARGUMENT.sub(_option, said) + columns + rest
 
 
 def _option(found: re.Match[str]) -> str:
-    if found["kept"] is not None:
+    if found["kept"] is not None or found["call"] is not None:
         return found[0]
+    if found["level"] is not None:
+        return f"--up-to {found['level']}"
+    if found["flag"] is not None:
+        return _FLAGS[found["flag"]]
     name, value, quote = found["name"] or found["alone"], found["value"], found["quote"]
     if name == _VALID:
         return "--valid"

@@ -31,11 +31,13 @@ from pufferfish.mechanisms import MECHANISMS, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.queries import Query
+from pufferfish.release.summary import read_line
 from pufferfish.report.html import PREVIEW
 from pufferfish.report.network_plot import draw_network
 from pufferfish.report.plot import PICTURE, draw_noise, save_figure
 from pufferfish.shown import counted
 from pufferfish.theta.model_class import Theta
+from pufferfish.theta.states import state_label
 
 __all__ = ["compare_command"]
 
@@ -57,7 +59,7 @@ _MECHANISMS_HELP = (
     metavar="N",
     help="Records of one chain; repeat, or N1,N2,…. For a network the rows of its table [default: 1].",
 )
-@click.option("--table", "tables", type=str, multiple=True, help="Take the (public) lengths from a table instead.")
+@click.option("--table", "tables", metavar="FILE", multiple=True, help="Take the (public) lengths from a table.")
 @table_options()
 @click.option("--by", metavar="A,B,…", help=f"With --table: the error of each group. {BY_HELP}")
 @click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
@@ -139,6 +141,9 @@ def compare_command(
         else:
             found = contest.at(as_epsilon(epsilon))
     click.echo(found)
+    if data is not None:
+        nodes = [state_label(node) for network in theta.networks[:1] for node in network.nodes]
+        click.echo(printable(read_line(data, nodes)))
     if (order := order_of_states(query, model)) is not None:
         click.echo(order)
     taken = next((row for row in found if row.recommended), None)

@@ -14,7 +14,9 @@ from pufferfish.cli.options import split_list, table_options
 from pufferfish.cli.printing import never_seen, print_warnings, progress
 from pufferfish.cli.tables import fingerprint, opened
 from pufferfish.cli.targets import check_targets
+from pufferfish.cli.views import print_grids
 from pufferfish.data import Sequences, read_sequences
+from pufferfish.data.labels import words_for_missing
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit import fit_chain, fit_interval, fit_order, fit_periodic
 from pufferfish.fit_forgetting import SMOOTHING
@@ -29,6 +31,7 @@ from pufferfish.theta.clocks import CLOCKS, phase_name
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
+from pufferfish.theta.views import main_grids
 
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles
@@ -138,7 +141,7 @@ def fit_command(
         check_targets(targets, inputs=tables, overwrite=overwrite)
         with _opened_if_any(tables, reading) as table:
             found = forgetting_model(table, forgets, overlaps, states, smoothing, reading)
-        _write(*found, output, plot_path)
+        _write(*found, output, plot_path, named=states is not None)
         return
     if not tables:
         raise ParameterError("give the TABLE of public data; only --forgets with --overlap needs none")
@@ -157,7 +160,7 @@ def fit_command(
         _check_each_subject(context, reading)
         with opened(tables, reading) as table:
             of_each = subjects_model(table, states, initial, smoothing, pooling, reading)
-        _write(*of_each, output, plot_path)
+        _write(*of_each, output, plot_path, named=states is not None)
         return
     names = None if states is None else split_list(states)
     reading["missing"] = reading["missing"] or "unobserved"
@@ -179,15 +182,25 @@ def fit_command(
     observed = int(sequences.transitions.sum())
     counted = f"from {observed:,} transitions between {sequences.records:,} records"
     lines = _lines(theta, sequences, counted, pooling or 0.0)
-    _write(model, lines, output, plot_path)
+    _write(model, lines, output, plot_path, named=names is not None)
 
 
-def _write(model: Model, lines: list[str], output: str, plot_path: str | None) -> None:
+def _write(model: Model, lines: list[str], output: str, plot_path: str | None, *, named: bool) -> None:
+    """Write a model, and say what is in it; ``named`` is whether the user named the states."""
+    if not named:
+        print_warnings(
+            f"the state {word!r} looks like a word for missing, and is a state of the model: if it is none, leave such "
+            "cells of the table empty, and fit again"
+            for word in words_for_missing(model.theta.states)
+        )
     figure = None if plot_path is None else draw_model(model.theta)
+    grids = main_grids(model.theta, model.step)
     write_model(model, output)
     if plot_path is not None:
         save_figure(figure, plot_path)
-    for line in [*lines, f"written: {', '.join(filter(None, (output, plot_path)))}"]:
+    click.echo(printable(lines[0]))
+    print_grids(grids)
+    for line in [*lines[1:], f"written: {', '.join(filter(None, (output, plot_path)))}"]:
         click.echo(printable(line))
     if model.fitted_on is not None:
         click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
@@ -283,7 +296,7 @@ def _of_order(chain: HigherOrderChain, counted: str) -> list[str]:
 def _of_chain(chain: MarkovChain, counted: str) -> list[str]:
     lines = [f"chain of {chain.k} states {counted}"]
     if chain.is_irreducible:
-        lines.append(f"π_min {chain.pi_min:.3g}, eigengap of P P* {chain.eigengap:.3g}, period {chain.period}")
+        _ = chain.pi_min  # a law too extreme to be computed is refused before anything is written
     else:
         lines.append("reducible: not every state can be reached from every other")
     return lines + never_seen([chain.transition_matrix], 1)

@@ -44,7 +44,7 @@ def ledger_command() -> None:
 @click.argument("ledger_path", metavar="FILE")
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
 @click.option("--budget", required=True, type=NUMBER, help="The most that all releases may leak together, above 0.")
-@click.option("--table", required=True, type=str, help="The table whose releases are charged.")
+@click.option("--table", required=True, metavar="FILE", help="The table whose releases are charged.")
 @table_options()
 @click.option(
     "--mechanism",

@@ -12,6 +12,7 @@ from pufferfish.files.reading import read_file, shown
 from pufferfish.release import MEASUREMENT
 from pufferfish.release.notebook import NOTEBOOK, notebook_of
 from pufferfish.release.verify import release_in
+from pufferfish.release.verify_outside import of_ledger
 
 __all__ = ["notebook_command"]
 
@@ -20,8 +21,11 @@ __all__ = ["notebook_command"]
 @click.argument("release_path", metavar="RELEASE")
 @click.option("--output", required=True, metavar="FILE", help="Where the notebook is written (.ipynb).")
 @click.option("--table", metavar="TABLE", help="The private table, as the notebook shall name it.")
+@click.option("--ledger", "ledger_path", metavar="FILE", help="The ledger that RELEASE was charged to: runs spend it.")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier notebook.")
-def notebook_command(release_path: str, output: str, table: str | None, overwrite: bool) -> None:
+def notebook_command(
+    release_path: str, output: str, table: str | None, ledger_path: str | None, overwrite: bool
+) -> None:
     """Write a notebook that makes RELEASE again: all of it but the noise.
 
     It reads the table as it was read, takes the model from the record, calibrates the same noise, releases, draws and
@@ -30,8 +34,10 @@ def notebook_command(release_path: str, output: str, table: str | None, overwrit
     \b
     Example:
       pufferfish notebook release.json --output analysis.ipynb
+      pufferfish notebook second.json --ledger book.json --output analysis.ipynb
     """
-    check_targets([("--output", output, NOTEBOOK)], inputs=(release_path,), overwrite=overwrite)
+    inputs = (release_path, *([] if ledger_path is None else [ledger_path]))
+    check_targets([("--output", output, NOTEBOOK)], inputs=inputs, overwrite=overwrite)
     content = read_file(release_path)
     if MEASUREMENT.holds(content):
         raise NotApplicableError(
@@ -43,10 +49,19 @@ def notebook_command(release_path: str, output: str, table: str | None, overwrit
         found.check()
     except RecordError as error:
         raise RecordError(f"{shown(release_path)} contradicts itself: {error}") from error
+    if ledger_path is not None:
+        for finding in of_ledger(found, ledger_path):
+            if not finding.holds:
+                raise RecordError(f"{shown(release_path)} is not in the ledger {shown(ledger_path)}: {finding.says}")
     here = Path(output).resolve().parent
-    content = notebook_of(found, _seen_from(here, release_path), None if table is None else _seen_from(here, table))
-    write_whole(output, content, NOTEBOOK, overwrite=overwrite)
+    named = [None if path is None else _seen_from(here, path) for path in (table, ledger_path)]
+    write_whole(output, notebook_of(found, _seen_from(here, release_path), *named), NOTEBOOK, overwrite=overwrite)
     click.echo(printable(f"written: {output}"))
+    if found.ledger is not None and ledger_path is None:
+        click.echo(
+            "this release was charged to a ledger: set LEDGER in the first cell of the notebook to its file, or give "
+            "--ledger FILE; until then a run stops before it releases"
+        )
 
 
 def _seen_from(folder: Path, path: str) -> str:

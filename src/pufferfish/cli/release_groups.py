@@ -1,6 +1,7 @@
 """``--by``: a value for each public group of records, and beforehand its error."""
 
 import re
+from collections.abc import Sequence
 from itertools import islice
 
 import click
@@ -60,6 +61,7 @@ def print_groups(found: Release, groups: GroupsRecord, csv_path: str | None) -> 
     for row in islice(rows_of_groups(found, groups), _MOST_ROWS):
         table.add_row(*(Text(printable(part)) for part in row))
     print_table(table)
+    _print_weekdays(groups.by)
     if len(found.values) > _MOST_ROWS:
         where = "all are in the file of --csv" if csv_path is not None else "--csv FILE writes all as a table"
         click.echo(f"… and {len(found.values) - _MOST_ROWS:,} more values: {where}")
@@ -80,10 +82,17 @@ def print_group_errors(data: Sequences | Rows, calibration: Calibration) -> None
         table.add_row(*(Text(printable(label)) for label in cell), f"{records:,}", f"{error:.4g}")
     click.echo(f"each value of {_each(len(rows))}, by {calibration.title} at ε = {at_most(calibration.epsilon)}:")
     print_table(table)
+    _print_weekdays(groups.by)
     if len(rows) > _MOST_ROWS:
         worst = max(range(len(rows)), key=errors.__getitem__)
         name = printable(shortened(", ".join(groups.cells[worst])))
         click.echo(f"… and {len(rows) - _MOST_ROWS:,} more groups; the largest error is {errors[worst]:.3g} ({name})")
+
+
+def _print_weekdays(by: Sequence[str]) -> None:
+    """Say which weekday is 0, where groups are called so."""
+    if any(each.startswith("weekday(") for each in by):
+        click.echo("weekdays: 0 is Monday, 6 is Sunday")
 
 
 def _each(groups: int) -> str:

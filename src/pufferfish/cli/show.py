@@ -1,26 +1,53 @@
-"""``pufferfish show``: a release for people."""
+"""``pufferfish show``: a release or a model for people."""
 
 import click
 
+from pufferfish.check.record import CHECK
+from pufferfish.cli.views import print_view
 from pufferfish.errors import RecordError
-from pufferfish.release import EachRelease, decoded_release
+from pufferfish.files.reading import read_file, shown
+from pufferfish.ledger import LEDGER
+from pufferfish.model_file import BIF, MODEL, read_model
+from pufferfish.release import MEASUREMENT, EachRelease, MeasurementRelease
 from pufferfish.release.summary import described
+from pufferfish.release.verify import release_in
+from pufferfish.shown import view_of
 
 __all__ = ["show_command"]
 
 
 @click.command("show")
-@click.argument("release_path", metavar="RELEASE")
-def show_command(release_path: str) -> None:
-    """Show a release: its values, the promise, the noise, who decides it, and warnings.
+@click.argument("path", metavar="FILE")
+def show_command(path: str) -> None:
+    """Show a release: its values, the promise, the noise, who decides it, and warnings; or a model: its numbers.
 
     A record that contradicts itself is refused; whether its proof holds is for verify to say.
 
     \b
     Example:
       pufferfish show release.json
+      pufferfish show model.json
     """
-    found = decoded_release(release_path)
+    if path.lower().endswith(BIF):
+        print_view(view_of(read_model(path)))
+        return
+    content = read_file(path)
+    if MODEL.holds(content):
+        print_view(view_of(read_model(path)))
+    elif MEASUREMENT.holds(content):
+        print_view(view_of(MeasurementRelease.from_json(path)))
+    elif LEDGER.holds(content):
+        raise RecordError(f"{shown(path)} is a ledger: use pufferfish ledger show {shown(path)}")
+    elif CHECK.holds(content):
+        raise RecordError(
+            f"{shown(path)} has the numbers of a check for other programs: pufferfish check, run again, shows them"
+        )
+    else:
+        _show_release(path, content)
+
+
+def _show_release(release_path: str, content: bytes) -> None:
+    found = release_in(content, shown(release_path))
     if isinstance(found, EachRelease) and (found.table is None or release_path.endswith(".pending")):
         raise RecordError(
             f"{release_path} is of a release that was interrupted, and is not to be published: run the same command "

@@ -31,7 +31,7 @@ __all__ = ["layout_of", "read_chains"]
 def read_chains(source: Any, **given: Any) -> Sequences:
     """Do the work of :func:`~pufferfish.read_sequences`."""
     options = check_options(**given)
-    table = open_source(source, options.needed, options.public)
+    table = open_source(source, options.needed, options.public, parts=options.parts)
     with engine_errors(table.name, table.path):
         return _read(table, options)
 

@@ -118,7 +118,8 @@ class ChainRows:
         columns = dict[str, Column]()
         if where is not None:
             frame, columns = self.table.filter_columns(where.columns)
-        frame, local = local_columns(self.table, frame, timed_columns(where, options.by))
+        hours = [each.column for each in options.by if each.part == "hour"]
+        frame, local = local_columns(self.table, frame, timed_columns(where, options.by), hours)
         if where is not None:
             chosen[KEEP] = where.keep(columns, local)
         chosen |= expressions_of(options.by, self.schema, local)

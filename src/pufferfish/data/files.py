@@ -143,7 +143,7 @@ def is_path(source: Any) -> bool:
     return isinstance(source, str | os.PathLike)
 
 
-def open_source(source: Any, columns: Needed, public: Collection[str] = ()) -> Source:
+def open_source(source: Any, columns: Needed, public: Collection[str] = (), *, parts: Collection[str] = ()) -> Source:
     """Open a file or table and select its needed columns.
 
     Parameters
@@ -157,6 +157,9 @@ def open_source(source: Any, columns: Needed, public: Collection[str] = ()) -> S
         objects, their values together say of what type it is; the values of other columns become labels, each by
         itself.
 
+    parts : collection of str
+        Those that may have been meant as parts of time, ``hour`` of ``hour(time)``: what a message about them says.
+
     Raises
     ------
     DataError
@@ -166,12 +169,12 @@ def open_source(source: Any, columns: Needed, public: Collection[str] = ()) -> S
         _refuse_no_file(os.fsdecode(source))
         path = Path(os.fsdecode(source))
         with engine_errors(shown(path.name), path):
-            return _from_file(path, columns)
+            return _from_file(path, columns, parts)
     if isinstance(source, SparkFiles):
         with engine_errors(source.name):
-            return _from_spark(source, columns)
+            return _from_spark(source, columns, parts)
     with engine_errors(f"{type(source).__module__.partition('.')[0]} {type(source).__name__}"):
-        return _from_table(source, columns, public)
+        return _from_table(source, columns, public, parts)
 
 
 def _refuse_no_file(name: str) -> None:
@@ -182,7 +185,7 @@ def _refuse_no_file(name: str) -> None:
         raise public(DataError(f"{shown(name)} ends in {name[-1]}, as only the name of a folder does: name a file"))
 
 
-def _from_file(path: Path, needed: Needed) -> Source:
+def _from_file(path: Path, needed: Needed, parts: Collection[str]) -> Source:
     if path.is_dir():
         raise public(DataError(f"{shown(path)} is a folder, expected a file ({KINDS})"))
     if nowhere := leads_nowhere(path):
@@ -206,7 +209,7 @@ def _from_file(path: Path, needed: Needed) -> Source:
         refuse_text(path)
         scan = pl.scan_csv(path, separator=separator or ",", infer_schema=False, glob=False)
     schema = scan.collect_schema()
-    columns = _require(needed, schema.names(), untyped=not parquet, path=None if parquet else path)
+    columns = _require(needed, schema.names(), untyped=not parquet, path=None if parquet else path, parts=parts)
     if not parquet and len(schema) > 1:  # a blank line is no row, and no step between its neighbours
         blank = pl.all_horizontal(pl.col(schema.names()).is_null())
         scan = scan.with_row_index(ROW).filter(~blank).drop(ROW)  # unnumbered, polars filters in its parser, slowly
@@ -230,8 +233,8 @@ def _refuse_no_parquet(path: Path) -> None:
         raise DataError(f"{shown(path.name)} is cut off: a Parquet file ends as it begins; copy or write it again")
 
 
-def _from_spark(files: SparkFiles, needed: Needed) -> Source:
-    columns = _require(needed, files.frame.columns, untyped=files.untyped)
+def _from_spark(files: SparkFiles, needed: Needed, parts: Collection[str]) -> Source:
+    columns = _require(needed, files.frame.columns, untyped=files.untyped, parts=parts)
     frame, zoned = of_spark(files.frame.dropna("all") if files.untyped else files.frame, columns)  # a blank line
     if files.untyped:
         refuse_lines(files)
@@ -239,8 +242,8 @@ def _from_spark(files: SparkFiles, needed: Needed) -> Source:
     return Source(frame, files.name, ordered=False, untyped=files.untyped, zoned=zoned)
 
 
-def _from_table(table: Any, needed: Needed, public: Collection[str]) -> Source:
-    source = _untimed(table, needed, public)
+def _from_table(table: Any, needed: Needed, public: Collection[str], parts: Collection[str]) -> Source:
+    source = _untimed(table, needed, public, parts)
     return replace(source, zones=partial(_zones, table))
 
 
@@ -254,10 +257,10 @@ def _zones(table: Any) -> dict[str, str]:
     return {name: zone for name, zone in zones.items() if zone is not None}
 
 
-def _untimed(table: Any, needed: Needed, public: Collection[str]) -> Source:
+def _untimed(table: Any, needed: Needed, public: Collection[str], parts: Collection[str]) -> Source:
     native: Any = nw.to_native(table, pass_through=True)
     if type(native).__module__.partition(".")[0] == "pandas" and hasattr(native, "columns"):
-        native = _pandas(native, needed, public)
+        native = _pandas(native, needed, public, parts)
     try:
         held: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(native)
     except TypeError:
@@ -265,7 +268,7 @@ def _untimed(table: Any, needed: Needed, public: Collection[str]) -> Source:
             f"source is a {type(native).__name__}, expected a path or a table (polars, pandas, DuckDB, …)"
         ) from None
     frame: nw.LazyFrame[Any] = held.lazy()
-    columns = _require(needed, frame.collect_schema().names())
+    columns = _require(needed, frame.collect_schema().names(), parts=parts)
     kind = frame.implementation
     if isinstance(native, pl.DataFrame | pl.LazyFrame):
         lazy = _polars(native.lazy().select(columns).with_row_index(ROW), columns)
@@ -308,12 +311,13 @@ def _duckdb(native: Any, frame: nw.LazyFrame[Any], columns: Sequence[str]) -> tu
     return relation, frozenset(zoned)
 
 
-def _pandas(native: Any, needed: Needed, public: Collection[str]) -> Any:
+def _pandas(native: Any, needed: Needed, public: Collection[str], parts: Collection[str]) -> Any:
     """Needed columns of a pandas frame with one type each and missing values that are not NaN."""
     pd: Any = import_module("pandas")
     labels = {str(name): name for name in native.columns}
     tidy: dict[str, Any] = {}
-    for name in _require(needed, [str(name) for name in native.columns]):
+    index = [str(name) for name in native.index.names if name is not None]
+    for name in _require(needed, [str(name) for name in native.columns], parts=parts, index=index):
         column: Any = native[labels[name]].reset_index(drop=True)
         if isinstance(column.dtype, pd.CategoricalDtype):
             values = column.cat.categories.array
@@ -367,9 +371,19 @@ def _names(present: Sequence[str], *, untyped: bool) -> list[str]:
 
 
 def _require(
-    needed: Needed, present: Sequence[str], *, untyped: bool = False, path: Path | None = None
+    needed: Needed,
+    present: Sequence[str],
+    *,
+    untyped: bool = False,
+    path: Path | None = None,
+    parts: Collection[str] = (),
+    index: Collection[str] = (),
 ) -> Sequence[str]:
-    """Return the needed columns; refuse those that are not there, or there twice. ``path`` is that of a CSV file."""
+    """Return the needed columns; refuse those that are not there, or there twice.
+
+    ``path`` is that of a CSV file, ``parts`` are the columns that may have been meant as parts of time, and ``index``
+    the names of a pandas index.
+    """
     columns = needed(present) if callable(needed) else needed
     for name in columns:
         if name.startswith("__pf_"):
@@ -385,10 +399,15 @@ def _require(
             elif path is not None and (line := line_with(name, path)):
                 hint = f" Line {line} of the file has this name: delete what stands above the names of the columns."
             meant = did_you_mean(name, present)
-            if name in PARTS:
-                meant = f" To group by a part of the time, say of which column: {name}(column)."
-            elif not meant and (part := nearest(name, PARTS)):
-                meant = f" Groups by a part of the time are called {part!r}."
+            if name in index:
+                raise DataError(
+                    f"column {name!r} not found: {name!r} is the index of the frame, and no column; give "
+                    "frame.reset_index()"
+                )
+            if name in parts and name in PARTS:
+                meant = f" For a part of the time, say of which column: {name}(column)."
+            elif name in parts and not meant and (part := nearest(name, PARTS)):
+                meant = f" A part of the time is called {part!r}."
             there = names_of(_names(present, untyped=untyped))
             raise DataError(f"column {name!r} not found.{meant} Columns: {there}.{hint}")
         base = again[1] if untyped and (again := _AGAIN.fullmatch(name)) and again[1] in present else name

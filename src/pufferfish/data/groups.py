@@ -66,6 +66,16 @@ class Groups(ReadOnly):
             if (array.sum(axis=1) > self.records).any():
                 raise ParameterError(f"counts[{name!r}] has more records in a cell than there are")
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be wrong with the groups, which are public: times at midnight may be dates without a time of day."""
+        return tuple(
+            f"All records are in the group 0 of {name}: the times are between midnight and one o'clock. If they are "
+            "dates without a time of day, group by date, weekday or month."
+            for i, name in enumerate(self.by)
+            if name.startswith("hour(") and {cell[i] for cell in self.cells} == {"0"}
+        )
+
     def __repr__(self) -> str:
         return f"Groups({counted(len(self.cells), 'cell')} by {', '.join(self.by)})"
 

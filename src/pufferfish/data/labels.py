@@ -20,10 +20,12 @@ from pufferfish.hints import composed, did_you_mean, unseen_difference
 from pufferfish.shown import counted
 from pufferfish.theta.states import state_label
 
-__all__ = ["count_rows", "label_states", "name_states", "refuse_strangers"]
+__all__ = ["count_rows", "label_states", "name_states", "refuse_strangers", "words_for_missing"]
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")  # 007, +7 and 1E5 are codes, and stay text
 _WHOLE = re.compile(r"(-?[0-9]+)(?:\.0+)?")
+_MISSING = {"", "na", "n/a", "nan", "nat", "null", "none", "nil", "missing", "-", "--", "?", "."}
+"""What tables write where nothing is known, in small letters; nobody but the owner knows whether it is a state."""
 _TRUTHS = {"true", "false", "True", "False", "TRUE", "FALSE"}
 
 
@@ -126,9 +128,37 @@ def refuse_strangers(where: str, totals: Mapping[str, int], known: Sequence[str]
         found = ", ".join(f"{name!r} ({count_rows(strangers[name])})" for name in shown)
         more = f" and {len(strangers) - 8} more" if len(strangers) > 8 else ""
         raise DataError(
-            f"{where} holds states that {owner} lacks: {found}{more}.{did_you_mean(shown[0], known)} "
-            f"{owner.capitalize()}'s states: {listed(known)}"
+            f"{where} holds states that {owner} lacks: {found}{more}.{did_you_mean(shown[0], known)}"
+            f"{_if_missing(shown)} {owner.capitalize()}'s states: {listed(known)}"
         )
+
+
+def words_for_missing(names: Sequence[str]) -> list[str]:
+    """Return the names that look as if nothing was known; such a word is a state nevertheless, never taken as missing.
+
+    Examples
+    --------
+    >>> words_for_missing(["rest", "N/A", "?"])
+    ['N/A', '?']
+    """
+    return [name for name in names if name.strip().lower() in _MISSING]
+
+
+def _if_missing(strangers: Sequence[str]) -> str:
+    """Return the remedy for states that look like no value, with the space before it; empty if there are none.
+
+    Examples
+    --------
+    >>> _if_missing(["rest", "N/A", "?"])
+    " If 'N/A' and '?' stand for missing states, leave the cells empty."
+    >>> _if_missing(["rest"])
+    ''
+    """
+    words = [repr(name) for name in words_for_missing(strangers)]
+    if not words:
+        return ""
+    cells = "stand for missing states, leave the cells" if len(words) > 1 else "means a missing state, leave the cell"
+    return f" If {' and '.join(words)} {cells} empty."
 
 
 def _canonical(text: str) -> str:

@@ -60,6 +60,18 @@ class Options:
         times = () if self.time is None else (self.time,)
         return (*times, *(self.where.columns if self.where else ()), *(each.column for each in self.by))
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Columns that only groupings and the filter name, alone: ``hour`` may have been meant as ``hour(time)``."""
+        whole = {
+            self.subject,
+            self.time,
+            self.state,
+            *(self.where.timed if self.where else ()),
+            *(g.column for g in self.by if g.part),
+        }
+        return tuple(name for name in self.public if name not in whole)
+
 
 def check_options(
     *,

@@ -40,6 +40,13 @@ class RowOptions:
         """Columns that are read and hold nothing private, so that all their values together may say what they are."""
         return (*(self.where.columns if self.where else ()), *(each.column for each in self.by))
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Columns that only groupings and the filter name, alone: ``hour`` may have been meant as ``hour(time)``."""
+        timed = (*(self.where.timed if self.where else ()), *(each.column for each in self.by if each.part))
+        whole = {self.subject, *timed}
+        return tuple(name for name in self.public if name not in whole)
+
     def cells(self, present: Sequence[str]) -> dict[str, str]:
         """Columns of the nodes that are read, of those that a table has."""
         if self.columns is not None:

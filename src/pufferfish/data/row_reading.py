@@ -48,7 +48,7 @@ def count_cells(
 ) -> Rows:
     """Do the work of :func:`~pufferfish.read_rows`."""
     options = check_row_options(network, columns, subject, where, missing, by, joint)
-    table = open_source(source, options.needed, options.public)
+    table = open_source(source, options.needed, options.public, parts=options.parts)
     with engine_errors(table.name, table.path):
         return _read(table, options)
 
@@ -131,7 +131,8 @@ def _kept(table: Source, options: RowOptions, cells: Mapping[str, str]) -> Frame
     frame, where, columns = table.frame, options.where, dict[str, Column]()
     if where is not None:
         frame, columns = table.filter_columns(where.columns)
-    frame, local = local_columns(table, frame, timed_columns(where, options.by))
+    hours = [each.column for each in options.by if each.part == "hour"]
+    frame, local = local_columns(table, frame, timed_columns(where, options.by), hours)
     chosen |= expressions_of(options.by, schema, local)
     if where is not None:
         chosen[KEEP] = where.keep(columns, local)

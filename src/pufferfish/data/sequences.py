@@ -104,8 +104,21 @@ class Base(ReadOnly):
         """Plain sentences about the data that the promise of a release rests on."""
         return tuple(sentence for sentence in self._sentences() if sentence)
 
+    def _in_column(self, text: str) -> str:
+        """Return the words that say what a bare number is counted in; none for a length with a unit of time.
+
+        Examples
+        --------
+        >>> base = Base(source="day.csv", state="activity", time="minute")
+        >>> base._in_column("10min"), base._in_column("1")
+        ('', " in column 'minute'")
+        """
+        bare = self.time is not None and not parse_duration(text, "step").has_unit
+        return f" in column {self.time!r}" if bare else ""
+
     def _sentences(self) -> list[str]:
-        gap = f"records more than {self.max_gap} apart" if self.max_gap else "left-out rows"
+        far = "" if self.max_gap is None else f"{self.max_gap} apart{self._in_column(self.max_gap)}"
+        gap = f"records more than {far}" if far else "left-out rows"
         if self.subject is None:
             unit = "The table is one chain: any record may depend on any other."
         else:
@@ -119,13 +132,16 @@ class Base(ReadOnly):
                 "the states before and after a gap are correlated."
             )
         else:
-            every = f", one every {self.step}" if self.step else ""
+            every = ""
+            if self.step:
+                counted_in = self._in_column(self.step)
+                every = f"; one step is {self.step}{counted_in}" if counted_in else f", one every {self.step}"
             may_have_gaps = self.max_gap or self.where or self.missing == "split"
             between = f"A gap ({gap}) is made of unobserved records of the same chain{every}." if may_have_gaps else ""
-        lasting = f" of {self.step}" if self.step else ""
+        lasting = f" of {self.step}{self._in_column(self.step)}" if self.step else ""
         steps = f"Records next to each other follow each other in one step{lasting}, however far apart in time."
         if self.max_gap:
-            steps = f"Records at most {self.max_gap} apart follow each other in one step of the chain."
+            steps = f"Records at most {far} follow each other in one step of the chain."
         missing = {
             "unobserved": "A missing state is an unobserved record.",
             "split": "Which states are missing is public; a missing state is a gap.",
@@ -300,6 +316,9 @@ class Sequences(ReadOnly):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What may be wrong with how the table was read, by what is public about it; a release keeps it too."""
+        return (*self._of_chains(), *(() if self.groups is None else self.groups.warnings))
+
+    def _of_chains(self) -> tuple[str, ...]:
         middle = median_low(self.lengths)
         if len(self.length) < MANY_CHAINS or middle > SHORT_CHAIN:
             return ()

@@ -1,12 +1,18 @@
-"""What can still be released where a release does not fit a budget: only what would work is recommended."""
+"""What can still be released where a release does not fit a budget: only what would work is recommended.
 
+The words are those of Python; the command line has its own for ``ledger.calibrate``, ``--up-to`` (``cli/as_options``).
+"""
+
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pufferfish.calibration import Calibration
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
+from pufferfish.digits import at_least
 from pufferfish.errors import BudgetExceeded, PufferfishError
 from pufferfish.few_records import nothing_seen
+from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
 
 if TYPE_CHECKING:
@@ -51,11 +57,31 @@ def what_fits(ledger: "Ledger", what: Any, data: Sequences | Rows | None, window
         return _LESS
     if hides_all(found, data):
         return _USED_UP
-    return (
-        _LESS
-        if each
-        else f"for all that is left: --up-to {_in_full(ledger.budget)} (in Python ledger.calibrate(query))"
-    )
+    if not each:
+        return f"for all that is left: ledger.calibrate(query, up_to={_in_full(ledger.budget)})"
+    try:
+        largest = _largest_epsilon(ledger, what, found, data, window)
+    except PufferfishError:
+        return _LESS
+    return _LESS if largest is None else f"the largest epsilon that fits is {largest}"
+
+
+def _largest_epsilon(ledger: "Ledger", what: Calibration, found: Calibration, data: Any, window: Any) -> str | None:
+    """Return in few digits the ε at which the mechanism of a release has the noise that fits; None if it is not found.
+
+    It is tried: rounding, or a mechanism whose noise is not in proportion, may take the noise below what fits.
+    """
+    if not isinstance(what.bound, InfluenceBound):
+        return None
+    leaks = what.bound.verify(replace(what, unit_scale=found.unit_scale, epsilon=found.epsilon))[0]
+    for largest in (leaks * (1 + 1e-4), leaks):
+        text = at_least(largest, 3).replace(",", "")
+        if not LEAST_EPSILON <= float(text) < what.epsilon:
+            continue
+        tried = what.bound.calibrate(what.query, float(text))
+        if ledger.leakage_with(tried, data=data, window=window) <= ledger.budget:
+            return text
+    return None
 
 
 def _in_full(budget: float) -> str:

@@ -289,6 +289,8 @@ def prepare_each(
         return _with(begun or draft, ledger=booked, not_promised=not_promised(calibration, booked)), entry
 
     def finish(begin: Callable[[], object] = lambda: None) -> EachRelease:
+        if ledger is not None and not places.lock.exists():
+            plan()  # the lock stays once it is there: what is refused leaves none
         with places.alone():
             begun = _begun(places, draft, ledger)
             if begun is None or begun.table is None:

@@ -30,7 +30,7 @@ _MARK = "pufferfish-notebook"
 
 _NAME_IT = [
     "if not LEDGER:",  # no assert, which python -O leaves out
-    "    raise ValueError('this release was charged to a ledger: name it above')",
+    "    raise ValueError('this release was charged to a ledger: set LEDGER in the first cell to its file')",
 ]
 
 
@@ -47,7 +47,9 @@ NOTEBOOK = Kind(
 """Notebooks say in their metadata who wrote them."""
 
 
-def notebook_of(found: Release | EachRelease, record_path: str, table_path: str | None = None) -> bytes:
+def notebook_of(
+    found: Release | EachRelease, record_path: str, table_path: str | None = None, ledger_path: str | None = None
+) -> bytes:
     """Return a notebook that makes a release again, but for its noise.
 
     Parameters
@@ -58,6 +60,8 @@ def notebook_of(found: Release | EachRelease, record_path: str, table_path: str 
         Where its record is, as seen from the notebook's folder.
     table_path : str, optional
         The same of its table; by default the file that the record names.
+    ledger_path : str, optional
+        The same of the ledger that it was charged to; by default the reader has to fill it in.
 
     Raises
     ------
@@ -97,14 +101,22 @@ def notebook_of(found: Release | EachRelease, record_path: str, table_path: str 
             f"This notebook makes a release again: {_plain(found.query.description)}. It reads the table in the same "
             "way, under the same model, and calibrates the same noise. The noise itself is drawn anew.",
             "**Each run is another release of the same records.** What is published of several runs leaks more than "
-            "one release does. Name the ledger of the table below to have that counted, or publish only one run.",
+            "one release does. "
+            + (
+                "Every run is charged to the ledger `LEDGER`, which counts what all of them leak together."
+                if ledger_path is not None
+                else "In the next cell set `LEDGER` to the ledger of the table: then it counts what all runs leak "
+                "together. Without a ledger publish only one run."
+            ),
         ),
         _lines(
             "import pufferfish as pf",
             "",
             f"TABLE = {source!r}  # the private table: change this to where it is",
             f"RECORD = {record_path!r}  # the record of the release",
-            f"LEDGER = None  # the ledger {'that it was charged to' if charged else 'of the table'}, such as "
+            f"LEDGER = {ledger_path!r}  # the ledger that it was charged to"
+            if ledger_path is not None
+            else f"LEDGER = None  # the ledger {'that it was charged to' if charged else 'of the table'}, such as "
             f"'ledger.json'{'' if charged else ', if there is one'}",
         ),
         _text("## The record", "What was released, and what was promised."),

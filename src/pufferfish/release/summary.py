@@ -1,6 +1,6 @@
 """A release for people: its values as a table, the promise, the noise, and which record decides it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -24,6 +24,7 @@ __all__ = [
     "on_values",
     "postprocessing_lines",
     "quantile_lines",
+    "read_line",
     "record_named",
     "rows_of_groups",
     "size_line",
@@ -134,17 +135,25 @@ def without_ledger(found: ReleaseFields | EachRelease) -> list[str]:
 
 
 def size_line(found: ReleaseFields | EachRelease, read: Sequences | Rows) -> str:
-    """Say how much was read, which is public: it shows a table that was read in another way than was meant."""
-    data, unseen = found.data, ""
-    if isinstance(read, Sequences) and (between := sum(chain.steps - chain.records for chain in read.length)):
-        unseen = f", and {counted(between, 'step')} without a record between them (gaps, missing states)"
-    if data.rows is not None:
-        unread = [node for node in found.theta.members[0]["nodes"] if node not in data.rows.columns]
+    """Say how much was read for a release."""
+    return read_line(read, found.theta.members[0]["nodes"] if isinstance(read, Rows) else ())
+
+
+def read_line(read: Sequences | Rows, nodes: Iterable[str] = ()) -> str:
+    """Say how much was read, which is public: it shows a table that was read in another way than was meant.
+
+    ``nodes`` are all of a network, by their labels.
+    """
+    if isinstance(read, Rows):
+        unread = [node for node in nodes if node not in read.base.columns]
         without = f"; nodes without a column that was read: {printable(names_of(unread))}" if unread else ""
-        return f"read: {data.records:,} cells of {data.subjects:,} rows{without}"
-    if data.base is None or data.base.subject is None:
-        return f"read: {data.records:,} records in {data.chains:,} chain{'s' if data.chains > 1 else ''}{unseen}"
-    return f"read: {data.records:,} records of {data.subjects:,} subject{'s' if data.subjects > 1 else ''}{unseen}"
+        return f"read: {sum(read.observed.values()):,} cells of {counted(read.records, 'row')}{without}"
+    between, unseen = sum(chain.steps - chain.records for chain in read.length), ""
+    if between:
+        unseen = f", and {counted(between, 'step')} without a record between them (gaps, missing states)"
+    if read.base.subject is None:
+        return f"read: {counted(read.records, 'record')} in {counted(len(read.length), 'chain')}{unseen}"
+    return f"read: {counted(read.records, 'record')} of {counted(read.subjects, 'subject')}{unseen}"
 
 
 def quantile_lines(found: ReleaseFields) -> list[str]:

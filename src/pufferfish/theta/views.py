@@ -7,13 +7,23 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish.digits import number
+from pufferfish.durations import parse_duration, rounded_micros
+from pufferfish.errors import ModelError
 from pufferfish.shown import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View, counted, in_short
 from pufferfish.theta.clocks import phase_name
 from pufferfish.theta.states import state_label
 
-__all__ = ["ShownModel", "law_in_words", "states_in_words"]
+__all__ = ["ShownModel", "law_in_words", "main_grids", "states_in_words", "stays_grid"]
+
+_MOST_MIXED = 200
+"""States of a chain whose eigengap is shown: that of many takes long."""
+
+_FEW_BOUNDS = 6
+"""States between which bounds are shown in short: each takes the room of two numbers."""
 
 
 class ShownModel(Shown):
@@ -62,8 +72,82 @@ def _first_record(chain: Any) -> list[Grid]:
 
 def _chain(chain: Any) -> View:
     facts = {"first record": law_in_words(chain.initial_distribution)}
+    if chain.k <= _MOST_MIXED:
+        facts["for MQMApprox"] = _mixing(chain)
     grids = [_matrix(chain.states, chain.transition_matrix), *_first_record(chain)]
     return View(f"Markov chain of {counted(chain.k, 'state')}", facts, grids)
+
+
+def _mixing(chain: Any) -> str:
+    """Return what the noise of MQMApprox follows from."""
+    if not chain.is_irreducible:
+        return "nothing: not every state can be reached from every other"
+    try:
+        least, gap = number(chain.pi_min, 3), number(chain.eigengap, 3)
+    except ModelError as error:  # a view never fails
+        return f"nothing: {error}"
+    return f"least long-run share of a state (π_min) {least}, eigengap of P P* {gap}, period {chain.period}"
+
+
+def stays_grid(theta: Any, step: str | None = None) -> list[Grid]:
+    """Return the table of how long states last under a class of chains; none where that is no number for each state.
+
+    Parameters
+    ----------
+    theta : class of chains
+        Chains, or bounds on one.
+    step : str, optional
+        The time that one step takes.
+    """
+    if hasattr(theta, "chains") and len(theta.chains):
+        stays = np.array([np.diagonal(chain.transition_matrix) for chain in theta.chains])
+        low, high = stays.min(axis=0), stays.max(axis=0)
+    elif hasattr(theta, "lower"):
+        low, high = np.diagonal(theta.lower), np.diagonal(theta.upper)
+    else:
+        return []
+    some = np.array_equal(low, high)
+    with np.errstate(divide="ignore"):
+        ends = [(1 / (1 - a), 1 / (1 - b)) for a, b in zip(low, high, strict=True)]
+    rows = [[state, _range(float(a), float(b))] for state, (a, b) in zip(theta.states[:MOST_ROWS], ends, strict=False)]
+    columns = ["state", "steps"]
+    if step is not None and (length := parse_duration(step, "step")).has_unit:
+        columns.append("time")
+        for row, (a, b) in zip(rows, ends, strict=False):
+            least, most = (rounded_micros(float(n) * length.value) for n in (a, b))
+            row.append(least if least == most else f"{least} to {most}")
+    caption = "Mean stay in a state" + ("" if some else ", from the least to the most of the class")
+    return [Grid(caption, columns, rows, long=len(theta.states))]
+
+
+def main_grids(theta: Any, step: str | None = None) -> list[Grid]:
+    """Return the numbers of a class that was fitted, as far as they are few: transitions, and how long states last."""
+    k = len(theta.states)
+    if k > MOST_COLUMNS:
+        return []
+    stays, grids = stays_grid(theta, step), theta._view().grids
+    if hasattr(theta, "chains") and len(theta.chains):
+        return [*grids[: len(theta.chains) == 1], *stays]
+    if hasattr(theta, "lower"):
+        return [*grids[: k <= _FEW_BOUNDS], *stays]
+    first = theta.members[0] if getattr(theta, "members", ()) else None
+    if hasattr(first, "phases"):
+        return [_stays_over_phases(first)]
+    if hasattr(first, "tensor"):
+        return list(grids[: k**first.order <= MOST_COLUMNS])
+    return []
+
+
+def _stays_over_phases(chain: Any) -> Grid:
+    """Return the least and the most probability of staying in each state, and in which phases they are."""
+    every = np.diagonal(chain.matrices, axis1=1, axis2=2)
+    rows: list[list[Any]] = []
+    for x, state in enumerate(chain.states):
+        row: list[Any] = [state]
+        for phase in (int(every[:, x].argmin()), int(every[:, x].argmax())):
+            row += [float(every[phase, x]), phase_name(chain.clock, phase)]
+        rows.append(row)
+    return Grid("Probability of staying in a state for one step", ["state", "least", "at", "most", "at"], rows)
 
 
 def _periodic(chain: Any) -> View:

@@ -330,7 +330,7 @@ def test_a_file_of_another_kind_is_said_to_be_what_it_is(tmp_path: Path, private
     assert run(*release, "--model", model).exit_code == 0
     says = ["release.json is no pufferfish-model file: this is a pufferfish-release file"]
     refused("compare", output, "--epsilon", 1, "--length", 10, says=says)
-    refused("show", model, says=["model.json is no pufferfish-release file: this is a pufferfish-model file"])
+    refused("verify", model, says=["model.json is no pufferfish-release file: this is a pufferfish-model file"])
     output.write_text('{"format": "pufferfish-<script>"}')
     refused("show", output, says=['expected "format": "pufferfish-release" at its top'])
 

@@ -93,3 +93,19 @@ def test_the_error_of_each_group_is_known_before_anything_is_spent(tmp_path: Pat
     refused("compare", model, "--table", table, *reading, *named, says=["wasserstein does not go with --by"])
     asked = [*READING, "--by", "early", "--accuracy", 1]
     refused("compare", model, "--table", table, *asked, says=["--accuracy of histogram differs from group to group"])
+
+
+def test_weekdays_say_which_is_0(tmp_path: Path) -> None:
+    table, model = write_table(tmp_path / "t.csv", seed=1), tmp_path / "m.json"
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+    pf.write_model(pf.Model(theta=pf.ChainClass((chain,), origin="stated"), step="1min"), model)
+    asked = ["--model", model, "--epsilon", 1, "--output", tmp_path / "r.json"]
+    word = "weekdays: 0 is Monday, 6 is Sunday\n"
+    for by, told in (("weekday", True), ("hour", False)):
+        for command in (
+            ["release", table, *READING, *asked, "--overwrite", "--by", by],
+            ["compare", model, "--table", table, *READING, "--epsilon", 1, "--by", by],
+        ):
+            done = run(*command)
+            assert done.exit_code == 0, done.output
+            assert (word in done.stdout) == told, command

@@ -157,9 +157,15 @@ def test_a_refusal_recommends_only_what_would_work(tmp_path: Path, table: Path, 
     base = ["release", table, *READING, "--model", model, "--ledger", book]
     assert run(*base, "--epsilon", 0.5, "--output", tmp_path / "first.json").exit_code == 0
     much = (*base, "--epsilon", 0.9, "--output", tmp_path / "second.json")
-    refused(tmp_path, *much, says=["above the budget of 1; for all that is left: --up-to 1 "])
+    line = refused(tmp_path, *much, says=["above the budget of 1; for all that is left: --up-to 1"])
+    assert line.endswith("--up-to 1")
     each = (*base, "--epsilon", 0.9, "--each-subject", "--output", tmp_path / "each.csv")
-    refused(tmp_path, *each, says=["above the budget of 1; take a smaller epsilon"])
+    line = refused(tmp_path, *each, says=["above the budget of 1; the largest epsilon that fits is 0."])
+    assert not list(tmp_path.glob("each*"))  # not even the lock, which would stay
+    most = float(line.rpartition(" ")[2])
+    dry = [*each[: each.index("--epsilon")], "--each-subject", "--output", tmp_path / "each.csv", "--dry-run"]
+    assert run(*dry, "--epsilon", most).exit_code == 0
+    refused(tmp_path, *dry, "--epsilon", 1.01 * most, says=[f"the largest epsilon that fits is {most:g}"])
     assert run(*base, "--up-to", 1, "--output", tmp_path / "second.json").exit_code == 0
     third = (*base, "--output", tmp_path / "third.json")
     refused(tmp_path, *third, "--up-to", 1, says=["the budget is as good as used up"])

@@ -30,7 +30,7 @@ BAD_OPTIONS = {
     "absent model": (["--model", "absent.json"], ["cannot read absent.json: there is no such file"]),
     "misspelt model": (["--model", "modle.json"], ["no such file. Did you mean 'model.json'?"]),
     "model in no folder": (["--model", "absent/model.json"], ["there is no such folder as absent"]),
-    "misspelt part of time": (["--by", "hours"], ["Groups by a part of the time are called 'hour'"]),
+    "misspelt part of time": (["--by", "hours"], ["A part of the time is called 'hour'"]),
     "absent output folder": (["--output", "absent/release.json"], ["cannot write", "there is no folder absent"]),
     "picture kind": (["--plot", "release.xyz"], [".png"]),
     "picture folder": (["--plot", "absent/release.png"], ["there is no folder absent"]),

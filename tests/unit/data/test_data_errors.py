@@ -593,3 +593,35 @@ def test_workbooks_that_are_called_csv_are_told(tmp_path):
     for begins in (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"):
         (tmp_path / "t.csv").write_bytes(begins + bytes(50))
         assert refused(tmp_path / "t.csv", "x")[1].startswith("t.csv is no CSV file but a workbook of Excel")
+
+
+def test_words_for_missing_states_are_told_how_to_be_left_out():
+    for word in ("NA", "n/a", "?", "."):
+        message = refused(change(activity=["rest", word, "walk", "rest", "walk"]), "activity", states=["rest", "walk"])[
+            1
+        ]
+        assert f"lacks: {word!r} (1 row). If {word!r} means a missing state, leave the cell empty. The model" in message
+    two = refused(change(activity=["rest", "-", "null", "run", "rest"]), "activity", states=["rest"])[1]
+    assert "If '-' and 'null' stand for missing states, leave the cells empty." in two
+    known = read_sequences(change(activity=["rest", "NA", "rest", "NA", "rest"]), "activity", states=["rest", "NA"])
+    assert known.counts.sum(axis=0).tolist() == [3, 2]
+
+
+def test_parts_of_time_are_for_groups_and_filters():
+    frame = pl.DataFrame(TABLE)
+    plain = "column 'date' not found. Columns: subject, timestamp, activity, awake."
+    assert refused(frame, "activity", time="date")[1] == plain
+    assert refused(frame, "activity", time="date", by="date")[1] == plain
+    part = "For a part of the time, say of which column: date(column)."
+    assert part in refused(frame, "activity", by="date")[1]
+    assert part in refused(frame, "activity", where="date > 3")[1]
+
+
+def test_an_index_of_pandas_is_no_column():
+    frame = pd.DataFrame(TABLE).rename(columns={"timestamp": "date"})
+    for indexed in (frame.set_index("date"), frame.set_index(["subject", "date"])):
+        message = refused(indexed, "activity", time="date")[1]
+        assert message == (
+            "column 'date' not found: 'date' is the index of the frame, and no column; give frame.reset_index()"
+        )
+        assert read_sequences(indexed.reset_index(), "activity", subject="subject", time="date").records == 5

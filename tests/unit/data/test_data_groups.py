@@ -1,7 +1,7 @@
 """Public groups of records: how they are named, parts of local time, and what is refused."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -164,3 +164,34 @@ def test_what_is_no_group_is_refused(monkeypatch):
         with pytest.raises(ParameterError, match="counts"):
             Groups(by=("a",), cells=(("x",), ("y",)), records=(3, 1), counts={"s": np.array(counts)})
     assert groupings.TAKEN == ("output", "records", "value", "noisy_value", "error_95")
+
+
+def test_dates_have_no_hour(tmp_path):
+    days = [date(2021, 1, 1) + timedelta(days=i) for i in range(6)]
+    frame = pl.DataFrame({"d": days, "s": list("aabbab")})
+    frame.write_csv(tmp_path / "d.csv")
+    for table in (
+        frame,
+        frame.to_pandas(),
+        frame.to_arrow(),
+        tmp_path / "d.csv",
+        frame.select(pl.all().cast(pl.String)),
+    ):
+        with pytest.raises(DataError, match=r"'d' holds dates without a time of day, so hour\(d\) would be 0"):
+            pf.read_sequences(table, "s", by="hour(d)")
+        assert len(pf.read_sequences(table, "s", by="weekday(d)").groups.cells) == 6
+    network = pf.BayesianNetwork({"s": pf.CPT(["a", "b"], [0.5, 0.5])})
+    with pytest.raises(DataError, match="group by date, weekday or month"):
+        pf.read_rows(frame, network, by="hour(d)")
+    mixed = pl.DataFrame({"d": ["2021-01-01", "2021-01-01 13:00", "2021-01-02"], "s": list("aab")})
+    assert pf.read_sequences(mixed, "s", by="hour(d)").groups.cells == (("0",), ("13",))
+
+
+def test_times_that_are_all_at_midnight_are_warned_of():
+    days = [datetime(2021, 1, 1) + timedelta(days=i) for i in range(6)]
+    frame = pl.DataFrame({"d": days, "s": list("aabbab")})
+    (told,) = pf.read_sequences(frame, "s", by=["weekday(d)", "hour(d)"]).warnings
+    assert told.startswith("All records are in the group 0 of hour(d): ")
+    later = frame.with_columns(d=pl.col("d") + pl.duration(hours=13))
+    for table, by in ((later, "hour(d)"), (frame, "month(d)"), (frame, None)):
+        assert pf.read_sequences(table, "s", by=by).warnings == ()

@@ -466,7 +466,10 @@ def test_assumptions_say_what_was_chosen():
     frame = minutes([0, 1, 2, 0, 1], [1.0, 2.0, 3.0, 1.0, 1.0], who=[1, 1, 1, 2, 2], awake=[True] * 5)
     default = " ".join(read_sequences(frame, "x", subject="who", time="t", max_gap=1).assumptions)
     assert "Different subjects (column 'who') are independent" in default
-    assert "A gap (records more than 1 apart) is made of unobserved records of the same chain, one every 1." in default
+    assert (
+        "A gap (records more than 1 apart in column 't') is made of unobserved records of the same chain; "
+        "one step is 1 in column 't'."
+    ) in default
     assert "independent of the states" in default
     assert "A missing state is an unobserved record." in default
     for word in ("under-protects", "Only rows", "bin"):

@@ -331,7 +331,8 @@ def test_models_that_are_no_network(network, words):
 def test_states_that_the_node_lacks():
     assert refused(change(rain=["no", "maybe", "maybe", "NA"])) == (
         DataError,
-        "column 'rain' holds states that the node lacks: 'maybe' (2 rows), 'NA' (1 row). The node's states: no, yes",
+        "column 'rain' holds states that the node lacks: 'maybe' (2 rows), 'NA' (1 row). If 'NA' means a missing "
+        "state, leave the cell empty. The node's states: no, yes",
     )
     message = refused(pl.DataFrame(TABLE), columns={"rain": "month"})[1]
     assert message.startswith("column 'month' (node 'rain') holds states that the node lacks: 'june' (2 rows)")

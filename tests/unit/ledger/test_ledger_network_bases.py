@@ -86,7 +86,9 @@ def test_too_much_is_refused() -> None:
     ledger = ledger_of(base=data.base)
     calibration = ledger.bound.calibrate(COUNT, 0.7)
     pf.release(data, COUNT, calibration, ledger=ledger)
-    spends_nothing(ledger, lambda: pf.release(data, COUNT, calibration, ledger=ledger), BudgetExceeded, "--up-to")
+    spends_nothing(
+        ledger, lambda: pf.release(data, COUNT, calibration, ledger=ledger), BudgetExceeded, "ledger.calibrate"
+    )
     for loss in (700.0, 1e5, 1e300, 1.7e308):
         spends_nothing(ledger, lambda loss=loss: ledger.spend({"b": loss}), BudgetExceeded, "budget")
 
@@ -334,7 +336,7 @@ def test_a_release_that_is_refused_spends_nothing(tmp_path: Path) -> None:
         (data, pf.Histogram(), calibration, ReleaseRefused, "calibrated for"),
         (rows_of(nodes=["a"]), COUNT, calibration, ReleaseRefused, "no column for it"),
         (rows_of(n=40), COUNT, calibration, ReleaseRefused, "50 rows"),
-        (data, COUNT, bound.calibrate(COUNT, 1.5), BudgetExceeded, "--up-to"),
+        (data, COUNT, bound.calibrate(COUNT, 1.5), BudgetExceeded, "ledger.calibrate"),
         (data, COUNT, pf.GroupDP(APART, 50).calibrate(COUNT, 0.99), BudgetExceeded, "above the budget of 1"),
     ]
     for ledger in (Ledger(bound, 1.0), in_file(tmp_path / "book.json", bound=quilts, base=data.base)):

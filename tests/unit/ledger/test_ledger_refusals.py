@@ -41,7 +41,7 @@ def test_a_budget_can_be_spent_to_the_last_bit() -> None:
 def test_what_fits_is_recommended_as_it_can_be_typed() -> None:
     ledger = ledger_of(budget=1.23456789)
     much = pf.LeakagePropagation(CHAIN, 100).calibrate(COUNT, 2.0)
-    spends_nothing(ledger, lambda: ledger.spend(much), BudgetExceeded, "--up-to 1.23456789 ")  # 1.23457 is above it
+    spends_nothing(ledger, lambda: ledger.spend(much), BudgetExceeded, r"calibrate\(query, up_to=1.23456789\)$")
     spends_nothing(ledger, lambda: ledger.spend(50.0), BudgetExceeded, "1.23457 are left: release with more noise")
     ledger.spend(ledger.calibrate(COUNT))
     spends_nothing(ledger, lambda: ledger.spend(much), BudgetExceeded, "the budget is as good as used up")
@@ -239,7 +239,7 @@ def test_a_release_that_is_refused_spends_nothing(tmp_path: Path) -> None:
         (data, COUNT, calibration, {"postprocess": "magic"}, ParameterError, "postprocess"),
         (data, COUNT, calibration, {"window": (0, 500)}, ParameterError, "window"),
         (read([[600, 400]]), COUNT, calibration, {}, ReleaseRefused, "1,000 steps"),
-        (data, COUNT, bound.calibrate(COUNT, 1.5), {}, BudgetExceeded, "--up-to"),
+        (data, COUNT, bound.calibrate(COUNT, 1.5), {}, BudgetExceeded, "ledger.calibrate"),
     ]
     for ledger in (Ledger(bound, 1.0), in_file(tmp_path / "book.json", base=data.base)):
         for table, query, noise, options, error, match in cases:

@@ -98,13 +98,34 @@ def test_a_release_that_was_charged_is_made_again_under_a_ledger_only(tmp_path, 
     pf.Ledger(bound, 9.0, base=data).save("book.json")
     ledger, noise = pf.Ledger.open("book.json"), bound.calibrate(pf.Histogram(), 1.0)
     pf.release(data, pf.Histogram(), noise, ledger=ledger).to_json("release.json")
-    assert CliRunner().invoke(main, ["notebook", "release.json", "--output", "again.ipynb"]).exit_code == 0
-    cells = json.loads((tmp_path / "again.ipynb").read_text())["cells"]
-    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    with pytest.raises(ValueError, match="charged to a ledger: name it above"):
+    command = ["notebook", "release.json", "--output", "again.ipynb"]
+    written = CliRunner().invoke(main, command)
+    assert written.exit_code == 0
+    assert "set LEDGER in the first cell of the notebook to its file, or give --ledger FILE" in written.stdout
+    code = code_in(tmp_path / "again.ipynb")
+    with pytest.raises(ValueError, match="charged to a ledger: set LEDGER in the first cell to its file"):
         exec(code, {})
     exec(code.replace("LEDGER = None", "LEDGER = 'book.json'"), {})
     assert len(pf.Ledger.open("book.json").entries) == 2
+    written = CliRunner().invoke(main, [*command, "--overwrite", "--ledger", "book.json"])
+    assert (written.exit_code, written.stdout) == (0, "written: again.ipynb\n")
+    exec(code_in(tmp_path / "again.ipynb"), {})
+    assert len(pf.Ledger.open("book.json").entries) == 3
+
+    pf.Ledger(bound, 9.0, base=data).save("other.json")
+    pf.release(data, pf.Histogram(), noise).to_json("free.json")
+    for record, book, says in (
+        ("release.json", "other.json", "the record names entry 1, and the ledger has 0"),
+        ("free.json", "book.json", "made without a ledger"),
+        ("release.json", "nowhere.json", "nowhere.json"),
+    ):
+        found = CliRunner().invoke(main, ["notebook", record, "--output", "no.ipynb", "--ledger", book])
+        assert (found.exit_code, says in found.stderr, (tmp_path / "no.ipynb").exists()) == (2, True, False), record
+
+
+def code_in(path):
+    cells = json.loads(path.read_text())["cells"]
+    return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
 
 
 @pytest.mark.parametrize(
