@@ -172,7 +172,6 @@ def test_dates_have_no_hour(tmp_path):
     frame.write_csv(tmp_path / "d.csv")
     for table in (
         frame,
-        frame.to_pandas(),
         frame.to_arrow(),
         tmp_path / "d.csv",
         frame.select(pl.all().cast(pl.String)),
