@@ -68,9 +68,6 @@ def test_the_error_that_is_allowed_gives_the_epsilon(
     refused(*much, says=["takes ε = ", "at most 10 is allowed", "--max-epsilon"])
     refused(*much, "--max-epsilon", 11, says=["at most 11 is allowed"])
     refused(*much, "--max-epsilon", 0, says=["epsilon is 0"])
-    refused(
-        "release", private, *READING, "--model", model, *once, "--epsilon", 1, "--max-epsilon", 9, says=["--accuracy"]
-    )
     assert not (tmp_path / "other.json").exists()
     meant = run(*much, "--max-epsilon", 1e4)
     assert meant.exit_code == 0, meant.output
