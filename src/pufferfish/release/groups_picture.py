@@ -23,8 +23,9 @@ from pufferfish.report.axes import (
     titled,
     told_error,
 )
+from pufferfish.report.labels import shortened
 from pufferfish.report.palette import BLUE, INK, LINES, PALE
-from pufferfish.report.plot import new_figure, shortened
+from pufferfish.report.plot import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

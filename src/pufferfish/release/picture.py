@@ -22,8 +22,9 @@ from pufferfish.report.axes import (
     titled,
     told_error,
 )
+from pufferfish.report.labels import shortened
 from pufferfish.report.palette import BLUE, INK, ORANGE, PALE
-from pufferfish.report.plot import new_figure, shortened
+from pufferfish.report.plot import new_figure
 from pufferfish.shown import counted
 
 if TYPE_CHECKING:

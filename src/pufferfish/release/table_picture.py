@@ -9,8 +9,9 @@ from pufferfish.digits import at_most
 from pufferfish.queries import measure_of
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.report.axes import name_ticks, titled, told_error
+from pufferfish.report.labels import shortened
 from pufferfish.report.palette import INK
-from pufferfish.report.plot import new_figure, require_matplotlib, shortened
+from pufferfish.report.plot import new_figure, require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from pufferfish.digits import number
 from pufferfish.errors import printable
+from pufferfish.report.labels import width_of
 from pufferfish.report.palette import BLUE, INK, PALE
-from pufferfish.report.plot import width_of
 
 __all__ = [
     "LONGEST_ROW",
