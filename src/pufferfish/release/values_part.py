@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -20,6 +20,9 @@ from pufferfish.release.measurement import MeasurementRelease
 from pufferfish.report.heat import MOST_COLUMNS, heat_map
 from pufferfish.report.html import fold, table
 from pufferfish.shown import counted
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["each_part", "measured_part", "values_part"]
 
@@ -215,22 +218,21 @@ def _after(found: ReleaseFields) -> Html:
 
 def each_part(found: EachRelease, folder: Path | None, values: Path | None) -> Html:
     """Return what the values of all subjects are like, from the table beside the record where it is at hand."""
-    labels, share = found.query.labels, found.query.divided_by_records
-    error = number(found.accuracy_95.each)
-    over = ", divided by the subject's number of records" if share else ""
+    labels = found.query.labels
+    path = values or (None if folder is None or found.table is None else folder / found.table.name)
+    at_hand = found.table is not None and path is not None and path.is_file()
+    frame = found.read_table(path) if at_hand and path is not None else None
     said = tag(
         "p",
         f"{found.data.subjects:,} subjects with {counted(len(labels), 'value')} each. Each "
-        f"value is within {error}{over} of the exact one with 95% probability.",
+        f"value is {_errors_of_subjects(found, frame)}.",
         class_="lead",
     )
     if found.table is None:
         return said
     name = tag("p", "The values are in the table ", tag("code", found.table.name), ".")
-    path = values or (None if folder is None else folder / found.table.name)
-    if path is None or not path.is_file():
+    if frame is None:
         return join(said, name, tag("p", "It was not at hand when this page was made.", class_="soft"))
-    frame = found.read_table(path)
     shares = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
     heads = ["output", "least", "5%", "25%", "median", "75%", "95%", "largest"]
     rows: list[list[str]] = []
@@ -239,6 +241,26 @@ def each_part(found: EachRelease, folder: Path | None, values: Path | None) -> H
         rows.append([label, *(number(float(x), 3) for x in np.quantile(column, shares))])
     caption = "The released values of all subjects, noise included: quantiles over the subjects"
     return join(said, name, table(heads, rows, caption))
+
+
+def _errors_of_subjects(found: EachRelease, frame: "pl.DataFrame | None") -> str:
+    """Say how far values may be from the exact ones: in shares too where they are, from the table or for a mean."""
+    error = found.accuracy_95.each
+    if not found.query.divided_by_records:
+        return f"within {number(error)} of the exact one with 95% probability"
+    if frame is None:
+        n = round(found.data.records / found.data.subjects)
+        mean = f"a subject with {counted(n, 'record')}, which is the mean"
+        return (
+            f"within {number(error / n, 3)} of the exact one with 95% probability for {mean} (it is {number(error)} "
+            "divided by the subject's number of records)"
+        )
+    least, most = (int(n) for n in (frame["records"].min(), frame["records"].max()))  # type: ignore[arg-type]
+    low, high = number(error / most, 3), number(error / least, 3)
+    if low == high:
+        return f"within {low} of the exact one with 95% probability"
+    ends = f"from ± {low} for {counted(most, 'record')} to ± {high} for {counted(least, 'record')}"
+    return f"near the exact one, with 95% probability {ends} of a subject"
 
 
 def measured_part(found: MeasurementRelease) -> Html:
