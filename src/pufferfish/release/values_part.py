@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish.digits import number
 from pufferfish.errors import PufferfishError, shortened
@@ -17,7 +18,7 @@ from pufferfish.release.each_record import EachRelease
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups import GroupsRecord
 from pufferfish.release.measurement import MeasurementRelease
-from pufferfish.report.heat import MOST_COLUMNS, heat_map
+from pufferfish.report.heat import MOST_COLUMNS, WEAK, heat_map, marked_weak
 from pufferfish.report.html import fold, table
 from pufferfish.shown import counted
 
@@ -135,6 +136,7 @@ def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
     records = [f"{count:,}" for count in groups.records]
     write = found.writer(digits=2)  # what a table of many columns has room for
     errors = [write(error, over) for error, over in zip(groups.error_95, by, strict=True)]
+    weak = np.abs(values) <= found.accuracies(0.05)
     most = "± 95%" if found.noise.measurements is None else "± 95%, at most"
     caption = f"Released values ({measure_of(found.query.kind)}), a row for each group: {', '.join(groups.by)}"
     many = len(names) > 60 or len(labels) + 2 > MOST_COLUMNS
@@ -144,29 +146,50 @@ def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
         beside = [records[i], errors[i]][:first]
         return beside[j] if j < first else write(values[i, j - first], by[i])
 
+    beside = np.full((shape[0], first), np.nan)
     drawn = heat_map(
         names,
         [*["records", tag("span", most, class_="whole")][:first], *labels],
-        np.column_stack([np.full((shape[0], first), np.nan), values]),
+        np.column_stack([beside, values]),
         caption,
         corner=", ".join(groups.by),
         text=text,
+        plain=first,
+        weak=np.column_stack([np.zeros(beside.shape, dtype=np.bool_), weak]),
     )
     if not many:
-        return drawn
+        return join(_weakness(weak), drawn)
     rows = [
-        [name, count, error, *(write(value, over) for value in line)]
-        for name, count, line, over, error in zip(names, records, values.tolist(), by, errors, strict=True)
-    ][:_MOST]
+        [names[i], records[i], errors[i]]
+        + [
+            marked_weak(write(value, by[i])) if weak[i, j] else write(value, by[i])
+            for j, value in enumerate(values[i].tolist())
+        ]
+        for i in range(min(len(names), _MOST))
+    ]
     told = table([", ".join(groups.by), "records", most, *labels], rows, caption)
     which = "The groups" if len(rows) == len(names) else f"The {len(rows):,} first groups"
-    return join(drawn, fold(f"{which} as a table", told))
+    return join(_weakness(weak), drawn, fold(f"{which} as a table", told))
+
+
+def _weakness(weak: NDArray[np.bool_]) -> Html | None:
+    """Say what the sign beside values means, and how many have it."""
+    if not weak.any():
+        return None
+    how_many = f"{int(weak.sum()):,} of {counted(weak.size, 'value')}"
+    return tag(
+        "p",
+        tag("strong", WEAK, aria_hidden="true"),
+        f" {how_many}: no larger than their own error, so noise alone may have made them; they have no colour.",
+    )
 
 
 def _transitions(found: ReleaseFields) -> Html:
     states, write = found.theta.states, found.writer()
     value = found.value.reshape(-1, len(states), len(states))
     cells = [""] if found.groups is None else [", ".join(cell) for cell in found.groups.cells]
+    error = found.accuracy(0.05)
+    weak = np.abs(value) <= found.accuracies(0.05).reshape(value.shape)
     parts = [
         heat_map(
             states,
@@ -176,12 +199,14 @@ def _transitions(found: ReleaseFields) -> Html:
             + (f": {cell}" if cell else ""),
             corner="from \\ to",
             text=lambda i, j, m=matrix: write(m[i, j], 1),
+            weak=faint,
         )
-        for cell, matrix in zip(cells, value, strict=True)
+        for cell, matrix, faint in zip(cells, value, weak, strict=True)
     ]
     return join(
+        _weakness(weak),
         parts,
-        tag("p", f"Each number is within {write(found.accuracy(0.05), 1)} of the exact one with 95% probability."),
+        tag("p", f"Each number is within {write(error, 1)} of the exact one with 95% probability."),
     )
 
 

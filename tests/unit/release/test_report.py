@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import opendp.prelude as dp
 import polars as pl
 import pytest
@@ -20,6 +21,8 @@ from pufferfish.digits import number
 from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, RecordError
 from pufferfish.ledger import Ledger
 from pufferfish.release import report_page
+from pufferfish.release.values_part import values_part
+from pufferfish.report.heat import WEAK
 from pufferfish.report.noise import points_around
 from pufferfish.report.promise_part import promise_part
 
@@ -254,6 +257,44 @@ def test_groups_of_many_outputs_keep_their_numbers(tmp_path: Path) -> None:
     assert "The groups as a table" in page.text
     for state in states:
         assert state in page.text
+
+
+@pytest.mark.parametrize("groups", [12, 70])
+def test_values_of_groups_that_noise_may_have_made_are_marked_and_counted(groups: int) -> None:
+    """By a sign and in words, not by colour alone; errors are shaded like no data, also in the fold of many groups."""
+    frame = pl.DataFrame({"s": ["no"] * 9 * groups + ["yes"] * groups, "g": [f"g{i:02}" for i in range(groups)] * 10})
+    data = pf.read_sequences(frame, "s", by=["g"])
+    noise = pf.LeakagePropagation(release_cases.TWO, data.length).calibrate(pf.Histogram(), 1.0)
+    found = pf.release(data, pf.Histogram(), noise)
+    values = [[0.01, 0.99] for _ in range(groups)]
+    values[0] = [-0.05, 1.4]
+    flat = [x for row in values for x in row]
+    errors = found.accuracies(0.05)
+    weak = int((abs(np.array(values)) <= errors).sum())
+    assert groups <= weak < 2 * groups
+    shown = values_part(msgspec.structs.replace(found, values=flat, noisy_values=flat))
+    assert shown.count("no larger than its error</span>") == shown.count(WEAK) - 1 == weak
+    assert f" {weak} of {2 * groups} values: no larger than their own error" in shown
+    assert shown.index("no larger than their own error") < shown.index("<table")
+    if groups == 12:
+        assert shown.count('<td class="weak">') == weak
+        assert shown.count('<td class="plain">') == 2 * groups, "the records and the error of each group"
+        assert shown.count("--h:") == 2 * groups - weak
+    certain = np.abs(errors).max() * np.array([[2.0, 3.0]] * groups)
+    shown = values_part(msgspec.structs.replace(found, values=certain.ravel().tolist()))
+    assert WEAK not in shown
+
+
+def test_steps_that_noise_may_have_made_are_marked() -> None:
+    data, chain = simple()
+    noise = pf.GroupDP(chain, data.length).calibrate(pf.Transitions(), 1.0)
+    found = pf.release(data, pf.Transitions(), noise)
+    k = len(release_cases.STATES)
+    error = found.accuracy(0.05)
+    values = [error + 1.0] * (k * k - 1) + [1.0]
+    shown = values_part(msgspec.structs.replace(found, values=values))
+    assert shown.count('<td class="weak">') == 1
+    assert f" 1 of {k * k} values: no larger than their own error" in shown
 
 
 def test_a_narrow_screen_shows_the_numbers_of_groups_first(tmp_path: Path) -> None:
