@@ -197,6 +197,8 @@ def test_the_chart_is_read_whole_on_a_phone_too(browser: Any, pages: dict[str, P
             "return [end, [...chart.querySelectorAll('text')].map(t => [t.textContent,"
             " t.getBoundingClientRect().left, parseFloat(getComputedStyle(t).fontSize) * scale])]"
         )
+        room = "return document.querySelector('.chart').clientWidth / document.querySelector('.noise').clientWidth"
+        assert browser.execute_script(room) > 0.98, "the chart takes the width that the table has"
         assert len({text for text, *_ in labels}) == len(labels) > 5
         assert "10⁵" in {text for text, *_ in labels}
         assert all(at >= left for _, at, _ in labels), (width, "a label is cut")
