@@ -365,6 +365,8 @@ def _noise(
         scale_measure=scale_measure,
         scale_factor=scale_factor,
         error_factor=error / base if base > 0 else scale_factor,
+        division=1.0 if fields.groups is None else 1 / fields.groups.most_error,
+        whole=fields.whole,
     )
     return noise_part(about, name)
 

@@ -219,7 +219,8 @@ def _quantiles(found: ReleaseFields) -> Html:
 
 
 def _after(found: ReleaseFields) -> Html:
-    both = number(found.accuracy(0.05, joint=True))
+    least = 1.0 if found.groups is None else 1 / found.groups.most_error
+    both = found.writer()(found.accuracy(0.05, joint=True), least)
     outputs = len(found.values)
     lines: list[Any] = []
     if outputs > 1:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pufferfish.comparison_row import ComparisonRow, NoiseCurve
-from pufferfish.digits import at_most, number
+from pufferfish.digits import at_most, number, to_the_noise
 from pufferfish.markup import Html, join, tag
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
 from pufferfish.report.html import fold, table
@@ -75,6 +75,11 @@ class Noise:
     scale_factor, error_factor : float
         By what scales and errors are multiplied: where the values are of groups, those of all records together were
         compared.
+    division : float
+        By what the scales are still to be divided, to be those of the noise whose errors are told: the records of the
+        smallest group, where values are shares of groups.
+    whole : bool
+        Whether errors are whole numbers, as those of counts are.
     """
 
     rows: Sequence[ComparisonRow]
@@ -89,6 +94,14 @@ class Noise:
     scale_factor: float = 1.0
     error_factor: float = 1.0
     scale_measure: str = ""
+    division: float = 1.0
+    whole: bool = False
+
+    def written(self, error: float, scale: float) -> str:
+        """Write an error of noise to its digits, as page.js does: the value has as many, wherever it stands."""
+        if error == 0 or scale == 0:
+            return number(error)
+        return to_the_noise(error, scale / self.division, whole=self.whole)
 
 
 def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
@@ -119,6 +132,8 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
         "id": name,
         "epsilons": about.epsilons,
         "steps": _STEPS,
+        "division": about.division,
+        "whole": about.whole,
         "own": own,
         "curves": [
             {"scale": _times(c.scales, about.scale_factor), "error": _times(c.errors, about.error_factor)}
@@ -143,7 +158,7 @@ def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
         "tr",
         tag("th", name, tag("small", note) if note else None, scope="row"),
         tag("td", number(scale), class_="n scale"),
-        tag("td", number(error), class_="n error"),
+        tag("td", about.written(error, scale), class_="n error"),
         class_="own" if own else None,
         data_curve=place,
     )
@@ -152,7 +167,8 @@ def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
 def _slider(about: Noise, own: int, name: str) -> Html:
     middle = list(about.epsilons).index(about.epsilon)
     error = (about.curves[own].errors[middle] or 0.0) * about.error_factor
-    told = f"ε = {at_most(about.epsilon)}: {error_in_words(error)}"
+    scale = (about.curves[own].scales[middle] or 0.0) * about.scale_factor
+    told = f"ε = {at_most(about.epsilon)}: {error_in_words(about.written(error, scale))}"
     control = tag(
         "input",
         type="range",
@@ -183,17 +199,17 @@ def _slider(about: Noise, own: int, name: str) -> Html:
     )
 
 
-def error_in_words(error: float) -> str:
+def error_in_words(error: str) -> str:
     """Say what an error of the noise means, as page.js does.
 
     Examples
     --------
-    >>> error_in_words(0.0)
+    >>> error_in_words("0")
     'the noise is 0 with at least 95% probability: each value would then be published exactly'
     """
-    if error == 0:
+    if error == "0":
         return "the noise is 0 with at least 95% probability: each value would then be published exactly"
-    return f"each value is within {number(error)} of the exact one with 95% probability"
+    return f"each value is within {error} of the exact one with 95% probability"
 
 
 def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:

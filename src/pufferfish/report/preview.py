@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pufferfish.calibration import Calibration
 from pufferfish.comparison_row import ComparisonRow, NoiseCurve
-from pufferfish.digits import at_most, number
+from pufferfish.digits import at_most
 from pufferfish.markup import join, tag
 from pufferfish.promises import not_promised_of, promise_of, secrets_of
 from pufferfish.report.html import page, section
@@ -52,8 +52,13 @@ def preview(
         noise="equal" if found.strategy is None else "best",
         measure=measure,
         own_word="recommended",
+        whole=found.linear.unit.denominator == 1,
         lower=next((row.lower_bound for row in rows if row.lower_bound), None),
     )
+
+    def within(joint: bool) -> str:
+        return noise.written(found.accuracy(0.05, joint=joint), found.scale)
+
     part, data = noise_part(noise, "noise-0")
     secrets = secrets_of(found)
     promise = promise_of(found.epsilon, found.delta, secrets, of_chains=theta.of_chains, networks=bool(theta.networks))
@@ -61,8 +66,8 @@ def preview(
     outputs = len(found.linear.labels)
     lead = (
         f"With {found.title} each of {counted(outputs, 'value')} would be within "
-        f"{number(found.accuracy(0.05))} of the exact one with 95% probability ({measure}), and all of them within "
-        f"{number(found.accuracy(0.05, joint=True))}."
+        f"{within(joint=False)} of the exact one with 95% probability ({measure}), and all of them within "
+        f"{within(joint=True)}."
     )
     read = "no data were read for this page"
     assumed: Sequence[str] = _of_any_table(found)
