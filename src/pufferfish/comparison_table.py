@@ -12,6 +12,7 @@ from pufferfish.comparison_row import NOT_ASKED, ComparisonRow, NoiseCurve
 from pufferfish.digits import at_most
 from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.files import write_whole
+from pufferfish.given import listed
 from pufferfish.report.html import PREVIEW
 from pufferfish.report.noise import points_around
 from pufferfish.shown import Grid, Shown, View, frame_of_columns
@@ -131,12 +132,20 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         ]
         return View(self.title, None, grids, _notes(fit, by_epsilon=self.by_epsilon))
 
-    def report(self, path: str | os.PathLike[str]) -> None:
+    def report(self, path: str | os.PathLike[str], *, assumptions: Sequence[str] | None = None) -> None:
         """Write a preview that a browser shows: one file, which needs no network. It reads no data and spends nothing.
 
         It says what error to expect of every mechanism, here and at other ε, what would be promised and what not, what
         an adversary may believe, and which record decides the noise. Of what is there already only an earlier preview
         is replaced.
+
+        Parameters
+        ----------
+        path : path-like
+            Where it is written.
+        assumptions : sequence of str, optional
+            What is assumed of the data that the lengths were taken from, ``data.assumptions``: the page lists it, and
+            says that the numbers of records were read.
 
         Raises
         ------
@@ -155,8 +164,11 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         found = self.contest.calibration(row)
         rows = self.contest.rows_at(found.epsilon) if self.by_epsilon else self.rows
         epsilons = points_around(found.epsilon)
+        given = (
+            None if assumptions is None else listed(assumptions, "assumptions", "sentences, such as data.assumptions")
+        )
         curves = self.contest.curves(epsilons, row.mechanism if row.noise == "best" else None)
-        write_whole(path, preview(found, rows, epsilons, curves, self.measure), PREVIEW, overwrite=True)
+        write_whole(path, preview(found, rows, epsilons, curves, self.measure, given), PREVIEW, overwrite=True)
 
     def __str__(self) -> str:
         width = min(max(shutil.get_terminal_size((_WHERE_UNKNOWN, 24)).columns, _NARROWEST), _WIDEST)

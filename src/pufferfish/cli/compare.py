@@ -31,6 +31,7 @@ from pufferfish.mechanisms import MECHANISMS, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.model_file import read_model
 from pufferfish.queries import Query
+from pufferfish.release.draft import assumptions_of
 from pufferfish.release.summary import read_line
 from pufferfish.report.html import PREVIEW
 from pufferfish.report.network_plot import draw_network
@@ -171,7 +172,8 @@ def compare_command(
         click.echo(printable(f"written: {plot_path}"))
     if report_path is not None:
         with progress("making the preview"):
-            found.report(report_path)
+            assumed = None if data is None or taken is None else assumptions_of(data, contest.calibration(taken))
+            found.report(report_path, assumptions=assumed)
         click.echo(printable(f"written: {report_path}"))
     if draw_path is not None:
         _draw(theta, query, epsilon, length, secret, draw_path)

@@ -12,8 +12,8 @@ from pufferfish.experiments.sampling import discrete_laplace
 from pufferfish.experiments.table import Table
 from pufferfish.queries import Histogram
 from pufferfish.release.values import exact_value
+from pufferfish.report.labels import shortened
 from pufferfish.report.palette import INK, MARKS, PALE
-from pufferfish.report.plot import shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

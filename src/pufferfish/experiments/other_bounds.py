@@ -18,7 +18,7 @@ from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Set
 from pufferfish.experiments.table import Table, number
 from pufferfish.experiments.temporal_leakage import Step, record_epsilon, temporal_leakage
 from pufferfish.mechanisms import InfluenceBound
-from pufferfish.report.plot import shortened
+from pufferfish.report.labels import shortened
 from pufferfish.theta import MarkovChain
 from pufferfish.theta.lengths import as_lengths
 

@@ -8,7 +8,7 @@ from pufferfish.experiments.activity import ACTIVITY_CONTENDERS, EPSILON, READIN
 from pufferfish.experiments.drawing import clean, legend, logarithmic, marks, new_figure
 from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from pufferfish.experiments.table import Table, number, printed
-from pufferfish.report.plot import shortened
+from pufferfish.report.labels import shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,7 +21,7 @@ from pufferfish.fit import fit_chain
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import InfluenceBound
 from pufferfish.queries import Count, Histogram, Query
-from pufferfish.report.plot import shortened
+from pufferfish.report.labels import shortened
 from pufferfish.theta import MarkovChain
 
 if TYPE_CHECKING:

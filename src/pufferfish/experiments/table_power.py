@@ -11,7 +11,7 @@ from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Set
 from pufferfish.experiments.sampling import l1_variance, summary, trial_errors
 from pufferfish.experiments.table import Table, number, printed
 from pufferfish.queries import Histogram
-from pufferfish.report.plot import shortened
+from pufferfish.report.labels import shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

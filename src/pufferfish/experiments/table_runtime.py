@@ -18,7 +18,7 @@ from pufferfish.experiments.drawing import clean, legend, logarithmic, marks, ne
 from pufferfish.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from pufferfish.experiments.table import Table, number, printed
 from pufferfish.queries import Histogram, Mean, Query
-from pufferfish.report.plot import shortened
+from pufferfish.report.labels import shortened
 from pufferfish.theta import MarkovChain
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from pufferfish.theta.record import ThetaRecord
 from pufferfish.theta.states import state_label
 from pufferfish.witness import AnyWitness
 
-__all__ = ["Prepared", "draft_of", "noise_of", "not_promised", "place_in", "sentences"]
+__all__ = ["Prepared", "assumptions_of", "draft_of", "noise_of", "not_promised", "place_in", "sentences"]
 
 
 Made = TypeVar("Made")
@@ -93,7 +93,7 @@ def draft_of(
         not_promised=not_promised(calibration, None),
         assumptions=[
             f"The distribution of the records is {theta.in_words} ({theta.origin}).",
-            *_assumptions(records, calibration),
+            *assumptions_of(records, calibration),
         ],
         noise=noise,
         accuracy_95=_accuracy(calibration),
@@ -151,7 +151,8 @@ def sentences(warnings: Any) -> list[str]:
     return [str(given) for given in found]
 
 
-def _assumptions(records: PrivateData, calibration: Calibration) -> tuple[str, ...]:
+def assumptions_of(records: PrivateData, calibration: Calibration) -> tuple[str, ...]:
+    """Return what the promise assumes of the data, for a Θ of this kind."""
     if isinstance(records, Database):
         return ()
     if isinstance(records, Rows) or calibration.theta.of_chains:

@@ -237,13 +237,18 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         """Laplace scale of the noise on each output, before groups are divided; the largest, of measurements."""
         return self.noise.scale
 
+    @property
+    def whole(self) -> bool:
+        """Whether values and their errors are whole numbers, as counts are."""
+        unit = self.noise.unit
+        return unit == math.floor(unit) and all(value == math.floor(value) for value in self.values)
+
     def writer(self, digits: int = 3) -> Callable[[float, float], str]:
         """Return what writes values and errors to so many digits of their noise; whole numbers have no decimals.
 
         It takes a value and by what its group's noise is divided, 1 where there is none.
         """
-        unit, scale = self.noise.unit, self.scale
-        whole = unit == math.floor(unit) and all(value == math.floor(value) for value in self.values)
+        scale, whole = self.scale, self.whole
 
         def written(value: float, over: float) -> str:
             return to_the_noise(value, scale / over, digits=digits, whole=whole)

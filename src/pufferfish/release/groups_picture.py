@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.digits import at_most
 from pufferfish.queries import measure_of
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups import GroupsRecord
@@ -17,14 +16,16 @@ from pufferfish.report.axes import (
     errors_are_seen,
     is_share,
     lie_better,
+    made_with,
     name_rows,
     name_ticks,
     percent,
     titled,
     told_error,
 )
+from pufferfish.report.labels import shortened
 from pufferfish.report.palette import BLUE, INK, LINES, PALE
-from pufferfish.report.plot import new_figure, shortened
+from pufferfish.report.plot import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -210,7 +211,7 @@ def _titled(
     titled(
         figure,
         f"{release.query.description}, by {', '.join(groups.by)}",
-        f"{release.mechanism.title}, ε = {at_most(release.epsilon)}, {n}",
+        made_with(release.mechanism.title, release.epsilon, n, release.query.description),
         f"each noisy value {error} with 95% probability{unseen}{done}{more}",
     )
     return figure

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pufferfish.digits import at_most
 from pufferfish.queries import Joint, Transitions, measure_of
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups_picture import draw_groups
@@ -17,13 +16,15 @@ from pufferfish.report.axes import (
     errors_are_seen,
     is_share,
     lie_better,
+    made_with,
     name_rows,
     name_ticks,
     titled,
     told_error,
 )
+from pufferfish.report.labels import shortened
 from pufferfish.report.palette import BLUE, INK, ORANGE, PALE
-from pufferfish.report.plot import new_figure, shortened
+from pufferfish.report.plot import new_figure
 from pufferfish.shown import counted
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def _values(release: ReleaseFields) -> "Figure":
     axes.set_xlabel(measure if lying else places, parse_math=False)
     axes.set_ylabel(places if lying else measure, parse_math=False)
     clean(axes, share, lying=lying)
-    titled(figure, release.query.description, _made(release), _noise(release, errors, share, seen))
+    description = release.query.description
+    titled(figure, description, _made(release, description), _noise(release, errors, share, seen))
     return figure
 
 
@@ -101,7 +103,8 @@ def _quantiles(release: ReleaseFields) -> "Figure":
     axes.set_ylabel("share of records up to this state")
     clean(axes, share=True)
     how = "bar: the states it may be, all of them with 95% probability; band: the same of the distribution"
-    titled(figure, "Quantiles of the records", _made(release), how)
+    title = "Quantiles of the records"
+    titled(figure, title, _made(release, title), how)
     return figure
 
 
@@ -111,9 +114,9 @@ def _noise(release: ReleaseFields, errors: Any, share: bool, seen: bool) -> str:
     return f"{'line: ' if seen else ''}{told}{'' if seen else ', too little to be seen here'}{done}"
 
 
-def _made(release: ReleaseFields) -> str:
+def _made(release: ReleaseFields, title: str) -> str:
     n = f"n = {release.data.records:,}" if release.data.rows is None else _rows(release)
-    return f"{release.mechanism.title}, ε = {at_most(release.epsilon)}, {n}"
+    return made_with(release.mechanism.title, release.epsilon, n, title)
 
 
 def _rows(release: ReleaseFields) -> str:

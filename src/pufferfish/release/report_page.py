@@ -124,7 +124,7 @@ def report_page(
     ledger : Ledger, optional
         The book that they were charged to: its history is shown.
     ledger_name : str, optional
-        The file of that book, without its folder: it stands in the command by which readers verify a release.
+        The file of that book, without its folder: it stands in the command by which its owner verifies a release.
     brief : bool, default False
         Without the noise of other mechanisms and of other ε, which may take long to compute.
 
@@ -365,6 +365,8 @@ def _noise(
         scale_measure=scale_measure,
         scale_factor=scale_factor,
         error_factor=error / base if base > 0 else scale_factor,
+        division=1.0 if fields.groups is None else 1 / fields.groups.most_error,
+        whole=fields.whole,
     )
     return noise_part(about, name)
 
@@ -419,23 +421,21 @@ _FINDINGS = {"record": "release file"}
 def _verify(source: Source, checked: Verification | None, ledger_name: str | None) -> Html:
     """Return how everybody can check the release file, and what was found when this page was made."""
     found, file = source.release, shlex.quote(source.name)
-    hint: Html | None = None
+    owner: list[Html] = []
     if isinstance(found, MeasurementRelease):
         program = f"import pufferfish as pf; pf.MeasurementRelease.from_json({source.name!r}).verify()"
         command = f"python -c {shlex.quote(program)}"
     else:
         command = f"pufferfish verify {file}"
-        if found.ledger is not None and ledger_name is not None:
-            command += f" --ledger {shlex.quote(ledger_name)}"
-        elif found.ledger is not None:
-            option = tag("code", "--ledger LEDGER.json")
-            hint = tag(
-                "p", "Whoever has the ledger of this release can add ", option, ", where LEDGER.json is its file."
-            )
+        if found.ledger is not None:
+            book = "LEDGER.json" if ledger_name is None else ledger_name
+            named = ", LEDGER.json," if ledger_name is None else ""
+            said = f"Only who keeps the ledger of this release (the owner) has its file{named} and can compare both:"
+            owner = [tag("p", said), tag("pre", tag("code", f"{command} --ledger {shlex.quote(book)}"))]
     parts: list[Any] = [
         tag("p", "Whoever has the release file can compute the proof of its noise again, without any private data:"),
         tag("pre", tag("code", command)),
-        hint,
+        owner,
     ]
     if source.digest is not None:
         parts += [tag("p", "SHA-256 of the release file: ", tag("code", source.digest))]

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pufferfish.digits import at_most
 from pufferfish.queries import measure_of
 from pufferfish.release.fields import ReleaseFields
-from pufferfish.report.axes import name_ticks, titled, told_error
+from pufferfish.report.axes import made_with, name_ticks, titled, told_error
+from pufferfish.report.labels import shortened
 from pufferfish.report.palette import INK
-from pufferfish.report.plot import new_figure, require_matplotlib, shortened
+from pufferfish.report.plot import new_figure, require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,7 +69,7 @@ def draw_table(
     titled(
         figure,
         release.query.description,
-        f"{release.mechanism.title}, ε = {at_most(release.epsilon)}, {n}",
+        made_with(release.mechanism.title, release.epsilon, n, release.query.description),
         f"each value {told_error(error, error, share=False)} with 95% probability; white: nothing, or below 0",
     )
     return figure

@@ -4,10 +4,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish.digits import number
 from pufferfish.errors import PufferfishError, shortened
@@ -17,9 +18,12 @@ from pufferfish.release.each_record import EachRelease
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups import GroupsRecord
 from pufferfish.release.measurement import MeasurementRelease
-from pufferfish.report.heat import MOST_COLUMNS, heat_map
+from pufferfish.report.heat import MOST_COLUMNS, WEAK, heat_map, marked_weak
 from pufferfish.report.html import fold, table
 from pufferfish.shown import counted
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["each_part", "measured_part", "values_part"]
 
@@ -132,6 +136,7 @@ def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
     records = [f"{count:,}" for count in groups.records]
     write = found.writer(digits=2)  # what a table of many columns has room for
     errors = [write(error, over) for error, over in zip(groups.error_95, by, strict=True)]
+    weak = np.abs(values) <= found.accuracies(0.05)
     most = "± 95%" if found.noise.measurements is None else "± 95%, at most"
     caption = f"Released values ({measure_of(found.query.kind)}), a row for each group: {', '.join(groups.by)}"
     many = len(names) > 60 or len(labels) + 2 > MOST_COLUMNS
@@ -141,29 +146,50 @@ def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
         beside = [records[i], errors[i]][:first]
         return beside[j] if j < first else write(values[i, j - first], by[i])
 
+    beside = np.full((shape[0], first), np.nan)
     drawn = heat_map(
         names,
         [*["records", tag("span", most, class_="whole")][:first], *labels],
-        np.column_stack([np.full((shape[0], first), np.nan), values]),
+        np.column_stack([beside, values]),
         caption,
         corner=", ".join(groups.by),
         text=text,
+        plain=first,
+        weak=np.column_stack([np.zeros(beside.shape, dtype=np.bool_), weak]),
     )
     if not many:
-        return drawn
+        return join(_weakness(weak), drawn)
     rows = [
-        [name, count, error, *(write(value, over) for value in line)]
-        for name, count, line, over, error in zip(names, records, values.tolist(), by, errors, strict=True)
-    ][:_MOST]
+        [names[i], records[i], errors[i]]
+        + [
+            marked_weak(write(value, by[i])) if weak[i, j] else write(value, by[i])
+            for j, value in enumerate(values[i].tolist())
+        ]
+        for i in range(min(len(names), _MOST))
+    ]
     told = table([", ".join(groups.by), "records", most, *labels], rows, caption)
     which = "The groups" if len(rows) == len(names) else f"The {len(rows):,} first groups"
-    return join(drawn, fold(f"{which} as a table", told))
+    return join(_weakness(weak), drawn, fold(f"{which} as a table", told))
+
+
+def _weakness(weak: NDArray[np.bool_]) -> Html | None:
+    """Say what the sign beside values means, and how many have it."""
+    if not weak.any():
+        return None
+    how_many = f"{int(weak.sum()):,} of {counted(weak.size, 'value')}"
+    return tag(
+        "p",
+        tag("strong", WEAK, aria_hidden="true"),
+        f" {how_many}: no larger than their own error, so noise alone may have made them; they have no colour.",
+    )
 
 
 def _transitions(found: ReleaseFields) -> Html:
     states, write = found.theta.states, found.writer()
     value = found.value.reshape(-1, len(states), len(states))
     cells = [""] if found.groups is None else [", ".join(cell) for cell in found.groups.cells]
+    error = found.accuracy(0.05)
+    weak = np.abs(value) <= found.accuracies(0.05).reshape(value.shape)
     parts = [
         heat_map(
             states,
@@ -173,12 +199,14 @@ def _transitions(found: ReleaseFields) -> Html:
             + (f": {cell}" if cell else ""),
             corner="from \\ to",
             text=lambda i, j, m=matrix: write(m[i, j], 1),
+            weak=faint,
         )
-        for cell, matrix in zip(cells, value, strict=True)
+        for cell, matrix, faint in zip(cells, value, weak, strict=True)
     ]
     return join(
+        _weakness(weak),
         parts,
-        tag("p", f"Each number is within {write(found.accuracy(0.05), 1)} of the exact one with 95% probability."),
+        tag("p", f"Each number is within {write(error, 1)} of the exact one with 95% probability."),
     )
 
 
@@ -191,7 +219,8 @@ def _quantiles(found: ReleaseFields) -> Html:
 
 
 def _after(found: ReleaseFields) -> Html:
-    both = number(found.accuracy(0.05, joint=True))
+    least = 1.0 if found.groups is None else 1 / found.groups.most_error
+    both = found.writer()(found.accuracy(0.05, joint=True), least)
     outputs = len(found.values)
     lines: list[Any] = []
     if outputs > 1:
@@ -215,22 +244,21 @@ def _after(found: ReleaseFields) -> Html:
 
 def each_part(found: EachRelease, folder: Path | None, values: Path | None) -> Html:
     """Return what the values of all subjects are like, from the table beside the record where it is at hand."""
-    labels, share = found.query.labels, found.query.divided_by_records
-    error = number(found.accuracy_95.each)
-    over = ", divided by the subject's number of records" if share else ""
+    labels = found.query.labels
+    path = values or (None if folder is None or found.table is None else folder / found.table.name)
+    at_hand = found.table is not None and path is not None and path.is_file()
+    frame = found.read_table(path) if at_hand and path is not None else None
     said = tag(
         "p",
         f"{found.data.subjects:,} subjects with {counted(len(labels), 'value')} each. Each "
-        f"value is within {error}{over} of the exact one with 95% probability.",
+        f"value is {_errors_of_subjects(found, frame)}.",
         class_="lead",
     )
     if found.table is None:
         return said
     name = tag("p", "The values are in the table ", tag("code", found.table.name), ".")
-    path = values or (None if folder is None else folder / found.table.name)
-    if path is None or not path.is_file():
+    if frame is None:
         return join(said, name, tag("p", "It was not at hand when this page was made.", class_="soft"))
-    frame = found.read_table(path)
     shares = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
     heads = ["output", "least", "5%", "25%", "median", "75%", "95%", "largest"]
     rows: list[list[str]] = []
@@ -239,6 +267,26 @@ def each_part(found: EachRelease, folder: Path | None, values: Path | None) -> H
         rows.append([label, *(number(float(x), 3) for x in np.quantile(column, shares))])
     caption = "The released values of all subjects, noise included: quantiles over the subjects"
     return join(said, name, table(heads, rows, caption))
+
+
+def _errors_of_subjects(found: EachRelease, frame: "pl.DataFrame | None") -> str:
+    """Say how far values may be from the exact ones: in shares too where they are, from the table or for a mean."""
+    error = found.accuracy_95.each
+    if not found.query.divided_by_records:
+        return f"within {number(error)} of the exact one with 95% probability"
+    if frame is None:
+        n = round(found.data.records / found.data.subjects)
+        mean = f"a subject with {counted(n, 'record')}, which is the mean"
+        return (
+            f"within {number(error / n, 3)} of the exact one with 95% probability for {mean} (it is {number(error)} "
+            "divided by the subject's number of records)"
+        )
+    least, most = (int(n) for n in (frame["records"].min(), frame["records"].max()))  # type: ignore[arg-type]
+    low, high = number(error / most, 3), number(error / least, 3)
+    if low == high:
+        return f"within {low} of the exact one with 95% probability"
+    ends = f"from ± {low} for {counted(most, 'record')} to ± {high} for {counted(least, 'record')}"
+    return f"near the exact one, with 95% probability {ends} of a subject"
 
 
 def measured_part(found: MeasurementRelease) -> Html:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.digits import number
+from pufferfish.digits import at_most, number
 from pufferfish.errors import printable
+from pufferfish.report.labels import width_of
 from pufferfish.report.palette import BLUE, INK, PALE
-from pufferfish.report.plot import width_of
 
 __all__ = [
     "LONGEST_ROW",
@@ -24,6 +24,7 @@ __all__ = [
     "is_share",
     "lie_better",
     "log_ticks",
+    "made_with",
     "name_rows",
     "name_ticks",
     "percent",
@@ -100,14 +101,41 @@ def titled(figure: Any, *lines: str) -> None:
 
 
 def _in_lines(text: str, most: int) -> list[str]:
-    """Break a text between words into lines of so many letters, and end it after a word where it is too long.
+    """Break a text between words into lines of so many letters, all about as long: no word stands alone at the end.
+
+    It ends after a word where it is too long.
 
     Examples
     --------
     >>> _in_lines("survey-2019.csv, column activity", 20), _in_lines("word " * 99, 9)[-1]
     (['survey-2019.csv,', 'column activity'], 'word …')
+    >>> _in_lines("noisy value ± 29 with 95% probability each", 40)
+    ['noisy value ± 29 with', '95% probability each']
     """
-    return textwrap.wrap(text, most, max_lines=_MOST_LINES, placeholder=" …", break_on_hyphens=False)
+    found = textwrap.wrap(text, most, max_lines=_MOST_LINES, placeholder=" …", break_on_hyphens=False)
+    if len(found) < 2 or found[-1].endswith(" …"):
+        return found
+    longest = min(most, max(map(len, text.split())))
+    for narrower in range(max(longest, -(-len(text) // len(found))), most):
+        lines = textwrap.wrap(text, narrower, break_on_hyphens=False)
+        if len(lines) == len(found):
+            return lines
+    return found
+
+
+def made_with(title: str, epsilon: float, size: str, description: str) -> str:
+    """Say which mechanism made the noise and of how much the values are, unless the description says that.
+
+    Examples
+    --------
+    >>> made_with("GroupDP", 1.0, "n = 2,352", "share of the 2,352 records in each of 2 states")
+    'GroupDP, ε = 1'
+    >>> made_with("GroupDP", 1.0, "n = 2", "share of records in each of 2 states")
+    'GroupDP, ε = 1, n = 2'
+    """
+    number_alone = size.removeprefix("n = ").split()[0]
+    said = re.search(rf"(?<![\d,.]){number_alone} (record|row|step)s?\b", description)
+    return f"{title}, ε = {at_most(epsilon)}{'' if said else f', {size}'}"
 
 
 def percent(share: float, _: object = None) -> str:

@@ -9,10 +9,13 @@ from pufferfish.digits import number
 from pufferfish.markup import Html, join, tag
 from pufferfish.report.html import table
 
-__all__ = ["MOST_COLUMNS", "heat_map"]
+__all__ = ["MOST_COLUMNS", "WEAK", "heat_map", "marked_weak"]
 
 MOST_COLUMNS = 12
 """Columns up to which numbers stand in the cells: more do not fit on a page."""
+
+WEAK = "○"
+"""The sign beside a value that is no larger than its own error."""
 
 _MOST_ROWS = 60
 _LEVELS = 10
@@ -28,6 +31,8 @@ def heat_map(
     corner: str = "",
     most: float | None = None,
     text: Callable[[int, int], str] | None = None,
+    plain: int = 0,
+    weak: NDArray[np.bool_] | None = None,
 ) -> Html:
     """Return a table of numbers whose cells are the darker the larger they are.
 
@@ -45,25 +50,46 @@ def heat_map(
         The value of the darkest colour; by default the largest one.
     text : callable, optional
         What stands in a cell, from its row and column; by default the number.
+    plain : int
+        How many first columns are no data, but what the others are read with: they stand on the ground of the page.
+    weak : (rows, columns) ndarray of bool, optional
+        Which values are no larger than their own error: they have a sign in place of a colour.
     """
     largest = float(np.nanmax(values, initial=0.0)) if most is None else most
     share = np.nan_to_num(np.clip(values / largest, 0, 1)) if largest > 0 else np.zeros(values.shape)
+    faint = np.zeros(values.shape, dtype=np.bool_) if weak is None else weak
+    share = np.where(faint, 0.0, share)
     if len(columns) > MOST_COLUMNS or len(rows) > _MOST_ROWS:
         return _squares(rows, columns, values, share, caption)
 
-    def plain(i: int, j: int) -> str:
+    def as_number(i: int, j: int) -> str:
         return "" if np.isnan(values[i, j]) else number(float(values[i, j]), 3)
 
-    write = text or plain
+    write = text or as_number
+
+    def cell(i: int, j: int) -> Html:
+        if j < plain:
+            return tag("td", write(i, j), class_="plain")
+        if faint[i, j]:
+            return tag("td", marked_weak(write(i, j)), class_="weak")
+        return tag("td", write(i, j), style=f"--h:{share[i, j]:.2f}")
+
     body = [
         tag(
             "tr",
             tag("th", name, scope="row"),
-            *(tag("td", write(i, j), style=f"--h:{share[i, j]:.2f}") for j in range(len(columns))),
+            *(cell(i, j) for j in range(len(columns))),
         )
         for i, name in enumerate(rows)
     ]
     return table([corner, *columns], body, caption, class_="heat")
+
+
+def marked_weak(text: str) -> Html:
+    """Return a value with the sign that it is no larger than its own error, in words for who cannot see it."""
+    return join(
+        text, tag("span", f" {WEAK}", aria_hidden="true"), tag("span", " no larger than its error", class_="unseen")
+    )
 
 
 def _squares(

@@ -11,8 +11,9 @@ from pufferfish.calls import called_as
 from pufferfish.digits import number
 from pufferfish.errors import NotApplicableError
 from pufferfish.report.axes import clean, name_ticks, titled
+from pufferfish.report.labels import shortened
 from pufferfish.report.palette import BLUE, INK, LINES, ORANGE, PALE
-from pufferfish.report.plot import new_figure, shortened
+from pufferfish.report.plot import new_figure
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.clocks import CLOCKS, phase_name
 from pufferfish.theta.forgetting_class import ForgettingClass

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pufferfish.comparison_row import ComparisonRow, NoiseCurve
-from pufferfish.digits import at_most, number
+from pufferfish.digits import at_most, number, to_the_noise
 from pufferfish.markup import Html, join, tag
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
 from pufferfish.report.html import fold, table
@@ -20,13 +20,20 @@ _STEPS = 10
 _TO_TEN = 4
 """Computed ε on either side, up to ten times and down to a tenth of the one that is asked for."""
 
-_WIDE, _HIGH = 636, 260
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 462, 14, 218
+_WIDE, _HIGH = 896, 330
+_LEFT, _RIGHT, _TOP, _BOTTOM = 66, 620, 14, 286
+"""The picture takes the width of a page; right of ``_RIGHT`` stand the names of its lines."""
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
-_NAME = 15
-"""How far apart the names of lines are at least."""
+_NAME = 20
+"""How far apart the names of lines are at least: the height of a letter on a phone."""
+
+_ONE_END = 3.0
+"""Lines that end so near each other have one place where their names stand."""
+
+_DASHES = ("7 4", "2 3", "12 4", "8 3 2 3", "14 3 2 3 2 3", "4 4", "1 5", "16 6", "10 3 5 3")
+"""Strokes and gaps of lines, which tell them apart without colour; that of the page's own mechanism is whole."""
 
 
 def points_around(epsilon: float) -> list[float]:
@@ -68,6 +75,11 @@ class Noise:
     scale_factor, error_factor : float
         By what scales and errors are multiplied: where the values are of groups, those of all records together were
         compared.
+    division : float
+        By what the scales are still to be divided, to be those of the noise whose errors are told: the records of the
+        smallest group, where values are shares of groups.
+    whole : bool
+        Whether errors are whole numbers, as those of counts are.
     """
 
     rows: Sequence[ComparisonRow]
@@ -82,6 +94,14 @@ class Noise:
     scale_factor: float = 1.0
     error_factor: float = 1.0
     scale_measure: str = ""
+    division: float = 1.0
+    whole: bool = False
+
+    def written(self, error: float, scale: float) -> str:
+        """Write an error of noise to its digits, as page.js does: the value has as many, wherever it stands."""
+        if error == 0 or scale == 0:
+            return number(error)
+        return to_the_noise(error, scale / self.division, whole=self.whole)
 
 
 def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
@@ -112,6 +132,8 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
         "id": name,
         "epsilons": about.epsilons,
         "steps": _STEPS,
+        "division": about.division,
+        "whole": about.whole,
         "own": own,
         "curves": [
             {"scale": _times(c.scales, about.scale_factor), "error": _times(c.errors, about.error_factor)}
@@ -136,7 +158,7 @@ def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
         "tr",
         tag("th", name, tag("small", note) if note else None, scope="row"),
         tag("td", number(scale), class_="n scale"),
-        tag("td", number(error), class_="n error"),
+        tag("td", about.written(error, scale), class_="n error"),
         class_="own" if own else None,
         data_curve=place,
     )
@@ -145,7 +167,8 @@ def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
 def _slider(about: Noise, own: int, name: str) -> Html:
     middle = list(about.epsilons).index(about.epsilon)
     error = (about.curves[own].errors[middle] or 0.0) * about.error_factor
-    told = f"ε = {at_most(about.epsilon)}: {error_in_words(error)}"
+    scale = (about.curves[own].scales[middle] or 0.0) * about.scale_factor
+    told = f"ε = {at_most(about.epsilon)}: {error_in_words(about.written(error, scale))}"
     control = tag(
         "input",
         type="range",
@@ -176,17 +199,17 @@ def _slider(about: Noise, own: int, name: str) -> Html:
     )
 
 
-def error_in_words(error: float) -> str:
+def error_in_words(error: str) -> str:
     """Say what an error of the noise means, as page.js does.
 
     Examples
     --------
-    >>> error_in_words(0.0)
+    >>> error_in_words("0")
     'the noise is 0 with at least 95% probability: each value would then be published exactly'
     """
-    if error == 0:
+    if error == "0":
         return "the noise is 0 with at least 95% probability: each value would then be published exactly"
-    return f"each value is within {number(error)} of the exact one with 95% probability"
+    return f"each value is within {error} of the exact one with 95% probability"
 
 
 def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
@@ -209,7 +232,7 @@ def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
         d = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
         title = tag("title", about.curves[place].title)
         if len(points) > 1:
-            lines.append(tag("path", title, d=d, class_="line own" if place == own else "line"))
+            lines.append(tag("path", title, d=d, **_line(place, own)))
             ends[place] = points[-1]
     decades = round(math.log10(most / least))
     every = -(-decades // 6)
@@ -234,22 +257,24 @@ def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
         f"The error that one value exceeds with 5% probability, from ε = {at_most(about.epsilons[0])} to "
         f"{number(about.epsilons[-1])}: it falls as ε grows. The table below has the numbers."
     )
+    names = _names(about, ends, own)
     drawn = tag(
         "svg",
         ticks,
         lines,
-        _names(about, ends, own),
+        names,
         marks,
         viewBox=f"0 0 {_WIDE} {_HIGH - 16}",
         class_="chart",
-        style="--wide:40rem",
         role="img",
         aria_label=label,
     )
     words = (
-        f"± 95% against ε, both on logarithmic scales. Thick: {about.curves[own].title}; thin: the other mechanisms of "
-        "the table, named where their lines end."
+        f"± 95% against ε, both on logarithmic scales. Thick: {about.curves[own].title}; dashed: the other mechanisms "
+        "of the table, named where their lines end."
     )
+    if any(">= " in name for name in names):
+        words += " A name with = before it is of a line that ends at the same point as the one above."
     if any(error == 0 for each in errors for error in each):
         words += " A line ends where the noise is 0 with 95% probability: exact values would be published there."
     frame = {"left": _LEFT, "right": _RIGHT, "top": _TOP, "bottom": _BOTTOM, "least": least, "most": most}
@@ -258,25 +283,58 @@ def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
 
 
 def _names(about: Noise, ends: dict[int, tuple[float, float]], own: int) -> list[Html]:
-    """Return the names of lines beside their ends, moved apart where they would lie on each other."""
-    order = sorted(ends, key=lambda place: (ends[place][1], place))
+    """Return the names of lines, each with its dashes, beside their ends: moved apart where they would overlap.
+
+    Where lines end at one point their names are one block, with the page's own mechanism first.
+    """
+    blocks: list[list[int]] = []
+    for place in sorted(ends, key=lambda place: (ends[place][1], place)):
+        there = next((block for block in blocks if math.dist(ends[block[0]], ends[place]) <= _ONE_END), None)
+        if there is None:
+            blocks.append([place])
+        else:
+            there.append(place)
+    blocks = [sorted(block, key=lambda place: (place != own, place)) for block in blocks]
+    order = [place for block in blocks for place in block]
+    middle = {place: ends[block[0]][1] - _NAME * (len(block) - 1) / 2 for block in blocks for place in block}
+    offsets = {place: _NAME * block.index(place) for block in blocks for place in block}
     lowest = [_BOTTOM - _NAME * i for i in reversed(range(len(order)))]  # the last is no lower than the axis
-    wanted = [[(min(ends[place][1], low), 1.0)] for place, low in zip(order, lowest, strict=True)]
-    heights = nearest(wanted, [_NAME * i for i in range(len(order))])
+    wanted = [[(min(middle[p] + offsets[p], low), 1.0)] for p, low in zip(order, lowest, strict=True)]
+    heights = dict(zip(order, nearest(wanted, [_NAME * i for i in range(len(order))]), strict=True))
     found: list[Html] = []
-    for place, height in zip(order, heights, strict=True):
-        x, y = ends[place]
-        found += [
-            tag("path", d=f"M{x + 2:.1f} {y:.1f}L{_RIGHT + 12} {height:.1f}", class_="leader"),
-            tag(
-                "text",
-                about.curves[place].title,
-                x=_RIGHT + 15,
-                y=f"{height + 4:.1f}",
-                class_="name own" if place == own else "name",
-            ),
-        ]
+    for block in blocks:
+        x, y = ends[block[0]]
+        centre = (heights[block[0]] + heights[block[-1]]) / 2
+        found.append(tag("path", d=f"M{x + 2:.1f} {y:.1f}L{_RIGHT + 14} {centre:.1f}", class_="leader"))
+        if len(block) > 1:
+            found.append(
+                tag(
+                    "path",
+                    d=f"M{_RIGHT + 14} {heights[block[0]] - 6:.1f}V{heights[block[-1]] + 6:.1f}",
+                    class_="leader",
+                )
+            )
+        for place in block:
+            height = heights[place]
+            found += [
+                tag("path", d=f"M{_RIGHT + 18} {height:.1f}h28", **_line(place, own)),
+                tag(
+                    "text",
+                    f"{'' if place == block[0] else '= '}{about.curves[place].title}",
+                    x=_RIGHT + 51,
+                    y=f"{height + 5:.1f}",
+                    class_="name own" if place == own else "name",
+                ),
+            ]
     return found
+
+
+def _line(place: int, own: int) -> dict[str, Any]:
+    """Return how the line of a mechanism looks."""
+    if place == own:
+        return {"class_": "line own"}
+    other = place - (place > own)
+    return {"class_": f"line of-{other % 4}", "stroke_dasharray": _DASHES[other % len(_DASHES)]}
 
 
 def _tick(value: float) -> str:

@@ -2,10 +2,19 @@
 // Everything was computed when the page was written; here it is looked up between two computed points, on log scales.
 const data = JSON.parse(document.getElementById("data").textContent) || [];
 
+// The nearest number of four digits; of two as near, the even one, as digits.py decides from the digits that are written.
+function nearest(value) {
+  const [mantissa, power] = Math.abs(value).toExponential().split("e");
+  const digits = mantissa.replace(".", "");
+  if (digits.slice(4) !== "5") return Number(value.toPrecision(4));
+  const four = Number(digits.slice(0, 4));
+  return Math.sign(value) * Number(`${four + (four % 2)}e${power - 3}`);
+}
+
 // As `number` of digits.py writes: four digits, no powers of ten where that can be.
 function number(value) {
   if (value === 0) return "0";
-  const kept = Number(value.toPrecision(4));
+  const kept = nearest(value);
   if (Math.abs(kept) < 1e-6 || Math.abs(kept) >= 1e15) {
     const [mantissa, power] = kept.toExponential(3).split("e");
     return `${Number(mantissa)}e${Number(power)}`;
@@ -15,8 +24,17 @@ function number(value) {
 
 // As `at_most` of digits.py writes: rounded up.
 function atMost(value) {
-  const near = Number(value.toPrecision(4));
+  if (value === 0) return "0";
+  const near = nearest(value);
   return number(near >= value * (1 - 1e-6) ? near : near + 10 ** (Math.floor(Math.log10(near)) - 3));
+}
+
+// As `to_the_noise` of digits.py writes: a value to three digits of its noise, whole numbers without decimals.
+function toTheNoise(value, scale, whole) {
+  const decimals = whole ? 0 : Math.max(0, 2 - Math.floor(Math.log10(scale)));
+  if (decimals > 9 || Math.abs(value) >= 1e15) return number(value);
+  const [before, after] = value.toFixed(decimals).split(".");
+  return before.replace(/\B(?=(\d{3})+$)/g, ",") + (after ? `.${after}` : "");
 }
 
 // A value at place `at` (2.25 is a quarter of the way from the third point to the fourth); null where none is known.
@@ -33,23 +51,24 @@ for (const about of data) {
   const input = root.querySelector("input"), output = root.querySelector("output");
   const rows = root.querySelectorAll("tr[data-curve]");
   const line = root.querySelector(".at"), dot = root.querySelector(".dot");
+  const written = (error, scale) => error && scale ? toTheNoise(error, scale / about.division, about.whole) : number(error);
   const show = () => {
     const at = input.value / about.steps;
     const epsilon = between(about.epsilons, at);
     const own = about.curves[about.own];
     for (const row of rows) {
       const curve = about.curves[row.dataset.curve];
-      for (const name of ["scale", "error"]) {
-        const value = between(curve[name], at);
-        row.querySelector(`.${name}`).textContent = value === null ? "none known" : `${Number.isInteger(at) ? "" : "≈ "}${number(value)}`;
-      }
+      const [scale, error] = [between(curve.scale, at), between(curve.error, at)];
+      const near = Number.isInteger(at) ? "" : "≈ ";
+      row.querySelector(".scale").textContent = scale === null ? "none known" : near + number(scale);
+      row.querySelector(".error").textContent = error === null ? "none known" : near + written(error, scale);
     }
     const error = between(own.error, at);
     output.textContent = error === null
       ? `ε = ${atMost(epsilon)}: no noise is known`
       : error === 0
       ? `ε = ${atMost(epsilon)}: the noise is 0 with at least 95% probability: each value would then be published exactly`
-      : `ε = ${atMost(epsilon)}: each value is within ${Number.isInteger(at) ? "" : "about "}${number(error)} of the exact one with 95% probability`;
+      : `ε = ${atMost(epsilon)}: each value is within ${Number.isInteger(at) ? "" : "about "}${written(error, between(own.scale, at))} of the exact one with 95% probability`;
     input.setAttribute("aria-valuetext", output.textContent);
     if (line) {
       const x = about.left + (about.right - about.left) * at / (about.epsilons.length - 1);

@@ -2,18 +2,18 @@
 
 import io
 import os
-import unicodedata
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pufferfish.comparison_row import ComparisonRow
-from pufferfish.errors import ParameterError, RecordError, printable
+from pufferfish.errors import ParameterError, RecordError
 from pufferfish.files import Kind, write_whole
 from pufferfish.files.reading import check_path, shown
+from pufferfish.report.axes import clean, log_ticks, titled
+from pufferfish.report.labels import shortened
 from pufferfish.report.palette import INK, MARKS, mark_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ __all__ = [
     "require_matplotlib",
     "save_figure",
     "shortened",
-    "width_of",
 ]
 
 PICTURE_KINDS = (".png", ".svg", ".pdf")
@@ -45,7 +44,6 @@ def _is_picture(content: bytes) -> bool:
 PICTURE = Kind("picture", _is_picture, "name another file", PICTURE_KINDS)
 """Pictures say in their metadata who drew them: only those are drawn over."""
 
-_LONGEST_LABEL = 24
 _AS_ONE = 0.01
 """Curves of noise within this share of each other cannot be told apart in a picture."""
 
@@ -95,8 +93,6 @@ def draw_noise(
     measure : str, optional
         What the query's answers are numbers of.
     """
-    from pufferfish.report.axes import clean, log_ticks, titled  # which needs what labels need
-
     figure = new_figure(8.2, 4.8)
     axes: Any = figure.add_subplot()
     epsilons = sorted(comparisons)
@@ -151,37 +147,6 @@ def _same(one: Sequence[tuple[float, float]], other: Sequence[tuple[float, float
     return [e for e, _ in one] == [e for e, _ in other] and all(
         abs(a - b) <= _AS_ONE * b for (_, a), (_, b) in zip(one, other, strict=True)
     )
-
-
-def shortened(text: str, longest: int = _LONGEST_LABEL) -> str:
-    """Cut a label to one that fits and prints, with the middle of a long one left out: ends tell labels apart.
-
-    Chinese, Japanese and Korean letters are as wide as two others.
-    """
-    plain = printable(text)
-    if width_of(plain) <= longest:
-        return plain
-    half = longest // 2
-    return f"{_beginning(plain, half)}…{_beginning(plain[::-1], half - 1)[::-1]}"
-
-
-def width_of(text: str) -> int:
-    """Return how wide a text is, in letters.
-
-    Examples
-    --------
-    >>> width_of("walk"), width_of("歩く")
-    (4, 4)
-    """
-    return sum(map(_columns, text))
-
-
-def _beginning(text: str, columns: int) -> str:
-    return "".join(c for c, end in zip(text, accumulate(map(_columns, text)), strict=True) if end <= columns)
-
-
-def _columns(letter: str) -> int:
-    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pufferfish.calibration import Calibration
 from pufferfish.comparison_row import ComparisonRow, NoiseCurve
-from pufferfish.digits import at_most, number
+from pufferfish.digits import at_most
 from pufferfish.markup import join, tag
 from pufferfish.promises import not_promised_of, promise_of, secrets_of
 from pufferfish.report.html import page, section
@@ -16,6 +16,8 @@ from pufferfish.shown import counted
 
 __all__ = ["preview"]
 
+_NUMBERS = "the numbers of records, and where gaps are, were"
+
 
 def preview(
     found: Calibration,
@@ -23,6 +25,7 @@ def preview(
     epsilons: Sequence[float],
     curves: Sequence[NoiseCurve],
     measure: str,
+    assumptions: Sequence[str] | None = None,
 ) -> bytes:
     """Return the page about a calibration, and about the mechanisms that it was chosen from.
 
@@ -36,6 +39,8 @@ def preview(
         Their noise at other ε.
     measure : str
         What the answers are numbers of.
+    assumptions : sequence of str, optional
+        What is assumed of the table that the numbers of records were read from; None where no table was read.
     """
     theta, query = found.theta, found.query
     noise = Noise(
@@ -47,8 +52,13 @@ def preview(
         noise="equal" if found.strategy is None else "best",
         measure=measure,
         own_word="recommended",
+        whole=found.linear.unit.denominator == 1,
         lower=next((row.lower_bound for row in rows if row.lower_bound), None),
     )
+
+    def within(joint: bool) -> str:
+        return noise.written(found.accuracy(0.05, joint=joint), found.scale)
+
     part, data = noise_part(noise, "noise-0")
     secrets = secrets_of(found)
     promise = promise_of(found.epsilon, found.delta, secrets, of_chains=theta.of_chains, networks=bool(theta.networks))
@@ -56,13 +66,18 @@ def preview(
     outputs = len(found.linear.labels)
     lead = (
         f"With {found.title} each of {counted(outputs, 'value')} would be within "
-        f"{number(found.accuracy(0.05))} of the exact one with 95% probability ({measure}), and all of them within "
-        f"{number(found.accuracy(0.05, joint=True))}."
+        f"{within(joint=False)} of the exact one with 95% probability ({measure}), and all of them within "
+        f"{within(joint=True)}."
     )
+    read = "no data were read for this page"
+    assumed: Sequence[str] = _of_any_table(found)
+    if assumptions is not None:
+        read = f"of the data only {'the number of rows was' if theta.networks else _NUMBERS} used"
+        assumed = assumptions
     why = witness_part(found.witness, found.epsilon, found.epsilon, theta)
     body = join(
         tag("h1", title),
-        tag("p", "Nothing was released or spent, and no data were read for this page.", class_="card"),
+        tag("p", f"Nothing was released or spent, and {read}.", class_="card"),
         tag("h2", found.linear.description[:1].upper() + found.linear.description[1:]),
         tag("p", lead, class_="lead"),
         tag("p", f"The noise is for a table of {found.records:,} records.", class_="soft"),
@@ -71,7 +86,7 @@ def preview(
             found.epsilon,
             promise,
             not_promised_of(secrets, None, kind=theta.kind, composes=found.composes),
-            [f"The distribution of the records is {theta.in_words} ({theta.origin})."],
+            [f"The distribution of the records is {theta.in_words} ({theta.origin}).", *assumed],
             secrets,
             delta=found.delta,
             title="What would be promised, and what not",
@@ -80,3 +95,23 @@ def preview(
         section("Which record decides the noise, and why", why),
     )
     return page("preview", title, body, [] if data is None else [data])
+
+
+def _of_any_table(found: Calibration) -> list[str]:
+    """Return what is assumed however a table is read; a release says how its own was, its gaps for example."""
+    theta = found.theta
+    if theta.networks:
+        return [
+            "Rows are independent of each other under every θ: one row per subject.",
+            "The number of rows is public, and assumed independent of the states.",
+        ]
+    if not theta.of_chains:
+        return ["How many records there are is public, and assumed independent of the states."]
+    several = ["Different chains are independent of each other."] if len(found.length) > 1 else []
+    return [
+        *(several or ["The table is one chain: any record may depend on any other."]),
+        "Records next to each other follow each other in one step.",
+        "The number of records, their times, the gaps and which states are missing are public, and assumed independent "
+        "of the states.",
+        "How a table is read adds to this, its gaps and missing states for example: a release says it.",
+    ]

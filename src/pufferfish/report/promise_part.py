@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from pufferfish.digits import at_most, number
 from pufferfish.markup import Html, tag
 from pufferfish.promises import TOGETHER
-from pufferfish.report.html import section
+from pufferfish.report.html import fold, section
 
 __all__ = ["promise_part"]
+
+_MOST_PAIRS = 20
 
 
 def promise_part(
@@ -21,7 +23,7 @@ def promise_part(
     delta: float = 0.0,
     title: str = "What is promised, and what is not",
 ) -> Html:
-    """Return the promise in plain words, its unit, and its limits, each as its record says it."""
+    """Return the promise in plain words, its unit, and its limits; its exact sentence is folded."""
     together = [text for text in not_promised if text.startswith(TOGETHER)]  # this a ledger does promise
     unit = "any one record, whatever its neighbours tell"
     if secrets is not None:
@@ -33,15 +35,17 @@ def promise_part(
         f"release changes the odds between {what} by {factor} at most (e^ε with ε = {at_most(epsilon)}). The smaller "
         "ε, the less is told."
     )
-    if delta:
-        plain = (
-            f"The promise may fail, with a probability that δ = {delta:g} says. The smaller ε and δ, the less is told."
-        )
+    told = [tag("p", plain, class_="card"), fold("The exact sentence of the promise", tag("p", promise))]
+    if delta:  # what is exact says δ, and few words cannot: it stands open
+        fails = f"The promise may fail, with a probability that δ = {delta:g} says."
+        told = [tag("p", fails, " The smaller ε and δ, the less is told."), tag("p", promise, class_="card")]
+    pairs = [f"({a}) or ({b})" for a, b in (secrets or ())[:_MOST_PAIRS]]
+    more = "; …" if len(secrets or ()) > _MOST_PAIRS else "."
     return section(
         title,
         tag("p", "Unit of protection: ", tag("strong", unit), ".", class_="lead"),
-        tag("p", plain),
-        tag("p", promise, class_="card"),
+        *([tag("p", "The pairs of secrets: ", "; ".join(pairs), more)] if pairs else []),
+        *told,
         *(tag("p", text, class_="card") for text in together),
         tag("h4", "Not promised"),
         tag("ul", *(tag("li", text) for text in not_promised if text not in together)),

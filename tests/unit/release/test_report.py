@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import opendp.prelude as dp
 import polars as pl
 import pytest
@@ -20,7 +21,10 @@ from pufferfish.digits import number
 from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, RecordError
 from pufferfish.ledger import Ledger
 from pufferfish.release import report_page
+from pufferfish.release.values_part import values_part
+from pufferfish.report.heat import WEAK
 from pufferfish.report.noise import points_around
+from pufferfish.report.promise_part import promise_part
 
 dp.enable_features("contrib", "honest-but-curious")
 
@@ -255,6 +259,44 @@ def test_groups_of_many_outputs_keep_their_numbers(tmp_path: Path) -> None:
         assert state in page.text
 
 
+@pytest.mark.parametrize("groups", [12, 70])
+def test_values_of_groups_that_noise_may_have_made_are_marked_and_counted(groups: int) -> None:
+    """By a sign and in words, not by colour alone; errors are shaded like no data, also in the fold of many groups."""
+    frame = pl.DataFrame({"s": ["no"] * 9 * groups + ["yes"] * groups, "g": [f"g{i:02}" for i in range(groups)] * 10})
+    data = pf.read_sequences(frame, "s", by=["g"])
+    noise = pf.LeakagePropagation(release_cases.TWO, data.length).calibrate(pf.Histogram(), 1.0)
+    found = pf.release(data, pf.Histogram(), noise)
+    values = [[0.01, 0.99] for _ in range(groups)]
+    values[0] = [-0.05, 1.4]
+    flat = [x for row in values for x in row]
+    errors = found.accuracies(0.05)
+    weak = int((abs(np.array(values)) <= errors).sum())
+    assert groups <= weak < 2 * groups
+    shown = values_part(msgspec.structs.replace(found, values=flat, noisy_values=flat))
+    assert shown.count("no larger than its error</span>") == shown.count(WEAK) - 1 == weak
+    assert f" {weak} of {2 * groups} values: no larger than their own error" in shown
+    assert shown.index("no larger than their own error") < shown.index("<table")
+    if groups == 12:
+        assert shown.count('<td class="weak">') == weak
+        assert shown.count('<td class="plain">') == 2 * groups, "the records and the error of each group"
+        assert shown.count("--h:") == 2 * groups - weak
+    certain = np.abs(errors).max() * np.array([[2.0, 3.0]] * groups)
+    shown = values_part(msgspec.structs.replace(found, values=certain.ravel().tolist()))
+    assert WEAK not in shown
+
+
+def test_steps_that_noise_may_have_made_are_marked() -> None:
+    data, chain = simple()
+    noise = pf.GroupDP(chain, data.length).calibrate(pf.Transitions(), 1.0)
+    found = pf.release(data, pf.Transitions(), noise)
+    k = len(release_cases.STATES)
+    error = found.accuracy(0.05)
+    values = [error + 1.0] * (k * k - 1) + [1.0]
+    shown = values_part(msgspec.structs.replace(found, values=values))
+    assert shown.count('<td class="weak">') == 1
+    assert f" 1 of {k * k} values: no larger than their own error" in shown
+
+
 def test_a_narrow_screen_shows_the_numbers_of_groups_first(tmp_path: Path) -> None:
     chain = pf.MarkovChain(release_cases.P, states=release_cases.STATES)
     frame = pl.DataFrame({"s": release_cases.STATES * 12, "g": ["a", "b"] * (6 * len(release_cases.STATES))})
@@ -352,8 +394,8 @@ def test_pages_of_groups_and_of_subjects_list_no_mechanism_for_one_query(tmp_pat
     assert "for one query only" in checked(out).text
 
 
-def test_the_command_to_verify_names_the_ledger_that_was_given(tmp_path: Path) -> None:
-    """And none where none was given: another ledger of that name would accuse an honest release."""
+def test_the_command_to_verify_is_one_that_every_reader_can_run(tmp_path: Path) -> None:
+    """Who keeps the ledger is told of it apart, and no ledger is named that was not given."""
     data, chain = simple()
     bound = pf.GroupDP(chain, data.length)
     ledger = Ledger(bound, 2.0, base=data)
@@ -362,23 +404,119 @@ def test_the_command_to_verify_names_the_ledger_that_was_given(tmp_path: Path) -
     ledger.save(kept / "bb 1.json")
     found = pf.release(data, pf.Histogram(), bound.calibrate(pf.Histogram(), 1.0), ledger=ledger)
     found.to_json(tmp_path / "r.json")
-    out, hint = tmp_path / "r.html", "Whoever has the ledger of this release can add"
+    out, hint = tmp_path / "r.html", "Only who keeps the ledger of this release (the owner)"
 
-    def command() -> str:
-        return next(word for word in Page(out).words if word.startswith("pufferfish verify"))
+    def commands_of() -> list[list[str]]:
+        return [shlex.split(word) for word in Page(out).words if word.startswith("pufferfish verify")]
 
     given = ("report", tmp_path / "r.json", "--brief", "--overwrite", "--output", out)
     assert commands.run(*given, "--ledger", kept / "bb 1.json").exit_code == 0
-    assert shlex.split(command()) == ["pufferfish", "verify", "r.json", "--ledger", "bb 1.json"]
-    assert hint not in Page(out).text
-    found.report(out, ledger=ledger, brief=True)
-    assert command().endswith("--ledger 'bb 1.json'")
-    assert commands.run(*given).exit_code == 0
-    assert command() == "pufferfish verify r.json"
+    reader, owner = ["pufferfish", "verify", "r.json"], ["--ledger", "bb 1.json"]
+    assert commands_of() == [reader, reader + owner]
     assert hint in Page(out).text
+    assert commands.run("verify", tmp_path / "r.json").exit_code == 0, "the reader has no ledger"
+    found.report(out, ledger=ledger, brief=True)
+    assert commands_of() == [["pufferfish", "verify", "release.json"], ["pufferfish", "verify", "release.json", *owner]]
+    assert commands.run(*given).exit_code == 0
+    assert commands_of() == [reader, [*reader, "--ledger", "LEDGER.json"]]
+    assert f"{hint} has its file, LEDGER.json," in Page(out).text
     alone = pf.release(data, pf.Histogram(), bound.calibrate(pf.Histogram(), 1.0))
     alone.report(out, brief=True)
     assert hint not in Page(out).text
+    assert commands_of() == [["pufferfish", "verify", "release.json"]]
+
+
+def test_the_promise_stands_once_and_its_exact_sentence_is_folded(tmp_path: Path) -> None:
+    data, chain = simple()
+    found = pf.release(data, pf.Histogram(), pf.GroupDP(chain, data.length).calibrate(pf.Histogram(), 1.0))
+    found.report(tmp_path / "r.html", brief=True)
+    before, folded = checked(tmp_path / "r.html").content.split("<summary>The exact sentence of the promise</summary>")
+    assert "changes the odds between two values of one record" in before
+    assert "times as likely" not in before
+    assert folded.index("times as likely") < folded.index("</details>")
+
+
+def test_named_secrets_and_delta_stand_open() -> None:
+    """Few words do not say what pairs or a δ mean: a fold may not hold what is needed to understand them."""
+    pairs = [("sick", "well"), ("tall", "small")]
+    shown = promise_part(1.0, "the exact sentence", ["not this"], ["this"], pairs)
+    assert "The pairs of secrets: (sick) or (well); (tall) or (small)." in shown
+    assert "<details>" in shown
+    shown = promise_part(1.0, "the exact sentence", ["not this"], ["this"], pairs, delta=1e-6)
+    assert "the exact sentence" in shown
+    assert "<details>" not in shown
+    many = [(f"a{i}", f"b{i}") for i in range(99)]
+    assert "(a19) or (b19); …" in promise_part(1.0, "exact", [], [], many)
+
+
+def test_errors_of_subjects_are_told_in_shares(tmp_path: Path) -> None:
+    """Nobody has to divide: the command line says the same."""
+    chain = release_cases.TWO
+    frame = pl.DataFrame({"s": ["no", "yes"] * 20, "id": ["a"] * 30 + ["b"] * 10})
+    data = pf.read_sequences(frame, "s", subject="id")
+    noise = pf.GroupDP(chain, data.length).calibrate(pf.Histogram(), 1.0)
+    each = pf.release_each(data, pf.Histogram(), noise, tmp_path / "v.csv")
+    error = each.accuracy_95.each
+    each.report(tmp_path / "e.html", values=tmp_path / "v.csv", brief=True)
+    ends = f"from ± {number(error / 30, 3)} for 30 records to ± {number(error / 10, 3)} for 10 records of a subject"
+    assert ends in checked(tmp_path / "e.html").text
+    each.report(tmp_path / "e.html", brief=True)
+    text = checked(tmp_path / "e.html").text
+    assert f"within {number(error / 20, 3)} of the exact one with 95% probability for a subject with 20 records" in text
+    counts = pf.release_each(
+        data,
+        pf.Histogram(relative=False),
+        pf.GroupDP(chain, data.length).calibrate(pf.Histogram(relative=False), 1.0),
+        tmp_path / "c.csv",
+    )
+    counts.report(tmp_path / "c.html", values=tmp_path / "c.csv", brief=True)
+    assert (
+        f"Each value is within {number(counts.accuracy_95.each)} of the exact one" in checked(tmp_path / "c.html").text
+    )
+
+
+def test_a_preview_says_what_of_a_table_was_used_and_what_is_assumed(tmp_path: Path) -> None:
+    """A release lists the same assumptions."""
+    pl.DataFrame({"s": ["no", "yes"] * 20, "id": ["a"] * 30 + ["b"] * 10, "t": range(40)}).write_csv(tmp_path / "t.csv")
+    pf.write_model(pf.Model(theta=release_cases.TWO), tmp_path / "m.json")
+    read, out = ("--state", "s", "--subject", "id", "--time", "t", "--max-gap", "2"), tmp_path / "p.html"
+    asked = ("compare", tmp_path / "m.json", "--epsilon", "1", "--mechanisms", "group-dp", "--report", out)
+    done = commands.run(*asked, "--table", tmp_path / "t.csv", *read)
+    assert done.exit_code == 0, done.output
+    text = Page(out).text
+    assert "of the data only the numbers of records, and where gaps are, were used" in text
+    assert "no data were read" not in text
+    given = (
+        "--model",
+        tmp_path / "m.json",
+        "--epsilon",
+        "1",
+        "--mechanism",
+        "group-dp",
+        "--output",
+        tmp_path / "r.json",
+    )
+    done = commands.run("release", tmp_path / "t.csv", *read, *given)
+    assert done.exit_code == 0, done.output
+    released = pf.Release.from_json(tmp_path / "r.json").assumptions
+    assert len(released) > 4
+    assert all(sentence in text for sentence in released)
+    assert commands.run(*asked, "--length", "30,10").exit_code == 0
+    text = Page(out).text
+    assert "no data were read for this page" in text
+    assert "Different chains are independent of each other." in text
+    data = pf.read_sequences(tmp_path / "t.csv", "s", subject="id")
+    compared = pf.compare(release_cases.TWO, pf.Histogram(), 1.0, length=data.length, mechanisms=["group-dp"])
+    compared.report(out, assumptions=data.assumptions)
+    assert all(sentence in Page(out).text for sentence in data.assumptions)
+    with pytest.raises(ParameterError, match=r"assumptions is .* expected sentences, such as data\.assumptions"):
+        compared.report(out, assumptions="one sentence")
+    rows = pf.read_rows(release_cases.TABLE, release_cases.NETWORK)
+    compared = pf.compare(release_cases.NETWORK, pf.Marginals(), 1.0, length=rows.length, mechanisms=["group-dp"])
+    compared.report(out, assumptions=rows.assumptions)
+    assert "of the data only the number of rows was used" in Page(out).text
+    compared.report(out)
+    assert "Rows are independent of each other under every θ" in Page(out).text
 
 
 def test_a_preview_reads_no_data(tmp_path: Path) -> None:

@@ -262,6 +262,34 @@ def test_hours_are_not_turned_and_panels_share_one_label():
         assert sum(low <= tick <= high for tick in axes.get_yticks()) >= 4
 
 
+def test_a_picture_says_once_of_how_much_it_is_and_no_word_stands_alone():
+    reading = {"subject": "id", "time": "t", "max_gap": "1", "states": STATES}
+    data = pf.read_sequences(ROWS, "x", **reading, by=["id"])
+    bound = pf.LeakagePropagation(CHAIN, length=data.length)
+    plain = pf.read_sequences(ROWS, "x", **reading)
+    n = f"{sum(data.lengths):,}"
+    for table, query, said in (
+        (plain, pf.Histogram(), f"of the {n} records"),
+        (plain, pf.Count("run"), f"n = {n}"),
+        (plain, pf.Transitions(), " steps"),
+        (data, pf.Histogram(), f"n = {n}"),
+    ):
+        figure = pf.release(table, query, bound.calibrate(query, 1.0)).plot()
+        assert said in title(figure)
+        assert title(figure).count(n) <= 1, title(figure)
+    from pufferfish.report.axes import titled
+    from pufferfish.report.plot import new_figure
+
+    for words in ("noisy value ± 5 with 95% probability each, too little to be seen here", "a " * 40, "word " * 23):
+        for wide in (3.0, 4.2, 5.0, 6.4):
+            figure = new_figure(wide, 3.0)
+            titled(figure, words)
+            lines = figure.get_suptitle().split("\n")
+            assert " ".join(lines).lower() == words.strip().lower()
+            assert max(map(len, lines)) - min(map(len, lines)) <= 16, lines
+            assert len(lines) == 1 or " " in lines[-1]
+
+
 def test_the_noise_of_all_mechanisms_says_of_what_it_is_and_hides_no_line(tmp_path):
     from pufferfish.report.plot import draw_noise
 

@@ -12,12 +12,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import pufferfish as pf
 import release_cases
 from pufferfish.comparison_row import ComparisonRow, NoiseCurve
+from pufferfish.digits import at_most, number, to_the_noise
 from pufferfish.ledger import Ledger
 from pufferfish.report.html import page as page_of
 from pufferfish.report.noise import Noise, noise_part, points_around
@@ -108,7 +110,7 @@ def look(browser: Any, page: Path, width: int, scheme: str = "light") -> None:
     browser.get(page.as_uri())
 
 
-def numbers(browser: Any) -> dict[str, tuple[float, float]]:
+def numbers_of(browser: Any) -> dict[str, tuple[float, float]]:
     rows = browser.execute_script(
         "return [...document.querySelectorAll('tr[data-curve]')].map(row => [row.dataset.curve,"
         " row.querySelector('.scale').textContent, row.querySelector('.error').textContent])"
@@ -125,7 +127,7 @@ def test_the_slider_follows_what_was_computed(browser: Any, pages: dict[str, Pat
     look(browser, pages["report"], 1000)
     about = json.loads(re.search(r'id="data">(.*?)</script>', pages["report"].read_text(), re.DOTALL)[1])[0]  # type: ignore[index]
     own = str(about["own"])
-    before = numbers(browser)
+    before = numbers_of(browser)
     assert before[own][0] == pytest.approx(bound.calibrate(query, 1.0).scale, rel=1e-3)
     slider = browser.find_element(By.CSS_SELECTOR, "input[type=range]")
     output = browser.find_element(By.TAG_NAME, "output")
@@ -136,7 +138,7 @@ def test_the_slider_follows_what_was_computed(browser: Any, pages: dict[str, Pat
         epsilon = 10 ** ((place - 4) / 4)
         there = bound.calibrate(query, epsilon)
         close = 1e-3 if place == int(place) else 0.05  # between two computed ε
-        found = numbers(browser)[own]
+        found = numbers_of(browser)[own]
         assert found[0] == pytest.approx(there.scale, rel=close)
         assert math.isclose(found[1], there.accuracy(0.05), rel_tol=close, abs_tol=0 if place == int(place) else 1)
         exact = there.accuracy(0.05) == 0
@@ -145,9 +147,58 @@ def test_the_slider_follows_what_was_computed(browser: Any, pages: dict[str, Pat
         assert ("about" in output.text) == (place != int(place))
         assert slider.get_attribute("aria-valuetext") == output.text
     assert exact, "at the end of the slider hardly any noise is left"
-    assert numbers(browser) != before
+    assert numbers_of(browser) != before
     browser.find_element(By.CSS_SELECTOR, ".slider button").send_keys(Keys.ENTER)
-    assert numbers(browser) == before
+    assert numbers_of(browser) == before
+
+
+def test_the_script_writes_numbers_as_python_does(browser: Any, pages: dict[str, Path]) -> None:
+    """Ties, numbers that round up to a longer one, sums that are off by a bit, very large and very small ones."""
+    look(browser, pages["steep"], 1000)
+    drawn = np.random.default_rng(5)
+    given = [0.0, 2.0, 0.12345, 1.0005, 12345.0, 12355.0, 99995.0, 0.99996, 1.23412, 1.2000000000000002, 0.1 + 0.2]
+    given += [50.0, 1e15, 123456789.0, 3.2e-9, 1e-6, 9.99996e-7, 0.7999999999999998, 1234567.8, 9.9991, 0.0978, 0.09779]
+    given += [float(x) for x in 10 ** drawn.uniform(-8, 16, 300)] + [
+        round(float(x), 5) for x in drawn.uniform(0, 9, 300)
+    ]
+    for script, python in (("number", number), ("atMost", at_most)):
+        shown = browser.execute_script(f"return arguments[0].map(x => {script}(x))", given)
+        wrong = [(x, js, python(x)) for x, js in zip(given, shown, strict=True) if js != python(x)]
+        assert not wrong, (script, wrong[:5])
+    assert browser.execute_script("return number(-12.3456)") == number(-12.3456)
+    values = [(x, s) for x in given if x < 1e9 for s in (x / 3, 0.0217, 37.5) if 1e-6 < s]  # above, all ends are ties
+    for whole in (False, True):
+        shown = browser.execute_script(
+            "return arguments[0].map(([x, s]) => toTheNoise(x, s, arguments[1]))", values, whole
+        )
+        for (x, scale), js in zip(values, shown, strict=True):
+            if not whole or x % 1 != 0.5:  # halves are no counts
+                assert js == to_the_noise(x, scale, whole=whole), (x, scale)
+
+
+def test_an_error_is_written_alike_in_all_places(browser: Any, pages: dict[str, Path], tmp_path: Path) -> None:
+    """In the table of values, the sentence of the slider and the table of mechanisms, before and after the script."""
+    data = release_cases._series(["no", "yes"])
+    grouped = pf.read_sequences(pl.DataFrame({"s": ["no", "yes"] * 9, "g": ["a", "b", "b"] * 6}), "s", by=["g"])
+    bound = pf.LeakagePropagation(release_cases.TWO, data.length)
+    by = pf.LeakagePropagation(release_cases.TWO, grouped.length)
+    for table, query, mechanism in (
+        (data, pf.Histogram(), bound),
+        (data, pf.Count("yes"), bound),
+        (grouped, pf.Count("yes"), by),
+        (grouped, pf.Frequency("yes"), by),
+    ):
+        found = pf.release(table, query, mechanism.calibrate(query, 0.7))
+        found.report(tmp_path / "r.html")
+        over = 1.0 if found.groups is None else 1 / found.groups.most_error
+        error = found.writer()(found.accuracy(0.05), over)
+        before = (tmp_path / "r.html").read_text()
+        assert before.count(f">{error}</td>") >= 2, "of the values, and of the mechanism"
+        assert f"each value is within {error} of the exact one" in before
+        look(browser, tmp_path / "r.html", 1000)
+        assert f"each value is within {error} of" in browser.find_element("tag name", "output").text
+        assert browser.find_element("css selector", "tr.own .error").text == error
+    assert browser.get_log("browser") == []
 
 
 def test_pages_fit_load_nothing_and_run_nothing_else(browser: Any, pages: dict[str, Path], slow: bool) -> None:
@@ -197,6 +248,8 @@ def test_the_chart_is_read_whole_on_a_phone_too(browser: Any, pages: dict[str, P
             "return [end, [...chart.querySelectorAll('text')].map(t => [t.textContent,"
             " t.getBoundingClientRect().left, parseFloat(getComputedStyle(t).fontSize) * scale])]"
         )
+        room = "return document.querySelector('.chart').clientWidth / document.querySelector('.noise').clientWidth"
+        assert browser.execute_script(room) > 0.98, "the chart takes the width that the table has"
         assert len({text for text, *_ in labels}) == len(labels) > 5
         assert "10⁵" in {text for text, *_ in labels}
         assert all(at >= left for _, at, _ in labels), (width, "a label is cut")

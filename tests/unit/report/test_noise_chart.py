@@ -1,0 +1,59 @@
+"""The chart of the noise on a page: every line can be told from the others, and every name from its neighbours."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pufferfish.comparison_row import ComparisonRow, NoiseCurve
+from pufferfish.report.noise import Noise, noise_part, points_around
+
+
+def drawn(errors: Mapping[str, Sequence[float]], own: str) -> str:
+    rows = [ComparisonRow(mechanism=name, title=name, scale=e[4], accuracy=e[4]) for name, e in errors.items()]
+    curves: list[Any] = [
+        NoiseCurve(mechanism=name, title=name, noise="equal", scales=tuple(e), errors=tuple(e))
+        for name, e in errors.items()
+    ]
+    about = Noise(
+        rows=rows,
+        epsilons=points_around(1.0),
+        curves=curves,
+        epsilon=1.0,
+        mechanism=own,
+        noise="equal",
+        measure="records",
+        lower=None,
+    )
+    return noise_part(about, "noise-0")[0]
+
+
+def falling(from_: float, to: float) -> list[float]:
+    return [from_ * (to / from_) ** (i / 8) for i in range(9)]
+
+
+def names_of(page: str) -> list[str]:
+    return re.findall(r'class="name[^"]*">([^<]*)<', page)
+
+
+def test_names_of_lines_that_end_at_one_point_are_one_block() -> None:
+    """Also where another line ends as high, but elsewhere; the page's own mechanism stands first in its block."""
+    ended = [*falling(1000, 2)[:7], 0.0, 0.0]
+    level = [*falling(5000, 2)[:7], ended[6], ended[6]]
+    page = drawn({"B": ended, "Elsewhere": level, "Own": ended, "A": falling(9e4, 9e3), "C": ended}, "Own")
+    names = names_of(page)
+    assert names.index("Own") + 1 == names.index("= B") == names.index("= C") - 1
+    assert "Elsewhere" in names
+    assert page.count('class="leader"') == 3 + 1, "a line to each block, and the bracket of the one of three"
+    assert "A name with = before it" in page
+    alone = drawn({"Own": falling(1000, 2), "A": falling(9e4, 9e3)}, "Own")
+    assert sorted(names_of(alone)) == ["A", "Own"]
+    assert "A name with = before it" not in alone
+
+
+def test_lines_are_told_apart_without_colour() -> None:
+    """Each has strokes of its own, in the chart and beside its name; the page's own line alone is whole."""
+    page = drawn({f"M{i}": falling(1000 + 900 * i, 2 + 3 * i) for i in range(9)}, "M4")
+    dashes = re.findall(r'class="line of-[0-9]" stroke-dasharray="([^"]*)"', page)
+    assert len(dashes) == 2 * 8
+    assert len(set(dashes)) == 8
+    assert page.count('class="line own"') == 2
