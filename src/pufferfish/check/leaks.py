@@ -8,7 +8,7 @@ import numpy as np
 from pufferfish.calibration import Calibration
 from pufferfish.check.likelihood import TOWARDS
 from pufferfish.check.record import RicherModel
-from pufferfish.check.words import CALLED
+from pufferfish.check.verdict import CALLED
 from pufferfish.core.numbers.progress import part_of, report_progress
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.fit import fit_chain, fit_periodic
