@@ -42,7 +42,7 @@ def _usual(found: ModelCheck) -> list[int]:
 def _stays(axes: Any, found: ModelCheck) -> None:
     """Draw mean and high quantile of the stays in each state; those of the model from its least to its most.
 
-    A quantile that is not reached stands at the top, hollow.
+    A quantile that is not reached stands above, hollow.
     """
     usual = _usual(found)
     aside = 0.025 * len(usual)  # as far on paper, however many states there are
@@ -51,16 +51,18 @@ def _stays(axes: Any, found: ModelCheck) -> None:
         for i, marker in enumerate(_MARKERS):
             ends = [value for value in (stays.least[i], stays.most[i]) if math.isfinite(value)]
             if ends:
-                axes.plot([at + aside] * len(ends), ends, color=INK, marker=marker, markersize=5, linewidth=1.2)
+                right = at + (1 + i) * aside  # the two may overlap
+                axes.plot([right] * len(ends), ends, color=INK, marker=marker, markersize=5, linewidth=1.2)
             if stays.observed is not None and math.isfinite(stays.observed[i]):
                 axes.plot([at - aside], [stays.observed[i]], color=BLUE, marker=marker, markersize=5)
     axes.set_xlim(-0.5, len(usual) - 0.5)
-    open_ = [at for at, x in enumerate(usual) if (seen := found.stays[x].observed) is not None and math.isinf(seen[1])]
+    seen = [found.stays[x].observed for x in usual]
+    open_ = [at for at, pair in enumerate(seen) if pair is None or math.isinf(pair[1])]
     never = [at for at, x in enumerate(usual) if math.isinf(found.stays[x].most[1])]
-    for places, side, colour in ((open_, -aside, BLUE), (never, aside, INK)):
+    for places, side, colour in ((open_, -aside, BLUE), (never, 2 * aside, INK)):
         axes.plot(
             [at + side for at in places],
-            [0.98] * len(places),
+            [1.03] * len(places),
             color=colour,
             marker=_MARKERS[1],
             markersize=5,
@@ -77,7 +79,7 @@ def _stays(axes: Any, found: ModelCheck) -> None:
     for marker, label in zip(_MARKERS, ("average", "95% end within"), strict=True):
         axes.plot([], [], color="0.5", marker=marker, linestyle="", label=label)
     if open_ or never:
-        label = "95%: not reached (at the top)"
+        label = "95%: not reached (above)"
         axes.plot([], [], color="0.5", marker=_MARKERS[1], markerfacecolor="white", linestyle="", label=label)
     for colour, label in ((BLUE, "data"), (INK, "model")):
         axes.plot([], [], color=colour, marker="s", linestyle="", label=label)
@@ -92,11 +94,13 @@ def _hours(axes: Any, found: ModelCheck) -> None:
     counts = np.array(found.occupancy, dtype=np.float64)
     totals = counts.sum(axis=1)
     hours = np.flatnonzero(totals)
-    for x, (colour, marker) in zip(_usual(found), LINES, strict=False):
+    usual = _usual(found)
+    ends = _apart([counts[hours[-1], x] / totals[hours[-1]] for x in usual])
+    for x, end, (colour, marker) in zip(usual, ends, LINES, strict=False):
         axes.plot(hours, counts[hours, x] / totals[hours], color=colour, marker=marker, markersize=3, linewidth=1.4)
         axes.annotate(
             shortened(found.states[x], 14),
-            (hours[-1], counts[hours[-1], x] / totals[hours[-1]]),
+            (hours[-1], end),
             (6, -3),
             textcoords="offset points",
             color=colour,
@@ -112,6 +116,25 @@ def _hours(axes: Any, found: ModelCheck) -> None:
     axes.set_xticks(range(0, 25), minor=True)
     axes.set_xlabel("hour of the day (dashed: the model)")
     axes.set_ylabel("share of records")
+
+
+def _apart(shares: list[float]) -> list[float]:
+    """Return where names stand beside shares: from the lowest upwards, none over another.
+
+    Examples
+    --------
+    >>> _apart([0.5, 0.0, 0.01])
+    [0.5, 0.02, 0.07]
+    """
+    places, least = list(shares), 0.4 * _LINE
+    for i in sorted(range(len(shares)), key=shares.__getitem__):
+        places[i] = max(shares[i], least)
+        least = places[i] + _LINE
+    return places
+
+
+_LINE = 0.05
+"""The height of a name, as a share of the axis."""
 
 
 def _overlaps(axes: Any, found: ModelCheck) -> None:

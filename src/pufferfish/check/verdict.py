@@ -215,10 +215,10 @@ class _Verdict:
         if who is None:
             return "own chains do not clearly predict their subjects better"
         gain = gain_of(who)
-        said = f"better by {gain:.1f} nats only" if gain > 0 else "no better"
+        said = f"better by {gain:.1f} only" if gain > 0 else "no better"
         return (
             f"subject {who.subject} has {who.transitions:,} transitions, which its own chain predicts {said} "
-            f"(above {CLEARLY:g} would be clear)"
+            f"(above {CLEARLY:g} nats would be clear)"
         )
 
     def _remedies(self, richer: Sequence[RicherModel]) -> str:

@@ -172,7 +172,10 @@ def test_a_doubt_says_on_how_little_it_rests() -> None:
     said = verdict_of(gains, models, 1.0, many, 5.0)
     assert said.startswith("Go on with this model, but mind a doubt. ")
     assert "up to 1.78 to somebody who knows the habits of subject R7, where 1 is promised." in said
-    assert "subject R7 has 60 transitions, which its own chain predicts better by 3.0 nats only" in said
+    assert (
+        "subject R7 has 60 transitions, which its own chain predicts better by 3.0 only (above 10 nats would be clear)"
+        in said
+    )
     assert said.endswith("fit --each-subject (noise about 1.6 times as large, multiplier 8 instead of 5).")
     assert "last two states" not in said  # the worst, and the subjects
     many[7] = some_subject("R7", -0.81)
@@ -351,6 +354,21 @@ def test_prints_draws_and_writes(tmp_path: Path) -> None:
     lasts = figure.axes[0].yaxis
     assert 2 <= len(lasts.get_majorticklabels()) <= 7
     assert not any(label.get_text() for label in lasts.get_minorticklabels())
+    open_ = msgspec.structs.replace(found.stays[0], observed=(3.5, math.inf))
+    stuck = msgspec.structs.replace(found.stays[1], observed=None, most=(math.inf, math.inf))
+    told = msgspec.structs.replace(found, stays=(open_, stuck))
+    legend = draw_check(told).axes[0].get_legend()
+    assert legend is not None
+    assert "95%: not reached (above)" in [each.get_text() for each in legend.get_texts()]
+    rows = [re.split(" {2,}", line.strip()) for line in str(told).splitlines()]
+    assert ["a", "3.5", "not reached"] in [[row[i] for i in (0, 1, 3)] for row in rows if len(row) == 5]
+    assert ["b", "no end seen", "no end seen"] in [[row[i] for i in (0, 1, 3)] for row in rows if len(row) == 5]
+    assert "never ends" in str(told)
+    assert "∞" not in str(told)
+    assert "  not reached: too many of the longest stays are cut off" in str(told)
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert not any("not reached" in each.get_text() for each in legend.get_texts())
     assert len(draw_check(msgspec.structs.replace(found, occupancy=None, stationary=())).axes) == 2
     figure.canvas.draw()
 
