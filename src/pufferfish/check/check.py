@@ -12,7 +12,7 @@ from pufferfish.check.leaks import richer_models
 from pufferfish.check.likelihood import by_model, held_out
 from pufferfish.check.record import ModelCheck, OverlapAfter, RicherModel, StateStays, SubjectCheck
 from pufferfish.check.stays import geometric, observed
-from pufferfish.check.words import verdict_of
+from pufferfish.check.verdict import verdict_of
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.durations import parse_duration
 from pufferfish.errors import DataError, ModelError, NotApplicableError, ParameterError
@@ -76,8 +76,8 @@ def check_model(
     >>> days = pl.DataFrame({"who": ["a"] * 400 + ["b"] * 400, "s": list("rrrw" * 100) + list("rrww" * 100)})
     >>> chain = pf.fit_chain(pf.read_sequences(days, "s", subject="who"))
     >>> found = check_model(chain, days, "s", subject="who", public=True)
-    >>> found.verdict.split(":")[0]
-    'Habits differ between subjects and the next state depends on more than the present one'
+    >>> found.verdict.split(". ")[0]
+    'Do not go on with this model'
     >>> [(stay.state, stay.observed) for stay in found.stays]
     [('r', (2.5, 3.0)), ('w', (1.505, 2.0))]
     """
@@ -104,14 +104,15 @@ def check_model(
         if noise is None
         else richer_models(habits, curve, noise, no_hours=no_hours, no_curve=not_known)
     )
+    multiplier = None if noise is None else noise.noise_multiplier
     sequences, steady = habits.sequences, _stationary(chains)
     known = None if steady is None else overlap(chains, [each.steps for each in curve])
     return ModelCheck(
-        verdict=verdict_of(gains, richer, epsilon, int(habits.steps.number.sum())),
+        verdict=verdict_of(gains, richer, epsilon, subjects, multiplier),
         origin=theta.origin,
         source=sequences.base.source,
         epsilon=epsilon,
-        noise_multiplier=None if noise is None else noise.noise_multiplier,
+        noise_multiplier=multiplier,
         records=sequences.records,
         transitions=int(habits.steps.number.sum()),
         gains=gains,

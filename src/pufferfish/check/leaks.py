@@ -8,7 +8,8 @@ import numpy as np
 from pufferfish.calibration import Calibration
 from pufferfish.check.likelihood import TOWARDS
 from pufferfish.check.record import RicherModel
-from pufferfish.core.numbers.progress import report_progress
+from pufferfish.check.verdict import CALLED
+from pufferfish.core.numbers.progress import part_of, report_progress
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.fit import fit_chain, fit_periodic
 from pufferfish.fit_forgetting import OverlapEstimate
@@ -49,10 +50,11 @@ def richer_models(
     made["forgets"] = lambda: _forgetting(curve, sequences.states)
     found: list[RicherModel] = []
     for i, (kind, make) in enumerate(made.items()):
-        report_progress("leakage under richer models", i / len(made))
         if (reason := unknown.get(kind)) is not None:
             found.append(RicherModel(kind=kind, reason=reason))
-        else:
+            continue
+        report_progress("leakage under richer models", i / len(made))
+        with part_of(f"{CALLED[kind]} ({i + 1} of {len(made)})"):
             found.append(_leaking(kind, make, noise, sequences.length))
     return tuple(found)
 

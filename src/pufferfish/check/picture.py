@@ -1,12 +1,12 @@
 """The picture of a check: how long states last, what people do by the hour, and how soon they forget."""
 
 import math
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pufferfish.check.record import ModelCheck
+from pufferfish.check.verdict import in_short
 from pufferfish.report.axes import clean, log_ticks, titled
 from pufferfish.report.palette import BLUE, INK, LINES, PALE
 from pufferfish.report.plot import new_figure, shortened
@@ -18,6 +18,9 @@ __all__ = ["draw_check"]
 
 _MOST_STATES = 8
 
+_MARKERS = ("o", "^")
+"""Of the average stay, and of the number of records within which 95% of the stays end."""
+
 
 def draw_check(found: ModelCheck) -> "Figure":
     """Draw a check: data in blue, the model in black."""
@@ -26,8 +29,7 @@ def draw_check(found: ModelCheck) -> "Figure":
     for axes, draw in zip(figure.subplots(1, len(panels)), panels, strict=True):
         draw(axes, found)
         clean(axes, share=draw is not _stays)
-    sentences = re.split(r"(?<=\.) ", found.verdict)  # a line each: a title cuts long ones
-    titled(figure, *sentences, f"{found.source}; Θ: {found.origin}")
+    titled(figure, *in_short(found.verdict), f"{found.source}; Θ: {found.origin}")
     return figure
 
 
@@ -38,23 +40,47 @@ def _usual(found: ModelCheck) -> list[int]:
 
 
 def _stays(axes: Any, found: ModelCheck) -> None:
-    """Draw mean and high quantile of the stays in each state; those of the model from its least to its most."""
+    """Draw mean and high quantile of the stays in each state; those of the model from its least to its most.
+
+    A quantile that is not reached stands above, hollow.
+    """
     usual = _usual(found)
+    aside = 0.025 * len(usual)  # as far on paper, however many states there are
     for at, x in enumerate(usual):
         stays = found.stays[x]
-        for i, marker in enumerate(("o", "^")):
+        for i, marker in enumerate(_MARKERS):
             ends = [value for value in (stays.least[i], stays.most[i]) if math.isfinite(value)]
             if ends:
-                axes.plot([at + 0.15] * len(ends), ends, color=INK, marker=marker, markersize=5, linewidth=1.2)
+                right = at + (1 + i) * aside  # the two may overlap
+                axes.plot([right] * len(ends), ends, color=INK, marker=marker, markersize=5, linewidth=1.2)
             if stays.observed is not None and math.isfinite(stays.observed[i]):
-                axes.plot([at - 0.15], [stays.observed[i]], color=BLUE, marker=marker, markersize=5)
+                axes.plot([at - aside], [stays.observed[i]], color=BLUE, marker=marker, markersize=5)
+    axes.set_xlim(-0.5, len(usual) - 0.5)
+    seen = [found.stays[x].observed for x in usual]
+    open_ = [at for at, pair in enumerate(seen) if pair is None or math.isinf(pair[1])]
+    never = [at for at, x in enumerate(usual) if math.isinf(found.stays[x].most[1])]
+    for places, side, colour in ((open_, -aside, BLUE), (never, 2 * aside, INK)):
+        axes.plot(
+            [at + side for at in places],
+            [1.03] * len(places),
+            color=colour,
+            marker=_MARKERS[1],
+            markersize=5,
+            markerfacecolor="white",
+            linestyle="",
+            transform=axes.get_xaxis_transform(),
+            clip_on=False,
+        )
     axes.set_yscale("log")
     ticks = log_ticks(*axes.get_ylim())
     axes.set_yticks(ticks, [f"{tick:,.6g}" for tick in ticks])
     axes.minorticks_off()
     axes.set_xticks(range(len(usual)), [shortened(found.states[x], 10) for x in usual], parse_math=False)
-    for marker, label in (("o", "mean"), ("^", "95% quantile")):
+    for marker, label in zip(_MARKERS, ("average", "95% end within"), strict=True):
         axes.plot([], [], color="0.5", marker=marker, linestyle="", label=label)
+    if open_ or never:
+        label = "95%: not reached (above)"
+        axes.plot([], [], color="0.5", marker=_MARKERS[1], markerfacecolor="white", linestyle="", label=label)
     for colour, label in ((BLUE, "data"), (INK, "model")):
         axes.plot([], [], color=colour, marker="s", linestyle="", label=label)
     axes.legend(frameon=False, fontsize=8)
@@ -68,11 +94,13 @@ def _hours(axes: Any, found: ModelCheck) -> None:
     counts = np.array(found.occupancy, dtype=np.float64)
     totals = counts.sum(axis=1)
     hours = np.flatnonzero(totals)
-    for x, (colour, marker) in zip(_usual(found), LINES, strict=False):
+    usual = _usual(found)
+    ends = _apart([counts[hours[-1], x] / totals[hours[-1]] for x in usual])
+    for x, end, (colour, marker) in zip(usual, ends, LINES, strict=False):
         axes.plot(hours, counts[hours, x] / totals[hours], color=colour, marker=marker, markersize=3, linewidth=1.4)
         axes.annotate(
             shortened(found.states[x], 14),
-            (hours[-1], counts[hours[-1], x] / totals[hours[-1]]),
+            (hours[-1], end),
             (6, -3),
             textcoords="offset points",
             color=colour,
@@ -90,12 +118,31 @@ def _hours(axes: Any, found: ModelCheck) -> None:
     axes.set_ylabel("share of records")
 
 
+def _apart(shares: list[float]) -> list[float]:
+    """Return where names stand beside shares: from the lowest upwards, none over another.
+
+    Examples
+    --------
+    >>> _apart([0.5, 0.0, 0.01])
+    [0.5, 0.02, 0.07]
+    """
+    places, least = list(shares), 0.4 * _LINE
+    for i in sorted(range(len(shares)), key=shares.__getitem__):
+        places[i] = max(shares[i], least)
+        least = places[i] + _LINE
+    return places
+
+
+_LINE = 0.05
+"""The height of a name, as a share of the axis."""
+
+
 def _overlaps(axes: Any, found: ModelCheck) -> None:
     """Draw how much is forgotten after so many steps."""
     steps = [each.steps for each in found.overlaps]
     axes.plot(steps, [each.pooled for each in found.overlaps], color=BLUE, marker="o", markersize=4, label="data")
     worst = [each.worst for each in found.overlaps]
-    axes.plot(steps, worst, color=PALE, marker="^", markersize=4, label="data, least subject")
+    axes.plot(steps, worst, color=PALE, marker="^", markersize=4, label="data, least forgetful subject")
     model = [(each.steps, each.model) for each in found.overlaps if each.model is not None]
     if model:
         at, shares = zip(*model, strict=True)

@@ -3,7 +3,7 @@
 import math
 
 from pufferfish.check.record import ModelCheck, StateStays
-from pufferfish.check.words import CALLED
+from pufferfish.check.verdict import CALLED
 from pufferfish.digits import at_most
 from pufferfish.shown import Grid, View, in_short
 

@@ -1,147 +1,57 @@
-"""What a check says: its verdict in plain words, and its numbers as text."""
+"""A check as text: its verdict, a sentence a line, then its numbers."""
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from pufferfish.check.record import ModelCheck, RicherModel
-from pufferfish.digits import at_most
+from pufferfish.check.record import ModelCheck
+from pufferfish.check.verdict import CALLED, CLEARLY, gain_of, sentences_of
+from pufferfish.digits import at_most, number
 from pufferfish.errors import printable
+from pufferfish.shown import counted
 
-__all__ = ["CALLED", "CLEARLY", "text_of", "verdict_of"]
-
-CLEARLY = 10.0
-"""Nats in all by which a law must predict better before it is said to: odds of 22,000 to 1."""
-
-_WITHIN = 1.005
-"""Leakage up to this multiple of ε counts as what was promised."""
-
-_FEW = 1000
-"""With fewer transitions than this it is said that they are few."""
+__all__ = ["text_of"]
 
 _MOST_SUBJECTS, _MOST_STATES = 12, 8
 
-_FOUND = {
-    "pooled": "another chain fits these data better",
-    "own": "habits differ between subjects",
-    "hour": "habits depend on the hour",
-    "order2": "the next state depends on more than the present one",
-}
-_KNOWS = {
-    "pooled": "that chain",
-    "own": "them",
-    "hour": "the hours",
-    "order2": "the last two states",
-    "forgets": "how soon the least forgetful subject forgets",
-}
-_REMEDY = {
-    "pooled": "a model fitted to these data",
-    "own": "fit --each-subject",
-    "hour": "fit --clock hour",
-    "order2": "fit --order 2",
-}
-_MISSING = {"pooled": "that chain", "own": "each subject's own chain", "hour": "the hour", "order2": "longer memory"}
-CALLED = {
-    "pooled": "one chain of these data",
-    "own": "each subject's own chain",
-    "hour": "a matrix for each hour",
-    "order2": "the last two states",
-    "forgets": "how soon the least forgetful subject forgets",
+_SIMPLER = {
+    "pooled": "this model",
+    "own": "this model or one chain, whichever is better",
+    "order2": "one chain of these data",
+    "hour": "one chain of these data",
 }
 
 
-def verdict_of(gains: Mapping[str, float], richer: Sequence[RicherModel], epsilon: float, transitions: int) -> str:
-    """Return what a check found, in two or three sentences: what predicts these data better, and what leaks most."""
-    found = [kind for kind in _FOUND if gains.get(kind, 0.0) > CLEARLY]
-    if not found:
-        looked = {"own": "each subject's own chain", "hour": "the hour"}
-        others = [words for kind, words in looked.items() if kind in gains]
-        few = f" But these are {transitions:,} transitions only, which tell little." if transitions < _FEW else ""
-        known = _listed([*others, "the state two steps before"])
-        return f"The model describes these data: {known} {_predict(others)}{few}{_at_most(richer, epsilon)}"
-    first = _capital(_listed([_FOUND[kind] for kind in found]))
-    known = {each.kind: each.leakage for each in richer if each.leakage is not None}
-    told = _listed([_leaks(each) for each in richer if each.kind in found and each.leakage is not None])
-    if not told:
-        return (
-            f"{first}. What noise calibrated to this model leaks for that is not computed.{_at_most(richer, epsilon)}"
-        )
-    noise = _noise(epsilon)
-    missing = [kind for kind in found if kind not in known]
-    rest = f" What {_listed([_MISSING[kind] for kind in missing])} leaks is not computed." if missing else ""
-    rest += _at_most(richer, epsilon, told=found)
-    above = [kind for kind in found if known.get(kind, 0.0) > epsilon * _WITHIN]
-    if not above:
-        return f"{first}, but {noise} covers it: it leaks {told}.{rest}"
-    return f"{first}: {noise} would leak {told}; use {_listed([_REMEDY[kind] for kind in above], 'or')}.{rest}"
-
-
-def _noise(epsilon: float) -> str:
-    return f"noise calibrated to this model at ε = {at_most(epsilon)}"
-
-
-def _at_most(richer: Sequence[RicherModel], epsilon: float, told: Sequence[str] = ()) -> str:
-    """Return the sentence about the largest leakage of all, so that no number below the verdict contradicts it."""
-    known = [each for each in richer if each.leakage is not None]
-    most = max(known, key=lambda each: each.leakage or 0.0, default=None)
-    if most is None or most.kind in told:
-        return ""
-    if (most.leakage or 0.0) <= epsilon * _WITHIN:
-        return "" if told else f" {_capital(_noise(epsilon))} leaks no more than that under the richer models either."
-    return f" The largest leakage found: {_noise(epsilon)} would leak {_leaks(most)}."
-
-
-def _predict(others: Sequence[str]) -> str:
-    return "do not predict them better." if others else "does not predict them better."
-
-
-def _leaks(richer: RicherModel) -> str:
-    assert richer.leakage is not None
-    knows = f"the habits of {richer.decided_by}" if richer.decided_by else _KNOWS[richer.kind]
-    amount = "without a known limit" if math.isinf(richer.leakage) else f"up to {richer.leakage:.3g}"
-    return f"{amount} to somebody who knows {knows}"
-
-
-def _listed(parts: Sequence[str], word: str = "and") -> str:
-    return "".join(parts) if len(parts) < 2 else f"{', '.join(parts[:-1])} {word} {parts[-1]}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def text_of(found: ModelCheck, reworded: Callable[[str], str] = str) -> str:
+def text_of(found: ModelCheck, reworded: Callable[[str], str] = str, *, details: bool = True) -> str:
     """Return a check as text: the verdict, then the numbers it rests on.
 
-    ``reworded`` turns errors of the library, by which numbers are missing, into the reader's words.
+    ``reworded`` turns errors of the library, by which numbers are missing, into the reader's words. Without
+    ``details`` the subjects and the hours are told only where the verdict speaks of them, and overlaps never.
     """
-    return "\n".join(printable(line) for line in _lines(found, reworded))
+    return "\n".join(printable(line) for line in _lines(found, reworded, details))
 
 
-def _lines(found: ModelCheck, reworded: Callable[[str], str]) -> Iterator[str]:
+def _lines(found: ModelCheck, reworded: Callable[[str], str], details: bool) -> Iterator[str]:
     many = len(found.subjects)
+    yield from sentences_of(found.verdict)
+    yield ""
     yield f"Θ: {found.origin}"
-    who = "one chain" if many == 1 else f"{many} subjects"
+    who = "one chain" if many == 1 else f"{many:,} subjects"
     yield f"held against {found.source}: {found.records:,} records, {found.transitions:,} transitions of {who}"
-    yield found.verdict
     yield ""
     yield from _leakage(found, reworded)
     yield ""
     yield from _predictions(found)
     yield ""
-    yield "records that a state lasts: mean, and what 95% of its stays do not exceed"
-    rows = [(s.state, _stay(s.observed), _between(s.least, s.most)) for s in found.stays]
-    yield from _table(("state", "data", "model"), rows)
-    yield ""
-    missing = "" if found.overlaps else ": not known for these data"
-    yield f"overlap of the laws of the state, given any two states some steps away (1: all is forgotten){missing}"
-    rows = [
-        (f"{o.steps}", f"{o.pooled:.3f}", f"{o.worst:.3f}", o.subject, "" if o.model is None else f"{o.model:.3f}")
-        for o in found.overlaps
-    ]
-    yield from _table(("steps", "data, pooled", "data, least", "least subject", "model"), rows)
-    if found.occupancy is not None:
+    yield from _stays(found)
+    differ = found.gains.get("own", 0.0) > CLEARLY or any(gain_of(each) > CLEARLY for each in found.subjects)
+    if details or (differ and many > 1):
+        yield ""
+        yield from _subjects(found)
+    if details:
+        yield ""
+        yield from _overlaps(found)
+    if found.occupancy is not None and (details or found.gains.get("hour", 0.0) > CLEARLY):
         yield ""
         yield from _hours(found)
 
@@ -153,7 +63,7 @@ def _leakage(found: ModelCheck, reworded: Callable[[str], str]) -> Iterator[str]
     rows = [
         (
             CALLED[each.kind],
-            "" if each.leakage is None else "no bound" if math.isinf(each.leakage) else f"{each.leakage:.3g}",
+            "" if each.leakage is None else "no bound" if math.isinf(each.leakage) else at_most(each.leakage, 3),
             "" if each.noise_multiplier is None else f"{each.noise_multiplier:.3g}",
             each.decided_by or "",
         )
@@ -167,11 +77,63 @@ def _leakage(found: ModelCheck, reworded: Callable[[str], str]) -> Iterator[str]
 
 
 def _predictions(found: ModelCheck) -> Iterator[str]:
-    yield "log-likelihood per transition, in nats: the model as it stands, the others by all other transitions"
+    yield (
+        "do other models predict these data better? gain: the sum over all transitions, in nats; above "
+        f"{CLEARLY:g} is clearly better, below 0 is worse"
+    )
+    kinds = [kind for kind in _SIMPLER if kind in found.gains]
+    rows = [(CALLED[kind], _SIMPLER[kind], f"{found.gains[kind]:+,.0f}", _better(found.gains[kind])) for kind in kinds]
+    yield from _table(("model", "compared with", "gain", "better?"), rows, texts=2)
+
+
+def _better(gain: float) -> str:
+    if gain > CLEARLY:
+        return "yes"
+    return "not clearly" if gain > 0 else "no"
+
+
+def _stays(found: ModelCheck) -> Iterator[str]:
+    """Yield how long states last."""
+    yield "how many records a state lasts: on average, and the number within which 95% of its stays end"
+    rows = [
+        (
+            s.state,
+            *(_ends(s.least[i], s.most[i]) if ours else _seen(s.observed, i) for i in (0, 1) for ours in (False, True)),
+        )
+        for s in found.stays
+    ]
+    yield from _table(("state", "average, data", "average, model", "95%, data", "95%, model"), rows)
+    if any(s.observed is not None and math.isinf(s.observed[1]) for s in found.stays):
+        yield (
+            f"  {_OPEN}: too many of the longest stays are cut off, by a gap or the end of the data, before they end; "
+            "the average counts these as ended, so it is too small"
+        )
+
+
+_OPEN = "not reached"
+
+
+def _seen(observed: tuple[float, float] | None, i: int) -> str:
+    if observed is None:
+        return "no end seen"
+    return _OPEN if math.isinf(observed[i]) else number(observed[i], 3)
+
+
+def _ends(least: float, most: float) -> str:
+    ends = ["never ends" if math.isinf(each) else number(each, 3) for each in (least, most)]
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
+def _subjects(found: ModelCheck) -> Iterator[str]:
+    """Yield how well each subject is predicted."""
     kinds = [kind for kind in ("pooled", "own", "order2", "hour") if kind in found.gains]
     names = {"pooled": "one chain", "own": "own chain", "order2": "order 2", "hour": "by hour"}
     subjects = sorted(found.subjects, key=lambda s: s.model - (s.own if s.own is not None else s.pooled))
     shown = sorted(subjects[:_MOST_SUBJECTS], key=lambda s: _in_order(s.subject))
+    left = len(subjects) - len(shown)
+    some = f", of the {len(shown)} subjects whose own chain beats the model most" if left else ""
+    yield f"log-likelihood per transition, in nats (nearer to 0 is better){some}"
+    yield "  the model is taken as it stands; the others predict each transition from all other transitions"
     total = sum(s.transitions for s in found.subjects)
     rows: list[tuple[str, ...]] = []
     if len(found.subjects) > 1:
@@ -181,10 +143,19 @@ def _predictions(found: ModelCheck) -> Iterator[str]:
         values = [getattr(s, kind) for kind in ("model", *kinds)]
         rows.append((s.subject or "all", f"{s.transitions:,}", *(f"{value:.4f}" for value in values)))
     yield from _table(("subject", "transitions", "model", *(names[kind] for kind in kinds)), rows)
-    if len(subjects) > len(shown):
-        yield f"  and {len(subjects) - len(shown)} subjects that the model fits better"
-    gains = ", ".join(f"{names[kind]} {found.gains[kind]:+,.0f}" for kind in kinds)
-    yield f"  better in all, in nats, than what is simpler: {gains}; above {CLEARLY:g} is clear"
+    if left:
+        yield f"  and {counted(left, 'subject')} whose own chain beats the model by less, or does not"
+
+
+def _overlaps(found: ModelCheck) -> Iterator[str]:
+    """Yield how soon the present is forgotten."""
+    missing = "" if found.overlaps else ": not known for these data"
+    yield f"overlap of the laws of the state, given any two states some steps away (1: all is forgotten){missing}"
+    rows = [
+        (f"{o.steps}", f"{o.pooled:.3f}", "" if o.model is None else f"{o.model:.3f}", f"{o.worst:.3f}", o.subject)
+        for o in found.overlaps
+    ]
+    yield from _table(("steps", "all data", "model", "least forgetful subject", "who"), rows)
 
 
 def _in_order(name: str) -> list[tuple[int, str]]:
@@ -207,24 +178,16 @@ def _hours(found: ModelCheck) -> Iterator[str]:
     yield from _table(("hour", "records", *(found.states[x] for x in usual)), rows)
 
 
-def _stay(pair: tuple[float, float] | None) -> str:
-    return "" if pair is None else f"{pair[0]:.3g}, {pair[1]:.0f}".replace("inf", "∞")
-
-
-def _between(least: tuple[float, float], most: tuple[float, float]) -> str:
-    return _stay(least) if least == most else f"{_stay(least)} to {_stay(most)}"
-
-
 def _range(least: float, most: float) -> str:
     return f"{least:.3f}" if f"{least:.3f}" == f"{most:.3f}" else f"{least:.3f} to {most:.3f}"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield lines with aligned columns, the first to the left; none without rows."""
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> Iterator[str]:
+    """Yield lines with aligned columns, the first ``texts`` of them to the left; none without rows."""
     lines = [tuple(head), *map(tuple, rows)]
     if len(lines) == 1:
         return
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     for line in lines:
-        cells = [f"{cell:>{width}}" for cell, width in islice(zip(line, widths, strict=True), 1, None)]
-        yield "  " + "  ".join([f"{line[0]:<{widths[0]}}", *cells]).rstrip()
+        cells = [f"{cell:{'<' if i < texts else '>'}{widths[i]}}" for i, cell in enumerate(line)]
+        yield "  " + "  ".join(cells).rstrip()

@@ -30,6 +30,9 @@ __all__ = ["check_command"]
     "--epsilon", type=NUMBER, default=1.0, show_default=True, help="Privacy parameter of the noise that is spoken of."
 )
 @click.option("--plot", "plot_path", metavar="FILE", help="Draw stays, hours and forgetting (.png, .svg, .pdf).")
+@click.option(
+    "--details", is_flag=True, help="Print the numbers of subjects and hours, and how soon is forgotten, too."
+)
 @click.option("--output", metavar="FILE", help="Write all numbers, as JSON.")
 @click.option("--overwrite", is_flag=True, help="Replace an earlier check.")
 @click.option(
@@ -40,6 +43,7 @@ def check_command(
     table: str,
     epsilon: float,
     plot_path: str | None,
+    details: bool,
     output: str | None,
     overwrite: bool,
     public: bool,
@@ -77,7 +81,9 @@ def check_command(
         options["missing"] = options["missing"] or "unobserved"
         with progress("checking the model"):
             found = check_model(model, source, reading["state"], public=True, epsilon=epsilon, **options)
-    click.echo(text_of(found, as_options))
+    click.echo(text_of(found, as_options, details=details))
+    if not details:
+        click.echo("\n--details prints more: each subject's predictions, how soon states are forgotten, and the hours")
     if output is not None:
         found.to_json(output, overwrite=overwrite)
         click.echo(printable(f"written: {output}"))

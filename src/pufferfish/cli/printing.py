@@ -1,7 +1,10 @@
 """Tables and numbers on standard output, progress on standard error."""
 
+import sys
+import time
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
 
 import click
 import numpy as np
@@ -11,24 +14,76 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from pufferfish.cli.telling import telling
-from pufferfish.core.numbers.progress import listening
+from pufferfish.core.numbers.progress import Listener, listening
+from pufferfish.errors import printable
 
 __all__ = ["never_seen", "print_before", "print_table", "print_warnings", "progress"]
 
 
+_FIRST, _THEN = 10.0, 30.0
+"""Seconds after which long work is told of where there is no terminal, and from then on."""
+
+
 @contextmanager
 def progress(what: str) -> Generator[None]:
-    """Show a bar on standard error while something long runs."""
+    """Tell on standard error how far something long is: by a bar on a terminal, else by a plain line now and then."""
     console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=None)
+    # as rich may be told to take any file for a terminal
+    bars = console.is_terminal and not console.is_dumb_terminal and sys.stderr.isatty()
+    with _bar(what, console) if bars else _lines(what) as listen, listening(listen):
+        yield
+
+
+@contextmanager
+def _bar(what: str, console: Console) -> Generator[Listener]:
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[done]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None, done="")
 
         def listen(stage: str, share: float) -> None:
-            bar.update(task, description=f"{what}: {stage}" if stage != what else what, completed=share, total=1.0)
+            done = f"{share:.0%}" if share else ""
+            bar.update(task, description=_named(what, stage), completed=share, total=1.0, done=done)
 
-        with listening(listen):
-            yield
+        yield listen
+
+
+@contextmanager
+def _lines(what: str) -> Generator[Listener]:
+    """Say how far it is by a watch of its own, for what takes long may report nothing meanwhile."""
+    begun, over = time.monotonic(), Event()
+    stage, share = what, 0.0
+
+    def listen(now: str, done: float) -> None:
+        nonlocal stage, share
+        stage, share = now, done
+
+    def watch() -> None:
+        left = _FIRST
+        while not over.wait(left):
+            far = f"{share:.0%} of this step" if share else "at work"
+            with suppress(OSError, ValueError):  # whoever read it has gone
+                click.echo(
+                    printable(f"{_named(what, stage)}: {far}, {time.monotonic() - begun:,.0f} s so far"), err=True
+                )
+            left = _THEN
+
+    watcher = Thread(target=watch, name="progress", daemon=True)
+    watcher.start()
+    try:
+        yield listen
+    finally:
+        over.set()
+        watcher.join()
+
+
+def _named(what: str, stage: str) -> str:
+    return what if stage == what else f"{what}: {stage}"
 
 
 def print_table(table: Table) -> None:

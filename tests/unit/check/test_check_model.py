@@ -15,7 +15,11 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.check.picture import draw_check
+from pufferfish.check.record import RicherModel, SubjectCheck
 from pufferfish.check.stays import geometric, observed
+from pufferfish.check.verdict import verdict_of
+from pufferfish.check.words import text_of
+from pufferfish.digits import at_most
 from pufferfish.errors import DataError, NotApplicableError, ParameterError
 
 START = datetime(2024, 3, 4)
@@ -114,7 +118,8 @@ def test_data_of_one_chain_fit_it(slow: bool) -> None:
     for seed in range(3 if slow else 1):
         table = simulated(lambda s, h: CALM, subjects=4, length=1500 if slow else 700, seed=seed)
         found = checked(table)
-        assert found.verdict.startswith("The model describes these data"), found.verdict
+        assert found.verdict.startswith("Go on with this model"), found.verdict
+        assert "do not clearly predict these data better" in found.verdict
         assert "tell little" not in found.verdict
         leaks = {each.kind: each.leakage for each in found.richer}
         assert leaks["pooled"] == pytest.approx(1.0, rel=1e-6)
@@ -125,21 +130,101 @@ def test_data_of_one_chain_fit_it(slow: bool) -> None:
             assert overlap.pooled == pytest.approx(overlap.model, abs=0.05)
 
 
-def test_the_verdict_names_the_largest_leakage_below_it() -> None:
-    table = simulated(lambda s, h: CALM, subjects=3, length=300, seed=4)
+def test_what_leaks_more_but_predicts_no_better_is_a_doubt() -> None:
+    table = simulated(lambda s, h: CALM, subjects=6, length=300, seed=4)
     found = checked(table)
     leaks = {each.kind: each.leakage or 0.0 for each in found.richer}
     most = max(leaks.values())
     assert most > 1.1
     assert most == leaks["forgets"]
-    told = f"The largest leakage found: noise calibrated to this model at ε = 1 would leak up to {most:.3g} to somebody"
-    assert found.verdict.startswith("The model describes these data")
-    assert told in found.verdict
+    assert found.verdict.startswith("Go on with this model, but mind a doubt. What decides: each subject's own chain, ")
+    doubt = re.search(r"The doubt: its noise would leak (.*), where 1 is promised\.", found.verdict)
+    assert doubt is not None
+    assert f"up to {at_most(most, 3)} to somebody who knows how soon" in doubt[1]
+    assert "may leak more also where this model is right" in found.verdict
+    needs = {each.kind: each.noise_multiplier or 0.0 for each in found.richer}
+    assert found.noise_multiplier is not None
+    times = at_most(needs["forgets"] / found.noise_multiplier, 2)
+    assert f"--forgets 4 … (noise about {times} times as large, multiplier {needs['forgets']:.3g}" in found.verdict
     safe = checked(table, pf.MarkovChain([[0.99, 0.01], [0.01, 0.99]], states=["a", "b"]))
     assert all(each.leakage is None or each.leakage < 1 for each in safe.richer)
-    assert "largest leakage" not in safe.verdict
-    assert found.verdict.split(". ")[1][:40] in (title := draw_check(found).get_suptitle())
+    assert safe.verdict.startswith("Go on with this model. ")
+    assert "doubt" not in safe.verdict
+    assert "Next" not in safe.verdict
+    assert "The doubt: its noise would leak" in (title := draw_check(found).get_suptitle())
     assert "…" not in title
+
+
+def richer(kind: str, leakage: float, needs: float, who: str | None = None) -> RicherModel:
+    return RicherModel(kind=kind, leakage=leakage, noise_multiplier=needs, decided_by=who)
+
+
+def some_subject(name: str, own: float) -> SubjectCheck:
+    """A subject with 60 transitions."""
+    return SubjectCheck(subject=name, transitions=60, model=-0.8, member=0, pooled=-0.8, order2=-0.8, own=own)
+
+
+def test_a_doubt_says_on_how_little_it_rests() -> None:
+    gains = {"pooled": -1.0, "own": -300.0, "order2": -2.0}
+    models = [richer("pooled", 1.0, 5.0), richer("own", 1.78, 8.0, "subject R7"), richer("order2", 1.2, 6.0)]
+    many = [some_subject(f"R{i}", -0.9) for i in range(40)]
+    many[7] = some_subject("R7", -0.75)
+    said = verdict_of(gains, models, 1.0, many, 5.0)
+    assert said.startswith("Go on with this model, but mind a doubt. ")
+    assert "up to 1.78 to somebody who knows the habits of subject R7, where 1 is promised." in said
+    assert (
+        "subject R7 has 60 transitions, which its own chain predicts better by 3.0 only (above 10 nats would be clear)"
+        in said
+    )
+    assert said.endswith("fit --each-subject (noise about 1.6 times as large, multiplier 8 instead of 5).")
+    assert "last two states" not in said  # the worst, and the subjects
+    many[7] = some_subject("R7", -0.81)
+    assert "which its own chain predicts no better" in verdict_of(gains, models, 1.0, many, 5.0)
+
+
+def test_one_subject_that_clearly_differs_is_not_outvoted() -> None:
+    gains = {"pooled": -1.0, "own": -300.0, "order2": -2.0}
+    many = [some_subject(f"R{i}", -0.9) for i in range(40)]
+    many[7] = some_subject("R7", -0.6)  # 12 nats
+    said = verdict_of(gains, [richer("own", 1.78, 8.0, "subject R7")], 1.0, many, 5.0)
+    assert said.startswith("Do not go on with this model. What decides: habits of subject R7 differ from those of the ")
+    assert "Next: fit --each-subject (noise about 1.6 times as large" in said
+    covered = verdict_of(gains, [richer("own", 0.9, 4.0, "subject R7")], 1.0, many, 5.0)
+    assert covered.startswith("Go on with this model. What decides: habits of subject R7 differ")
+    for i in range(20, 28):
+        many[i] = some_subject(f"R{i}", -0.55)
+    said = verdict_of(gains, [richer("own", 1.78, 8.0, "subject R7")], 1.0, many, 5.0)
+    assert "habits of subject R20, subject R21, subject R22 and 6 more differ" in said
+
+
+@pytest.mark.parametrize(
+    ("gains", "models"),
+    [
+        ({"pooled": math.nan}, [richer("pooled", 1.2, 6.0)]),
+        ({"pooled": -1.0, "hour": 40.0}, [RicherModel(kind="hour", reason="why not")]),
+        ({"pooled": -1.0}, [RicherModel(kind="own", reason="why not")]),
+        ({"pooled": 20.0}, [richer("pooled", math.inf, math.inf)]),
+        ({"pooled": 20.0}, [richer("pooled", math.nan, 3.0)]),
+    ],
+)
+def test_what_is_not_known_is_no_yes(gains: dict[str, float], models: list[RicherModel]) -> None:
+    said = verdict_of(gains, models, 1.0, [some_subject("R", -0.9)] * 40, 5.0)
+    assert said.startswith(("Do not go on", "It is in doubt")), said
+
+
+def test_details_are_told_where_they_matter() -> None:
+    by_hour = checked(simulated(lambda s, h: CALM if h < 12 else BUSY, subjects=3, length=700, seed=5))
+    same = checked(simulated(lambda s, h: CALM, subjects=3, length=700, seed=0))
+    by_subject = checked(simulated(lambda s, h: BUSY if s else CALM, subjects=3, length=400, seed=6))
+    hours, subjects, overlaps = (
+        "share of each state by the hour",
+        "log-likelihood per transition",
+        "overlap of the laws",
+    )
+    for found, short in ((by_hour, {hours}), (same, set[str]()), (by_subject, {subjects})):
+        assert all(part in str(found) for part in (hours, subjects, overlaps))
+        told = text_of(found, details=False)
+        assert {part for part in (hours, subjects, overlaps) if part in told} == short
 
 
 def test_columns_have_headings_and_subjects_are_in_natural_order() -> None:
@@ -147,7 +232,8 @@ def test_columns_have_headings_and_subjects_are_in_natural_order() -> None:
     lines = str(checked(simulated(lambda s, h: laws[s], subjects=11, length=100, seed=2))).splitlines()
     cells = [re.split(" {2,}", line.strip()) for line in lines]
     assert ["to somebody who knows", "leakage", "multiplier it needs", "decided by"] in cells
-    assert ["steps", "data, pooled", "data, least", "least subject", "model"] in cells
+    assert ["steps", "all data", "model", "least forgetful subject", "who"] in cells
+    assert ["model", "compared with", "gain", "better?"] in cells
     listed = [line.split()[0] for line in lines if line.startswith("  s") and line.split()[1] == "99"]
     assert listed == [f"s{i}" for i in range(11)]
 
@@ -157,7 +243,8 @@ def test_hours_and_subjects_are_told_apart_and_their_leakage_is_computed() -> No
     found = checked(by_hour)
     assert "depend on the hour" in found.verdict
     assert "fit --clock hour" in found.verdict
-    assert "subjects" not in found.verdict
+    assert "between subjects" not in found.verdict
+    assert "check again" not in found.verdict  # a model with a clock cannot be checked
     data = pf.read_sequences(by_hour, "s", clock="hour", **READING)
     noise = pf.LeakagePropagation(pf.fit_chain(data), data.length).calibrate(pf.Histogram(), 1.0)
     hourly = pf.LeakagePropagation(pf.fit_periodic(data, smoothing=0.5), data.length)
@@ -165,13 +252,16 @@ def test_hours_and_subjects_are_told_apart_and_their_leakage_is_computed() -> No
     assert noise.noise_multiplier is not None
     assert leaks["hour"].leakage == pytest.approx(hourly.leakage(1 / noise.noise_multiplier))
     assert leaks["hour"].noise_multiplier == pytest.approx(hourly.calibrate(pf.Histogram(), 1.0).noise_multiplier)
-    assert f"would leak up to {leaks['hour'].leakage:.3g} to somebody who knows the hours" in found.verdict
+    assert (
+        f"would leak up to {at_most(leaks['hour'].leakage or 0.0, 3)} to somebody who knows the hours" in found.verdict
+    )
 
     by_subject = simulated(lambda s, h: BUSY if s else CALM, subjects=3, length=500, seed=6)
     found = checked(by_subject, epsilon=0.5)
-    assert found.verdict.startswith("Habits differ between subjects")
+    assert found.verdict.startswith("Do not go on with this model. What decides: habits differ between subjects")
     assert "the habits of subject s0" in found.verdict
     assert "fit --each-subject" in found.verdict
+    assert found.verdict.endswith(", and check again.")
     each = pf.fit_each_subject(by_subject, "s", **READING).theta
     again = checked(by_subject, each)
     assert "differ between subjects" not in again.verdict
@@ -248,8 +338,9 @@ def test_prints_draws_and_writes(tmp_path: Path) -> None:
     table = simulated(lambda s, h: CALM if s else BUSY, subjects=15, length=120, seed=9)
     found = checked(table)
     text = str(found)
-    assert "and 3 subjects that the model fits better" in text
-    assert found.verdict in text
+    assert "of the 12 subjects whose own chain beats the model most" in text
+    assert "and 3 subjects whose own chain beats the model by less, or does not" in text
+    assert " ".join(text.partition("\n\n")[0].splitlines()) == found.verdict
     path = tmp_path / "c.json"
     found.to_json(path)
     said = msgspec.json.decode(path.read_bytes())
@@ -263,6 +354,21 @@ def test_prints_draws_and_writes(tmp_path: Path) -> None:
     lasts = figure.axes[0].yaxis
     assert 2 <= len(lasts.get_majorticklabels()) <= 7
     assert not any(label.get_text() for label in lasts.get_minorticklabels())
+    open_ = msgspec.structs.replace(found.stays[0], observed=(3.5, math.inf))
+    stuck = msgspec.structs.replace(found.stays[1], observed=None, most=(math.inf, math.inf))
+    told = msgspec.structs.replace(found, stays=(open_, stuck))
+    legend = draw_check(told).axes[0].get_legend()
+    assert legend is not None
+    assert "95%: not reached (above)" in [each.get_text() for each in legend.get_texts()]
+    rows = [re.split(" {2,}", line.strip()) for line in str(told).splitlines()]
+    assert ["a", "3.5", "not reached"] in [[row[i] for i in (0, 1, 3)] for row in rows if len(row) == 5]
+    assert ["b", "no end seen", "no end seen"] in [[row[i] for i in (0, 1, 3)] for row in rows if len(row) == 5]
+    assert "never ends" in str(told)
+    assert "∞" not in str(told)
+    assert "  not reached: too many of the longest stays are cut off" in str(told)
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert not any("not reached" in each.get_text() for each in legend.get_texts())
     assert len(draw_check(msgspec.structs.replace(found, occupancy=None, stationary=())).axes) == 2
     figure.canvas.draw()
 
@@ -273,7 +379,7 @@ def test_a_state_that_nobody_was_in_is_told() -> None:
     found = pf.check_model(chain, table, "s", public=True)
     same = pl.DataFrame({"s": list("abba" * 20)})
     assert (
-        "But these are 79 transitions only"
+        "It is in doubt whether to go on with this model: 79 transitions tell little."
         in pf.check_model(
             pf.MarkovChain(np.full((2, 2), 0.5), states=["a", "b"]),
             same.sample(fraction=1, shuffle=True, seed=4),

@@ -12,7 +12,13 @@ def test_a_model_is_checked_on_the_table_it_was_fitted_to(tmp_path: Path) -> Non
     assert run("fit", public, *READING, "--output", model).exit_code == 0
     result = run("check", model, public, *READING, "--output", output, "--plot", plot)
     assert result.exit_code == 0, result.output
-    assert "The model describes these data" in result.stdout
+    assert result.stdout.startswith("It is in doubt whether to go on with this model: 357 transitions tell little.\n")
+    assert "\nNext: take more public data" in result.stdout
+    assert "--details prints more" in result.stdout
+    assert "overlap of the laws" not in result.stdout
+    detailed = run("check", model, public, *READING, "--details").stdout
+    assert "--details prints more" not in detailed
+    assert "overlap of the laws" in detailed
     assert f"written: {output}" in result.stdout
     assert json.loads(output.read_text())["format"] == "pufferfish-check"
     assert plot.read_bytes().startswith(b"\x89PNG")

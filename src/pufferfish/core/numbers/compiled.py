@@ -17,6 +17,9 @@ __all__ = ["Loop", "Loops", "reached", "renamed", "version"]
 _INTERPRETED = 100_000
 """Steps that a loop does interpreted before it is compiled."""
 
+_TOGETHER = 10
+"""Searches of which none does enough for compiling to pay have done enough together at so many times as much."""
+
 
 def _compiled(loops: Iterable[Callable[..., Any]]) -> list[Any]:
     """Return loops compiled, from disk where they were before."""
@@ -106,7 +109,7 @@ class Loops:
 
     def __init__(self, *loops: Callable[..., Any], after: float = _INTERPRETED) -> None:
         self.plain = SimpleNamespace(**{loop.__name__: loop for loop in loops})
-        self.after, self._loaded = after, False
+        self.after, self._loaded, self._done = after, False, 0.0
         Loops.made.append(self)
 
     @cached_property
@@ -118,7 +121,12 @@ class Loops:
 
     def at(self, work: float) -> Any:
         """Return the loops by their names, for so many steps in all: compiled ones once they are loaded."""
-        return self.compiled if self._loaded or work > self.after else self.plain
+        pays = self._loaded or work > self.after or self._done > _TOGETHER * self.after
+        return self.compiled if pays else self.plain
+
+    def count(self, work: float) -> None:
+        """Take note of steps of one of many searches, such as those of hundreds of short chains."""
+        self._done += work
 
 
 class Loop:

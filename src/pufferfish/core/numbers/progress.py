@@ -1,6 +1,6 @@
 """Progress of long work: the library reports, whoever runs it may listen.
 
-Nothing is shown unless a listener is set; the command line sets one that draws a bar.
+Nothing is shown unless a listener is set; the command line sets one that draws a bar, or writes a line now and then.
 """
 
 from collections.abc import Callable, Generator

@@ -228,6 +228,7 @@ class LogRatios:
 
     def _search(self, work: int) -> Callable[..., None]:
         self._work += work
+        _LOOPS.count(work)
         return _LOOPS.at(self._work).climb
 
 

@@ -128,6 +128,7 @@ class StackedRatios:
 
     def _loops(self, work: int) -> Any:
         self._work += work
+        _LOOPS.count(work)
         return _LOOPS.at(self._work)
 
     def _take(self, kernel: Kernel) -> None:

@@ -1,0 +1,255 @@
+"""The verdict of a check: whether to go on with a model, what decides, what is in doubt, and what to do next.
+
+What is held against it are two kinds of numbers. *Gains* say whether a richer model predicts these data clearly better:
+only that tells of the data that the model lacks something. *Leakages* say what the noise would leak if a richer model
+were true. Where it does not predict better, its leakage rests on what may be chance: it is the largest over many
+subjects, of each of whom little is known. That is a doubt, and is said as one: nobody knows how much of it is chance.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from pufferfish.check.record import RicherModel, SubjectCheck
+from pufferfish.digits import at_most
+
+__all__ = ["CALLED", "CLEARLY", "gain_of", "in_short", "sentences_of", "verdict_of"]
+
+CLEARLY = 10.0
+"""Nats in all by which a law must predict better before it is said to: odds of 22,000 to 1."""
+
+_WITHIN = 1.005
+"""Leakage up to this multiple of ε counts as what was promised."""
+
+_FEW = 1000
+"""With fewer transitions than this it is said that they are few."""
+
+_NAMED = 3
+"""Subjects that differ by themselves and are named; of others the number is said."""
+
+_FOUND = {
+    "pooled": "another chain fits these data better",
+    "own": "habits differ between subjects",
+    "hour": "habits depend on the hour",
+    "order2": "the next state depends on more than the present one",
+}
+_KNOWS = {
+    "pooled": "that chain",
+    "own": "each subject's habits",
+    "hour": "the hours",
+    "order2": "the last two states",
+    "forgets": "how soon the least forgetful subject forgets",
+}
+_REMEDY = {
+    "pooled": "fit to these data",
+    "own": "fit --each-subject",
+    "hour": "fit --clock hour",
+    "order2": "fit --order 2",
+    "forgets": "fit --forgets 1 --forgets 2 --forgets 4 …",
+}
+_MISSING = {"pooled": "that chain", "own": "each subject's own chain", "hour": "the hour", "order2": "longer memory"}
+CALLED = {
+    "pooled": "one chain of these data",
+    "own": "each subject's own chain",
+    "hour": "a matrix for each hour",
+    "order2": "the last two states",
+    "forgets": "how soon the least forgetful subject forgets",
+}
+
+
+def gain_of(subject: SubjectCheck) -> float:
+    """Return by how many nats in all a subject's own chain predicts it better than the model and one chain for all."""
+    if subject.own is None:
+        return -math.inf
+    return subject.transitions * (subject.own - max(subject.model, subject.pooled))
+
+
+def _differing_of(subjects: Sequence[SubjectCheck]) -> list[SubjectCheck]:
+    """Return the subjects whose own chains clearly predict them better, even where that of all others does not."""
+    return sorted((each for each in subjects if gain_of(each) > CLEARLY), key=gain_of, reverse=True)
+
+
+def _leaks_more(richer: RicherModel, epsilon: float) -> bool:
+    """Return whether the noise leaks more than was promised to somebody who knows a richer model."""
+    return richer.leakage is not None and not richer.leakage <= epsilon * _WITHIN
+
+
+def in_short(verdict: str) -> list[str]:
+    """Return the sentences that say whether to go on, what decides, and what else leaks."""
+    sentences = sentences_of(verdict)
+    return sentences[:2] + [each for each in sentences[2:] if each.startswith(_ELSE)]
+
+
+_ELSE = ("The doubt:", "Besides,")
+"""How the sentence begins that tells what leaks though the data do not say that it is so."""
+
+
+def sentences_of(verdict: str) -> list[str]:
+    """Return the sentences of a verdict."""
+    return re.split(r"(?<=\.) ", verdict)
+
+
+def verdict_of(
+    gains: Mapping[str, float],
+    richer: Sequence[RicherModel],
+    epsilon: float,
+    subjects: Sequence[SubjectCheck],
+    noise: float | None,
+) -> str:
+    """Return what a check found, in a few sentences: whether to go on, what decides, what is in doubt, what is next.
+
+    ``noise`` is the multiplier of the noise that the model needs.
+    """
+    return " ".join(_Verdict(gains, richer, epsilon, subjects, noise).sentences())
+
+
+class _Verdict:
+    def __init__(
+        self,
+        gains: Mapping[str, float],
+        richer: Sequence[RicherModel],
+        epsilon: float,
+        subjects: Sequence[SubjectCheck],
+        noise: float | None,
+    ) -> None:
+        self._gains, self._epsilon, self._subjects, self._noise = gains, epsilon, subjects, noise
+        self._differing = _differing_of(subjects)
+        self._transitions = sum(each.transitions for each in subjects)
+        self._found = [kind for kind in _FOUND if self._is_found(kind)]
+        self._known = {each.kind: each for each in richer if each.leakage is not None}
+        self._above = [each for each in self._known.values() if _leaks_more(each, epsilon)]
+        self._doubts = self._in_doubt()
+
+    def _is_found(self, kind: str) -> bool:
+        return not self._gains.get(kind, 0.0) <= CLEARLY or (kind == "own" and bool(self._differing))
+
+    def _in_doubt(self) -> list[RicherModel]:
+        """Return what leaks too much though nothing says that it is so: the worst, and each subject's own chain."""
+        rest = [each for each in self._above if each.kind not in self._found]
+        worst = max(rest, key=lambda each: each.leakage or 0.0, default=None)
+        return [each for each in rest if each is worst or each.kind == "own"]
+
+    def sentences(self) -> Iterator[str]:
+        decisive = [each for each in self._above if each.kind in self._found]
+        unknown = [kind for kind in self._found if kind not in self._known]
+        few = self._transitions < _FEW
+        if decisive:
+            yield "Do not go on with this model."
+        elif unknown or not self._known:
+            yield "It is in doubt whether to go on with this model."
+        elif few and not self._found:
+            yield f"It is in doubt whether to go on with this model: {self._transitions:,} transitions tell little."
+        else:
+            yield f"Go on with this model{', but mind a doubt' if self._doubts else ''}."
+        yield from self._why(decisive, unknown)
+        yield from self._doubt(_ELSE[bool(decisive)])
+        next_ = decisive or self._doubts
+        if decisive:
+            yield f"Next: {self._remedies(next_)}{_again(each.kind for each in next_)}."
+        elif unknown:
+            yield f"Next: {_listed([_REMEDY[kind] for kind in unknown], 'or')}{_again(unknown)}."
+        elif few and not self._found:
+            other = f"; if there are none, {self._remedies(next_)}" if next_ else ""
+            yield f"Next: take more public data{other}."
+        elif next_:
+            yield f"Next: go on if nobody can know so much; if somebody may, {self._remedies(next_)}."
+
+    def _why(self, decisive: Sequence[RicherModel], unknown: Sequence[str]) -> Iterator[str]:
+        """Yield what decides: which models predict better, and what is leaked to those who know them."""
+        noise = f"noise calibrated to this model at ε = {at_most(self._epsilon)}"
+        if not self._found:
+            looked = {"own": "each subject's own chain", "hour": "the hour"}
+            others = [words for kind, words in looked.items() if kind in self._gains]
+            verb = "do" if others else "does"
+            listed = _listed([*others, "the state two steps before"])
+            yield f"What decides: {listed} {verb} not clearly predict these data better."
+            if "hour" not in self._gains:
+                yield "Hours were not looked at."
+            if not self._known:
+                yield "What noise for it leaks to somebody who knows more is not computed."
+            elif not self._above:
+                yield f"{_capital(noise)} leaks no more than that under the richer models either."
+            return
+        said = _listed([self._says(kind) for kind in self._found])
+        told = _listed([_leaks(self._known[kind]) for kind in self._found if kind in self._known])
+        if not told:
+            yield f"What decides: {said}, and what {noise} leaks for that is not computed."
+            return
+        if decisive:
+            yield f"What decides: {said}, and {noise} would leak {told}."
+        else:
+            yield f"What decides: {said}, but {noise} covers it: it leaks {told}."
+        if unknown:
+            yield f"What {_listed([_MISSING[kind] for kind in unknown])} leaks is not computed."
+
+    def _says(self, kind: str) -> str:
+        if kind != "own" or self._gains.get(kind, 0.0) > CLEARLY:
+            return _FOUND[kind]
+        names = [f"subject {each.subject}" for each in self._differing[:_NAMED]]
+        if more := len(self._differing) - len(names):
+            names.append(f"{more:,} more")
+        return f"habits of {_listed(names)} differ from those of the others"
+
+    def _doubt(self, first: str) -> Iterator[str]:
+        """Yield what leaks more than was promised though the data do not say that it is so."""
+        if not self._doubts:
+            return
+        yield (
+            f"{first} its noise would leak {_listed([_leaks(each) for each in self._doubts])}, "
+            f"where {at_most(self._epsilon)} is promised."
+        )
+        chance = [each for each in self._doubts if each.kind != "forgets"]
+        if chance:
+            why = _listed([self._chance(each) for each in chance])
+            yield f"That can be chance, and a check cannot say how much of it is: {why}."
+        if len(chance) < len(self._doubts):
+            yield (
+                "How soon subjects forget is a cautious model: it assumes nothing else, and takes the least share of "
+                "all subjects, so it may leak more also where this model is right."
+            )
+
+    def _chance(self, richer: RicherModel) -> str:
+        if richer.kind != "own":
+            return f"{CALLED[richer.kind]} does not clearly predict better"
+        who = next((s for s in self._subjects if richer.decided_by == f"subject {s.subject}"), None)
+        if who is None:
+            return "own chains do not clearly predict their subjects better"
+        gain = gain_of(who)
+        said = f"better by {gain:.1f} only" if gain > 0 else "no better"
+        return (
+            f"subject {who.subject} has {who.transitions:,} transitions, which its own chain predicts {said} "
+            f"(above {CLEARLY:g} nats would be clear)"
+        )
+
+    def _remedies(self, richer: Sequence[RicherModel]) -> str:
+        return _listed([f"{_REMEDY[each.kind]}{self._cost(each)}" for each in richer], "or")
+
+    def _cost(self, richer: RicherModel) -> str:
+        """Return what a richer model costs, as far as that is known."""
+        needs = richer.noise_multiplier
+        if needs is None or self._noise is None:
+            return ""
+        if needs <= self._noise:
+            return " (without more noise)"
+        times = at_most(needs / self._noise, 2)
+        return f" (noise about {times} times as large, multiplier {needs:.3g} instead of {self._noise:.3g})"
+
+
+def _again(kinds: Iterable[str]) -> str:
+    """Return that the new model is to be checked, where it is of a kind that can be."""
+    return ", and check again" if {"pooled", "own"}.issuperset(kinds) else ""
+
+
+def _leaks(richer: RicherModel) -> str:
+    assert richer.leakage is not None
+    knows = f"the habits of {richer.decided_by}" if richer.decided_by else _KNOWS[richer.kind]
+    amount = "without a known limit" if math.isinf(richer.leakage) else f"up to {at_most(richer.leakage, 3)}"
+    return f"{amount} to somebody who knows {knows}"
+
+
+def _listed(parts: Sequence[str], word: str = "and") -> str:
+    return "".join(parts) if len(parts) < 2 else f"{', '.join(parts[:-1])} {word} {parts[-1]}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
