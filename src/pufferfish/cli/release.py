@@ -45,7 +45,7 @@ from pufferfish.queries import Transitions
 from pufferfish.release import RELEASE, Release, prepare, prepare_each
 from pufferfish.release.draft import Prepared
 from pufferfish.release.each_values import records_of_subjects
-from pufferfish.release.summary import assumed_in_short, noise_line, quantile_lines
+from pufferfish.release.summary import assumed_in_short, impossible_lines, noise_line, quantile_lines
 from pufferfish.release.under_model import warnings_of_model, warnings_of_reading
 from pufferfish.report.plot import PICTURE
 from pufferfish.shown import counted
@@ -177,12 +177,13 @@ def release_command(
             f"{ledger_path} is about {ledger.bound.theta.kind}, and {model_path} holds {model.theta.kind}: "
             "name the ledger of this table"
         )
-    places = None
+    places, begun = None, False
     targets = [("--output", output, RELEASE), ("--csv", csv_path, TABLE), ("--plot", plot_path, PICTURE)]
     if each_subject:
         assert output is not None
         places = places_of(output, inputs=inputs, overwrite=overwrite)
-        if places.pending_record.exists():
+        begun = places.pending_record.exists()
+        if begun:
             telling().interrupted = (
                 f"interrupted: this run drew and spent nothing; {places.given_record}.pending holds what an "
                 "earlier one began: run the same command again"
@@ -209,7 +210,7 @@ def release_command(
         if not anyway:
             _check_seen(data, calibration, each_subject=each_subject, used_up=used_up)
 
-    if up_to is not None or each_subject:
+    if up_to is not None or (each_subject and not begun):  # what an earlier run has begun is finished
         check_seen()
     making: Any = {"postprocess": "valid" if valid else None, "warnings": warnings, "ledger": ledger}
     if dry_run:
@@ -377,4 +378,5 @@ def _print_values(found: Release) -> None:
     print_table(_of_pairs(found) if pairs else _of_outputs(found))
     if pairs:
         click.echo(f"each value ± {found.writer()(found.accuracy(0.05), 1)} with 95% probability")
-    click.echo(noise_line(found))
+    for line in (noise_line(found), *impossible_lines(found)):
+        click.echo(line)

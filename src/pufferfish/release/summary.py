@@ -9,6 +9,7 @@ from pufferfish.digits import at_most, number
 from pufferfish.errors import printable, shortened
 from pufferfish.hints import names_of
 from pufferfish.promises import TOGETHER
+from pufferfish.queries import KINDS, measure_of
 from pufferfish.release.each_record import EachRelease
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups import GroupsRecord
@@ -18,6 +19,7 @@ __all__ = [
     "assumed_in_short",
     "described",
     "heads_of_groups",
+    "impossible_lines",
     "lines_of",
     "lines_of_each",
     "noise_line",
@@ -132,6 +134,19 @@ def noise_line(found: ReleaseFields) -> str:
 def without_ledger(found: ReleaseFields | EachRelease) -> list[str]:
     """Say of a release that no ledger knows how it adds up with others."""
     return [f"no ledger: {found.not_promised[-1]}"] if found.ledger is None else []
+
+
+def impossible_lines(found: ReleaseFields) -> list[str]:
+    """Say that values cannot be true as they are, where noise made counts negative or shares larger than 1."""
+    measure = measure_of(found.query.kind)
+    if found.postprocessing is not None or found.query.kind not in KINDS or measure in ("sum", "mean"):
+        return []
+    below = min(found.values) < 0
+    above = measure.startswith("share") and max(found.values) > 1
+    if not (below or above):
+        return []
+    which = " and ".join([*(["below 0"] if below else []), *(["above 1"] if above else [])])
+    return [f"values {which} are the noise's doing: --valid releases the nearest possible ones, at no cost in privacy"]
 
 
 def size_line(found: ReleaseFields | EachRelease, read: Sequences | Rows) -> str:

@@ -1,6 +1,7 @@
 """What nobody would ask for is refused before anything is spent: an ε beyond all use, noise that hides everything."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,44 @@ def test_a_ledger_takes_the_same_states_in_another_order() -> None:
         assert done.exit_code == 0, done.output
     first, second = pf.Ledger.open("book.json").entries
     assert first.distance == second.distance
+
+
+def test_values_that_cannot_be_are_explained_where_they_are_printed() -> None:
+    """At ε = 0.04 a share of 240 records is often off by more than 0.3: one of many is below 0 or above 1."""
+    command = [*RELEASE, "--subject", "id", "--epsilon", 0.04, "--overwrite", "--output", "r.json"]
+    seen = set()
+    for _ in range(40):
+        done = run(*command)
+        assert done.exit_code == 0, done.output
+        values = pf.Release.from_json("r.json").values
+        told = "--valid releases the nearest possible ones" in done.stdout
+        assert told == (min(values) < 0 or max(values) > 1)
+        seen.add(told)
+        if seen == {True, False}:
+            break
+    assert True in seen
+    assert "--valid releases" not in run(*command, "--valid").stdout
+    assert "--valid" not in run(*command, "--query", "mean:rest=-1,active=0").stdout
+
+
+def test_a_release_for_each_subject_that_was_begun_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = [*RELEASE, "--subject", "id", "--epsilon", 1e-3, "--ledger", "book.json", "--each-subject"]
+    command += ["--output", "r.csv"]
+
+    module = sys.modules["pufferfish.release.each_subject"]
+    write_whole = module.write_whole
+
+    def stop(path: Path, *content: object, **options: object) -> None:
+        if ".csv" in path.name:  # what was booked and drawn is about to be kept
+            raise KeyboardInterrupt
+        write_whole(path, *content, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "write_whole", stop)
+        stopped = run(*command, "--anyway")
+    assert stopped.exit_code == 1, stopped.output
+    assert len(pf.Ledger.open("book.json").entries) == 1
+    assert Path("r.json.pending").exists()
+    done = run(*command)
+    assert done.exit_code == 0, done.output
+    assert len(pf.Ledger.open("book.json").entries) == 1
