@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pufferfish.check import verdict
 from pufferfish.check.record import ModelCheck
-from pufferfish.check.verdict import in_short
 from pufferfish.report.axes import clean, log_ticks, titled
 from pufferfish.report.palette import BLUE, INK, LINES, PALE
 from pufferfish.report.plot import new_figure, shortened
@@ -29,7 +29,7 @@ def draw_check(found: ModelCheck) -> "Figure":
     for axes, draw in zip(figure.subplots(1, len(panels)), panels, strict=True):
         draw(axes, found)
         clean(axes, share=draw is not _stays)
-    titled(figure, *in_short(found.verdict), f"{found.source}; Θ: {found.origin}")
+    titled(figure, *verdict.shortened(found.verdict), f"{found.source}; Θ: {found.origin}")
     return figure
 
 

@@ -171,7 +171,9 @@ class ModelCheck(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, k
     stationary: tuple[tuple[float, float], ...]
 
     def __repr__(self) -> str:
-        return f"ModelCheck({self.verdict!r})"
+        from pufferfish.check.verdict import sentences_of
+
+        return f"ModelCheck({sentences_of(self.verdict)[0]!r})"
 
     def _view(self) -> View:
         from pufferfish.check.views import view_of

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pufferfish.check.record import RicherModel, SubjectCheck
 from pufferfish.digits import at_most
 
-__all__ = ["CALLED", "CLEARLY", "gain_of", "in_short", "sentences_of", "verdict_of"]
+__all__ = ["CALLED", "CLEARLY", "gain_of", "sentences_of", "shortened", "verdict_of"]
 
 CLEARLY = 10.0
 """Nats in all by which a law must predict better before it is said to: odds of 22,000 to 1."""
@@ -74,7 +74,7 @@ def _leaks_more(richer: RicherModel, epsilon: float) -> bool:
     return richer.leakage is not None and not richer.leakage <= epsilon * _WITHIN
 
 
-def in_short(verdict: str) -> list[str]:
+def shortened(verdict: str) -> list[str]:
     """Return the sentences that say whether to go on, what decides, and what else leaks."""
     sentences = sentences_of(verdict)
     return sentences[:2] + [each for each in sentences[2:] if each.startswith(_ELSE)]
@@ -143,16 +143,17 @@ class _Verdict:
             yield f"Go on with this model{', but mind a doubt' if self._doubts else ''}."
         yield from self._why(decisive, unknown)
         yield from self._doubt(_ELSE[bool(decisive)])
-        next_ = decisive or self._doubts
         if decisive:
-            yield f"Next: {self._remedies(next_)}{_again(each.kind for each in next_)}."
+            enough = _most_noise(decisive)
+            also = "; so much noise covers the others, too" if len(enough) < len(decisive) else ""
+            yield f"Next: {self._remedies(enough)}{also}{_again(each.kind for each in enough)}."
         elif unknown:
             yield f"Next: {_listed([_REMEDY[kind] for kind in unknown], 'or')}{_again(unknown)}."
         elif few and not self._found:
-            other = f"; if there are none, {self._remedies(next_)}" if next_ else ""
+            other = f"; if there are none, {self._remedies(self._doubts)}" if self._doubts else ""
             yield f"Next: take more public data{other}."
-        elif next_:
-            yield f"Next: go on if nobody can know so much; if somebody may, {self._remedies(next_)}."
+        elif self._doubts:
+            yield f"Next: go on if nobody can know so much; if somebody may, {self._remedies(self._doubts)}."
 
     def _why(self, decisive: Sequence[RicherModel], unknown: Sequence[str]) -> Iterator[str]:
         """Yield what decides: which models predict better, and what is leaked to those who know them."""
@@ -235,9 +236,16 @@ class _Verdict:
         return f" (noise about {times} times as large, multiplier {needs:.3g} instead of {self._noise:.3g})"
 
 
+def _most_noise(richer: Sequence[RicherModel]) -> list[RicherModel]:
+    """Return the model that needs the most noise, as more noise leaks less under the others; all, where one needs ∞."""
+    needs = [math.inf if each.noise_multiplier is None else each.noise_multiplier for each in richer]
+    most = max(needs)
+    return [richer[needs.index(most)]] if most < math.inf else list(richer)
+
+
 def _again(kinds: Iterable[str]) -> str:
     """Return that the new model is to be checked, where it is of a kind that can be."""
-    return ", and check again" if {"pooled", "own"}.issuperset(kinds) else ""
+    return "; and check again" if {"pooled", "own"}.issuperset(kinds) else ""
 
 
 def _leaks(richer: RicherModel) -> str:

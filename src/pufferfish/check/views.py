@@ -3,7 +3,7 @@
 import math
 
 from pufferfish.check.record import ModelCheck, StateStays
-from pufferfish.check.verdict import CALLED
+from pufferfish.check.verdict import CALLED, sentences_of, shortened
 from pufferfish.digits import at_most
 from pufferfish.shown import Grid, View, in_short
 
@@ -31,7 +31,9 @@ def view_of(found: ModelCheck) -> View:
         Grid("How much better richer models predict the transitions, in nats in all", ["model", "gain"], gains),
         Grid("Records that a state lasts: mean and 95% quantile", ["state", "data", "model"], stays),
     ]
-    return View(found.verdict, facts, grids)
+    first = shortened(found.verdict)
+    rest = [each for each in sentences_of(found.verdict) if each not in first]
+    return View(" ".join(first), facts, grids, rest)
 
 
 def _pair(numbers: tuple[float, float] | None) -> str:

@@ -197,6 +197,19 @@ def test_one_subject_that_clearly_differs_is_not_outvoted() -> None:
     assert "habits of subject R20, subject R21, subject R22 and 6 more differ" in said
 
 
+def test_the_next_step_is_the_one_whose_noise_covers_all() -> None:
+    gains = {"pooled": -1.0, "own": 50.0, "hour": 30.0, "order2": 20.0}
+    models = [richer("own", 2.0, 12.0, "subject R7"), richer("hour", 1.5, 8.0), richer("order2", 0.9, 5.0)]
+    said = verdict_of(gains, models, 1.0, [some_subject("R7", -0.9)] * 40, 5.0)
+    assert said.endswith(
+        "Next: fit --each-subject (noise about 2.4 times as large, multiplier 12 instead of 5); so much noise covers "
+        "the others, too; and check again."
+    )
+    models[1] = RicherModel(kind="hour", leakage=1.5)
+    said = verdict_of(gains, models, 1.0, [some_subject("R7", -0.9)] * 40, 5.0)
+    assert "instead of 5) or fit --clock hour." in said
+
+
 @pytest.mark.parametrize(
     ("gains", "models"),
     [
@@ -261,7 +274,7 @@ def test_hours_and_subjects_are_told_apart_and_their_leakage_is_computed() -> No
     assert found.verdict.startswith("Do not go on with this model. What decides: habits differ between subjects")
     assert "the habits of subject s0" in found.verdict
     assert "fit --each-subject" in found.verdict
-    assert found.verdict.endswith(", and check again.")
+    assert found.verdict.endswith("; and check again.")
     each = pf.fit_each_subject(by_subject, "s", **READING).theta
     again = checked(by_subject, each)
     assert "differ between subjects" not in again.verdict
