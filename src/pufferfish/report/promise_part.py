@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from pufferfish.digits import at_most, number
+from pufferfish.digits import at_most
 from pufferfish.markup import Html, tag
 from pufferfish.promises import TOGETHER
 from pufferfish.report.html import fold, section
@@ -28,7 +28,7 @@ def promise_part(
     unit = "any one record, whatever its neighbours tell"
     if secrets is not None:
         unit = "the secrets that are named below, whatever other records tell"
-    factor = f"a factor of {number(math.exp(epsilon), 3)}" if epsilon < 700 else "any factor"
+    factor = f"a factor of {at_most(math.exp(epsilon), 3)}" if epsilon < 700 else "any factor"
     what = "two values of one record" if secrets is None else "two secrets of a pair"
     plain = (
         f"Take somebody who believes any distribution in Θ, however records depend on each other there. Seeing the "

@@ -445,6 +445,7 @@ def test_named_secrets_and_delta_stand_open() -> None:
     shown = promise_part(1.0, "the exact sentence", ["not this"], ["this"], pairs, delta=1e-6)
     assert "the exact sentence" in shown
     assert "<details>" not in shown
+    assert "by a factor of 1.23 at most" in promise_part(0.2, "exact", [], [], None), "e^0.2 is 1.2214: rounded up"
     many = [(f"a{i}", f"b{i}") for i in range(99)]
     assert "(a19) or (b19); …" in promise_part(1.0, "exact", [], [], many)
 

@@ -184,6 +184,7 @@ def test_an_error_is_written_alike_in_all_places(browser: Any, pages: dict[str, 
     by = pf.LeakagePropagation(release_cases.TWO, grouped.length)
     for table, query, mechanism in (
         (data, pf.Histogram(), bound),
+        (["no", "yes", "no"] * 37, pf.Frequency("yes"), pf.LeakagePropagation(release_cases.TWO, 111)),
         (data, pf.Count("yes"), bound),
         (grouped, pf.Count("yes"), by),
         (grouped, pf.Frequency("yes"), by),
