@@ -35,7 +35,7 @@ def promise_of(
     epsilon: float, delta: float, secrets: Sequence[tuple[str, str]] | None, *, of_chains: bool, networks: bool
 ) -> str:
     """Say what is promised, in one sentence."""
-    factor = f"e^{at_most(epsilon)}" + (f" = {number(math.exp(epsilon))}" if epsilon < 700 else "")
+    factor = f"e^{at_most(epsilon)}" + (f" ≈ {number(math.exp(epsilon))}" if epsilon < 700 else "")
     if secrets is None:
         record = ""
         if of_chains:

@@ -9,7 +9,8 @@ from pufferfish.check import verdict
 from pufferfish.check.record import ModelCheck
 from pufferfish.report.axes import clean, log_ticks, titled
 from pufferfish.report.palette import BLUE, INK, LINES, PALE
-from pufferfish.report.plot import new_figure, shortened
+from pufferfish.report.labels import shortened
+from pufferfish.report.plot import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -27,7 +27,6 @@ __all__ = [
     "picture_of",
     "require_matplotlib",
     "save_figure",
-    "shortened",
 ]
 
 PICTURE_KINDS = (".png", ".svg", ".pdf")

@@ -219,7 +219,7 @@ def test_the_record_says_what_is_promised(sequences_of: Make) -> None:
     data = sequences_of([[70, 30]])
     calibration = pf.MQMExact(theta, data.length).calibrate(pf.Histogram(), 1.0)
     found = pf.release(data, pf.Histogram(), calibration, warnings=("read me",))
-    assert "e^1 = 2.718" in found.promise
+    assert "e^1 ≈ 2.718" in found.promise
     assert any("survey of 2019" in text for text in found.assumptions)
     assert found.warnings == ["read me"]
     assert found.theta.chains[0].transition_matrix == [[0.9, 0.1], [0.4, 0.6]]

@@ -126,7 +126,7 @@ def test_secrets_and_delta_are_in_the_promise() -> None:
     found = pf.release(data, pf.Count("flu"), calibration)
     assert found.delta == 1e-3
     assert "(at least 3 records are flu) or (at most 2 records are flu)" in found.promise
-    assert "has at most e^1 = 2.718 times the probability, plus 0.001," in found.promise
+    assert "has at most e^1 ≈ 2.718 times the probability, plus 0.001," in found.promise
     assert found.mechanism.secrets == [(str(pair[0]), str(pair[1]))]
     assert "other than the secrets" in found.not_promised[1]
 
