@@ -8,8 +8,8 @@ import numpy as np
 from pufferfish.check import verdict
 from pufferfish.check.record import ModelCheck
 from pufferfish.report.axes import clean, log_ticks, titled
-from pufferfish.report.palette import BLUE, INK, LINES, PALE
 from pufferfish.report.labels import shortened
+from pufferfish.report.palette import BLUE, INK, LINES, PALE
 from pufferfish.report.plot import new_figure
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from pufferfish.errors import ParameterError, RecordError
 from pufferfish.files import Kind, write_whole
 from pufferfish.files.reading import check_path, shown
 from pufferfish.report.axes import clean, log_ticks, titled
-from pufferfish.report.labels import shortened
 from pufferfish.report.palette import INK, MARKS, mark_of
 
 if TYPE_CHECKING:
