@@ -302,7 +302,9 @@ def test_longer_memory_and_another_model_are_told() -> None:
     assert found.occupancy is None
     assert "time is missing" in (next(each for each in found.richer if each.kind == "hour").reason or "")
     never = pf.MarkovChain([[0.5, 0.5], [1.0, 0.0]], states=["a", "b"])
-    assert pf.check_model(never, table, "s", public=True).subjects[0].model == -math.inf
+    impossible = pf.check_model(never, table, "s", public=True)
+    assert impossible.subjects[0].model == -math.inf
+    assert "+∞: this model takes some of these transitions as impossible" in str(impossible)
 
 
 def in_short(value: Any) -> Any:
