@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pufferfish.check.record import RicherModel, SubjectCheck
-from pufferfish.digits import at_most
+from pufferfish.digits import at_most, number
 
 __all__ = ["CALLED", "CLEARLY", "gain_of", "sentences_of", "shortened", "verdict_of"]
 
@@ -232,7 +232,7 @@ class _Verdict:
             return ""
         if needs <= self._noise:
             return " (without more noise)"
-        times = at_most(needs / self._noise, 2)
+        times = number(needs / self._noise, 2)
         return f" (noise about {times} times as large, multiplier {needs:.3g} instead of {self._noise:.3g})"
 
 

@@ -82,8 +82,13 @@ def _predictions(found: ModelCheck) -> Iterator[str]:
         f"{CLEARLY:g} is clearly better, below 0 is worse"
     )
     kinds = [kind for kind in _SIMPLER if kind in found.gains]
-    rows = [(CALLED[kind], _SIMPLER[kind], f"{found.gains[kind]:+,.0f}", _better(found.gains[kind])) for kind in kinds]
+    rows = [
+        (CALLED[kind], _SIMPLER[kind], f"{found.gains[kind]:+,.0f}".replace("inf", "∞"), _better(found.gains[kind]))
+        for kind in kinds
+    ]
     yield from _table(("model", "compared with", "gain", "better?"), rows, texts=2)
+    if found.gains.get("pooled") == math.inf:
+        yield "  +∞: this model takes some of these transitions as impossible"
 
 
 def _better(gain: float) -> str:

@@ -19,7 +19,7 @@ from pufferfish.check.record import RicherModel, SubjectCheck
 from pufferfish.check.stays import geometric, observed
 from pufferfish.check.verdict import verdict_of
 from pufferfish.check.words import text_of
-from pufferfish.digits import at_most
+from pufferfish.digits import at_most, number
 from pufferfish.errors import DataError, NotApplicableError, ParameterError
 
 START = datetime(2024, 3, 4)
@@ -144,7 +144,7 @@ def test_what_leaks_more_but_predicts_no_better_is_a_doubt() -> None:
     assert "may leak more also where this model is right" in found.verdict
     needs = {each.kind: each.noise_multiplier or 0.0 for each in found.richer}
     assert found.noise_multiplier is not None
-    times = at_most(needs["forgets"] / found.noise_multiplier, 2)
+    times = number(needs["forgets"] / found.noise_multiplier, 2)
     assert f"--forgets 4 … (noise about {times} times as large, multiplier {needs['forgets']:.3g}" in found.verdict
     safe = checked(table, pf.MarkovChain([[0.99, 0.01], [0.01, 0.99]], states=["a", "b"]))
     assert all(each.leakage is None or each.leakage < 1 for each in safe.richer)
@@ -302,7 +302,9 @@ def test_longer_memory_and_another_model_are_told() -> None:
     assert found.occupancy is None
     assert "time is missing" in (next(each for each in found.richer if each.kind == "hour").reason or "")
     never = pf.MarkovChain([[0.5, 0.5], [1.0, 0.0]], states=["a", "b"])
-    assert pf.check_model(never, table, "s", public=True).subjects[0].model == -math.inf
+    impossible = pf.check_model(never, table, "s", public=True)
+    assert impossible.subjects[0].model == -math.inf
+    assert "+∞: this model takes some of these transitions as impossible" in str(impossible)
 
 
 def in_short(value: Any) -> Any:
