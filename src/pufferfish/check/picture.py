@@ -124,7 +124,7 @@ def _apart(shares: list[float]) -> list[float]:
 
     Examples
     --------
-    >>> _apart([0.5, 0.0, 0.01])
+    >>> [round(place, 3) for place in _apart([0.5, 0.0, 0.01])]
     [0.5, 0.02, 0.07]
     """
     places, least = list(shares), 0.4 * _LINE
