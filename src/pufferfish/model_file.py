@@ -94,8 +94,8 @@ class Model(Shown, ReadOnly):
         """Return the model of a class that was fitted to a public table, which says so, as ``pufferfish fit`` does.
 
         It keeps the table's bins, the time that one step takes, and the fingerprint of the file. So mechanisms that are
-        given the model, and not its Θ alone, let a release refuse data of another step, and warn of the table that the
-        model was fitted to.
+        given the model, and not its Θ alone, let a release refuse data of another step, and the table that the model
+        was fitted to.
 
         Parameters
         ----------

@@ -169,7 +169,8 @@ class _Verdict:
             if not self._known:
                 yield "What noise for it leaks to somebody who knows more is not computed."
             elif not self._above:
-                yield f"{_capital(noise)} leaks no more than that under the richer models either."
+                most = max(each.leakage or 0.0 for each in self._known.values())
+                yield f"{_capital(noise)} leaks at most {at_most(most, 3)} under the richer models."
             return
         said = _listed([self._says(kind) for kind in self._found])
         told = _listed([_leaks(self._known[kind]) for kind in self._found if kind in self._known])

@@ -2,7 +2,6 @@
 
 import math
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,8 +39,8 @@ from pufferfish.few_records import nothing_seen
 from pufferfish.ledger import Ledger, lock_of
 from pufferfish.mechanisms import MECHANISMS
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.model_file import read_model
-from pufferfish.queries import Transitions
+from pufferfish.model_file import Model, read_model
+from pufferfish.queries import Query, Transitions
 from pufferfish.release import RELEASE, Release, prepare, prepare_each
 from pufferfish.release.draft import Prepared
 from pufferfish.release.each_values import records_of_subjects
@@ -192,11 +191,12 @@ def release_command(
         check_targets(targets, inputs=inputs, overwrite=overwrite)
     with opened(tables, reading) as table:
         data = read_under(table, model, reading, asked, ledger)
-        if isinstance(data, Sequences):
-            data = replace(data, fingerprint=fingerprint(table, reading, data))
-    warnings = warnings_of_model(data, model, public=public_table)
+        known = fingerprint(table, reading, data if isinstance(data, Sequences) else None)
+    warnings = warnings_of_model(data, model, public=public_table, fingerprint=known)
     told = warnings_of_reading(data, model)  # when the table was read
     query = parse_query(query_text, model.theta, named, data.nodes if isinstance(data, Rows) else None)
+    if up_to is not None and ledger is not None:
+        _check_order(query, model, ledger)
     with progress("calibrating noise"):
         if up_to is None or ledger is None:
             bound = mechanism.of(model.theta, data.length, **settings)
@@ -295,6 +295,16 @@ def _check_up_to(ledger: str | None, others: dict[str, str | None]) -> None:
                 f"{option} does not go with --up-to, which uses the mechanism and the secrets of the ledger: leave out "
                 f"{option}, or give --epsilon instead of --up-to"
             )
+
+
+def _check_order(query: Query, model: Model, ledger: Ledger) -> None:
+    """Refuse an order of states that is not the ledger's, under whose Θ ``--up-to`` calibrates."""
+    theirs, ours = ledger.bound.theta.states, model.theta.states
+    if query.is_cumulative and theirs != ours and sorted(theirs) == sorted(ours):
+        raise ParameterError(
+            f"--up-to uses the ledger's model, which has the states in the order {', '.join(theirs)}, and --model in "
+            f"the order {', '.join(ours)}: name a model of the ledger's order, or give --epsilon"
+        )
 
 
 def _check_epsilon(option: str, epsilon: float, most: float | None) -> None:

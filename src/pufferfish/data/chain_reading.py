@@ -155,5 +155,7 @@ def _sequences(fold: Fold, table: Source, options: Options, counted: Counted) ->
 
 def _digest(states: Sequence[str], counts: Any, transitions: Any, lengths: Sequence[ChainLength]) -> str:
     """Return a hash of what a fit takes from a table that is no file: of the same table, read alike, the same."""
-    contents = (tuple(states), counts.tolist(), transitions.tolist(), [(c.steps, c.records) for c in lengths])
+    order = sorted(range(len(states)), key=lambda i: states[i])  # the same for whatever order they were read in
+    names, ends = [states[i] for i in order], [(chain.steps, chain.records) for chain in lengths]
+    contents = (names, counts[:, order].tolist(), transitions[np.ix_(order, order)].tolist(), ends)
     return hashlib.sha256(repr(contents).encode("utf-8", "surrogatepass")).hexdigest()

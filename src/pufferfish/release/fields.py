@@ -22,7 +22,7 @@ from pufferfish.queries import CDF, KINDS, Quantiles, weights_of
 from pufferfish.queries.strategy import Strategy
 from pufferfish.release.calibration_record import CalibrationRecord
 from pufferfish.release.groups import GroupsRecord
-from pufferfish.release.postprocessing import PostProcessing
+from pufferfish.release.postprocessing import Clipped, PostProcessing
 from pufferfish.release.quantiles import QuantileRecord, quantiles_of
 from pufferfish.theta.record import ThetaRecord
 from pufferfish.witness import AnyWitness
@@ -51,7 +51,7 @@ WEIGHTED = "weighted "
 """What the kind of a query begins with whose records count with factors of their own."""
 
 FORMAT = "pufferfish-release"
-VERSION = 1
+VERSION = 2
 
 NOISE_LAW = "discrete Laplace, P(Z = z) ∝ exp(-|z| unit/scale)"
 
@@ -239,9 +239,10 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
 
     @property
     def whole(self) -> bool:
-        """Whether values and their errors are whole numbers, as counts are."""
-        unit = self.noise.unit
-        return unit == math.floor(unit) and all(value == math.floor(value) for value in self.values)
+        """Whether values and their errors are whole numbers, as counts are; what was drawn does not decide it."""
+        unit, done = self.noise.unit, self.postprocessing
+        shared = self.groups is not None and self.groups.divided_by is not None
+        return unit == math.floor(unit) and not shared and (done is None or isinstance(done, Clipped))
 
     def writer(self, digits: int = 3) -> Callable[[float, float], str]:
         """Return what writes values and errors to so many digits of their noise; whole numbers have no decimals.

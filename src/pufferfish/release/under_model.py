@@ -77,8 +77,16 @@ def warnings_of_reading(data: Sequences | Rows, model: Described) -> tuple[str, 
     )
 
 
-def warnings_of_model(data: Sequences | Rows | Database, model: Described | None, *, public: bool = False) -> list[str]:
+def warnings_of_model(
+    data: Sequences | Rows | Database,
+    model: Described | None,
+    *,
+    public: bool = False,
+    fingerprint: str | None = None,
+) -> list[str]:
     """Return what a release under a model warns of, besides what its data warn of; refuse data of another step.
+
+    ``fingerprint`` is that of the table, where the data do not say it.
 
     Raises
     ------
@@ -90,10 +98,11 @@ def warnings_of_model(data: Sequences | Rows | Database, model: Described | None
     if model is None or isinstance(data, Database):
         return []
     check_step(data, model)
-    if isinstance(data, Rows):
-        return []
-    told = [text for text in warnings_of_reading(data, model) if text not in data.warnings]
-    here = model.fitted_on is not None and model.fitted_on == data.fingerprint
+    known, told = fingerprint, list[str]()
+    if isinstance(data, Sequences):
+        known = known or data.fingerprint
+        told = [text for text in warnings_of_reading(data, model) if text not in data.warnings]
+    here = model.fitted_on is not None and model.fitted_on == known
     if here and not public:
         raise ReleaseRefused(_NO_PROMISE)
     return [FITTED_HERE, *told] if here else told

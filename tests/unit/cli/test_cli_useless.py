@@ -1,9 +1,11 @@
 """What nobody would ask for is refused before anything is spent: an ε beyond all use, noise that hides everything."""
 
+import hashlib
 import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import pufferfish as pf
@@ -134,3 +136,47 @@ def test_a_release_for_each_subject_that_was_begun_is_finished(monkeypatch: pyte
     done = run(*command)
     assert done.exit_code == 0, done.output
     assert len(pf.Ledger.open("book.json").entries) == 1
+
+
+def test_what_up_to_would_answer_in_the_ledgers_order_is_refused() -> None:
+    """Quantiles depend on the order of states: that of the model is said, and that of the ledger would be answered."""
+    matrix = np.array([[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.3, 0.3, 0.4]])
+    for name, states in (("alphabet.json", ["high", "low", "mid"]), ("order.json", ["low", "mid", "high"])):
+        pf.write_model(pf.Model(theta=pf.MarkovChain(matrix, states=states)), name)
+    Path("levels.csv").write_text("activity\n" + "low\n" * 600 + "mid\n" * 480 + "high\n" * 400)
+    create = ["ledger", "create", "levels.json", "--table", "levels.csv", *READING, "--budget", 8]
+    assert run(*create, "--model", "alphabet.json").exit_code == 0
+    command = ["release", "levels.csv", *READING, "--model", "order.json", "--ledger", "levels.json"]
+    for query in ("quantiles:0.5", "cdf"):
+        says = ["in the order high, low, mid", "in the order low, mid, high", "give --epsilon"]
+        refused(*command, "--query", query, "--up-to", 2, "--output", "q.json", says=says)
+    done = run(*command, "--query", "quantiles:0.5", "--epsilon", 3, "--output", "q.json")
+    assert "quantile 0.5: mid" in done.stdout, done.output
+    assert run(*command, "--up-to", 6, "--output", "h.json").exit_code == 0
+
+
+def test_errors_of_shares_have_digits_whatever_was_drawn() -> None:
+    Path("table.csv").write_text("id,activity\n" + "".join(f"p{i},rest\n" * 120 for i in range(2)))
+    command = [*RELEASE, "--subject", "id", "--by", "id", "--valid", "--epsilon", 2]
+    command += ["--overwrite", "--output", "g.json"]
+    seen = set()
+    for _ in range(12):
+        done = run(*command)
+        assert done.exit_code == 0, done.output
+        found = pf.Release.from_json("g.json")
+        seen.add(all(value == int(value) for value in found.values))
+        row = next(line.split() for line in done.stdout.splitlines() if line.startswith("p0"))
+        assert float(row[-1]) == pytest.approx(found.accuracies(0.05)[0][0], rel=0.01)
+    assert True in seen
+
+
+def test_the_table_of_a_network_that_was_fitted_to_it_is_refused() -> None:
+    network = pf.BayesianNetwork({"a": pf.CPT(["n", "y"], [0.5, 0.5])})
+    Path("rows.csv").write_text("a\n" + "n\ny\ny\n" * 100)
+    digest = hashlib.sha256(Path("rows.csv").read_bytes()).hexdigest()
+    pf.write_model(pf.Model(theta=network, fitted_on=digest), "net.json")
+    command = ["release", "rows.csv", "--model", "net.json", "--query", "marginal-counts", "--epsilon", 2]
+    refused(*command, "--output", "n.json", says=["fitted to this very table", "--i-know-this-is-public"])
+    insisted = run(*command, "--output", "n.json", "--i-know-this-is-public")
+    assert insisted.exit_code == 0, insisted.output
+    assert "fitted to this very table" in insisted.stderr

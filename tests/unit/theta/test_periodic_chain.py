@@ -144,7 +144,7 @@ def test_a_release_and_its_ledger(tmp_path: Path) -> None:
     path = tmp_path / "release.json"
     for _ in range(2):
         found = pf.release(data, pf.Histogram(), noise, ledger=ledger)
-        found.to_json(path)
+        found.to_json(path, overwrite=True)
         assert pf.Release.from_json(path) == found
     assert 1.0 <= ledger.spent <= 1.1
     assert "a transition matrix for each hour of the day, one record every 10min" in found.assumptions[0]

@@ -91,7 +91,16 @@ def test_model_files_and_the_command_line(tmp_path: Path) -> None:
     options = ["--query", "marginals", "--epsilon", "1"]
     for command in (
         ["compare", str(model), "--table", str(table), *options],
-        ["release", str(table), "--model", str(model), *options, "--output", str(tmp_path / "release.json")],
+        [
+            "release",
+            str(table),
+            "--model",
+            str(model),
+            *options,
+            "--anyway",
+            "--output",
+            str(tmp_path / "release.json"),
+        ],
     ):
         result = CliRunner().invoke(main, command)
         assert result.exit_code == 0, result.output
