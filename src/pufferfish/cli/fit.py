@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 
 __all__ = ["fit_command"]
 
+_NO_GAP = (
+    "The table is read without --max-gap: records that follow each other count as one step, however long the time "
+    "between them, and the model does not say how long its step takes."
+)
+
 
 @click.command("fit")
 @click.argument("tables", metavar="[TABLE]...", type=str, nargs=-1)
@@ -167,7 +172,8 @@ def fit_command(
     with opened(tables, reading) as table, progress("reading the table"):
         sequences = read_sequences(table, states=names, clock=clock, order=order or 1, **reading)
         fitted_on = fingerprint(table, reading, sequences)
-    print_warnings(sequences.warnings)
+    loose = [_NO_GAP] if reading["time"] and not (reading["max_gap"] or clock) else []
+    print_warnings([*sequences.warnings, *loose])
     added: Any = {"smoothing": smoothing or 0.0, "pooling": pooling or 0.0}
     theta: ChainClass | ChainModels | IntervalChain
     if clock is not None:

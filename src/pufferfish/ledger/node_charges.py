@@ -23,7 +23,8 @@ from pufferfish.theta.states import state_label
 __all__ = ["NodeCharging"]
 
 _TIES = {
-    "source": "losses add over the same records only: another table needs a ledger of its own",
+    "source": "a ledger knows its table by this name: read the same table from there, as losses of the same records "
+    "add up in one ledger; only other records need a ledger of their own",
     "subject": "read the table as the ledger's was",
     "where": "a part of a filtered base is known only for a base without a filter: make the ledger for the whole table",
     "missing": "read the table as the ledger's was",

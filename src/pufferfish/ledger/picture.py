@@ -33,7 +33,7 @@ def draw_ledger(ledger: "Ledger") -> "Figure":
         axes.plot(*zip(*alone, strict=True), linestyle="", marker="D", markersize=5, color=INK, label="alone")
     if n <= _MOST_WRITTEN:
         for x, value in zip(at, spent, strict=True):
-            axes.annotate(at_most(value, 3), (x, value), (0, 6), textcoords="offset points", ha="center", fontsize=8)
+            axes.annotate(at_most(value), (x, value), (0, 6), textcoords="offset points", ha="center", fontsize=8)
     axes.axhline(budget, color=ORANGE, linewidth=1.6)
     line = f"budget {number(budget, 6)}"
     axes.annotate(line, (1.0, budget), (-2, 3), ("axes fraction", "data"), "offset points", ha="right", fontsize=9)

@@ -16,7 +16,8 @@ __all__ = ["CHAIN_TIES", "check_lengths", "check_start", "groups_of"]
 
 
 CHAIN_TIES = {
-    "source": "losses add over the same records only: another table needs a ledger of its own",
+    "source": "a ledger knows its table by this name: read the same table from there, as losses of the same records "
+    "add up in one ledger; only other records need a ledger of their own",
     "state": "another column needs a ledger of its own",
     "subject": "read the table as the ledger's was",
     "time": "read the table as the ledger's was",

@@ -45,7 +45,7 @@ def described(found: ReleaseFields | EachRelease) -> str:
     told = [
         f"made {found.created[:19]} by pufferfish {found.software.get('pufferfish-privacy')}; Θ: {found.theta.origin}",
         f"the noise is for the secret that needs most{where}{pair} ({seen.kind}); "
-        f"at most {found.mechanism.leakage:.6g} leaks",
+        f"at most {at_most(found.mechanism.leakage)} leaks",
         *(f"{'' if text.startswith(TOGETHER) else 'not '}promised: {text}" for text in found.not_promised),
         *(f"assumed: {text}" for text in found.assumptions),
         *(f"warning: {text}" for text in found.warnings),

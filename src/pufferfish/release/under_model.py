@@ -54,11 +54,11 @@ def check_step(data: Sequences | Rows | Database, model: Described) -> None:
             f"the model's transitions take {expected}, the table's records are {step} apart: use a model of this "
             f"step, or aggregate the table to one record every {expected}{wrong}"
         )
-    if data.base.step is None and data.base.max_gap is None and not clock:  # with a clock times are looked at anyway
+    if data.base.time is not None and data.base.max_gap is None and not clock:  # a clock looks at all times anyway
         raise DataError(
             f"the table is read without max_gap: records that follow each other would count as one step of the model "
             f"({expected}) apart, however long the time between them, and where times are missing more would leak than "
-            f"is promised. Give max_gap='{expected}', or step='{expected}' if no time is missing"
+            f"is promised. Give max_gap='{expected}'; where times are wrong, give step='{expected}' without time="
         )
 
 
@@ -66,6 +66,12 @@ def warnings_of_reading(data: Sequences | Rows, model: Described) -> tuple[str, 
     """Return what may be wrong with how a table was read under a model; said once, before noise is calibrated."""
     if isinstance(data, Rows):
         return ()
+    if model.step is None and data.base.time is not None and data.base.max_gap is None and data.base.step is not None:
+        return (
+            *data.warnings,
+            "The times say only the order of the records: without max_gap nobody looked whether some are missing, and "
+            f"where they are, more leaks than is promised. Give max_gap='{data.base.step}'.",
+        )
     if model.step is not None or data.usual_step is None:
         return data.warnings
     return (

@@ -6,10 +6,12 @@ import platform
 from functools import cache
 
 from pufferfish.calibration import Calibration
+from pufferfish.digits import number
 
 __all__ = ["versions", "warnings_of"]
 
 MOSTLY_SILENT = 0.9
+_SURE = 0.9999
 
 
 def warnings_of(calibration: Calibration) -> list[str]:
@@ -19,9 +21,10 @@ def warnings_of(calibration: Calibration) -> list[str]:
     silent = 1 - 2 / (math.exp(min(1 / least, 700)) + 1) if least < 1 else 0.0
     if silent < MOSTLY_SILENT:
         return []
+    often, many = (number(silent), "most") if silent <= _SURE else (f"above {_SURE:g}", "nearly all")
     return [
-        f"At this epsilon the noise is exactly 0 with probability {silent:.4g}: most released values are the exact "
-        "ones, and the promise says next to nothing."
+        f"At this epsilon the noise is exactly 0 with probability {often}: {many} released values are the exact ones, "
+        "and the promise says next to nothing."
     ]
 
 

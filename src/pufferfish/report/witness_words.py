@@ -37,7 +37,7 @@ def witness_part(seen: AnyWitness, leakage: float, epsilon: float, theta: Theta 
     if seen.secret_pair is not None:
         a, b = seen.secret_pair
         pair = f": whether it is {a!r} or {b!r}."
-    told = f"Of this secret at most {number(leakage, 6)} leaks, and ε = {at_most(epsilon)} is allowed."
+    told = f"Of this secret at most {at_most(leakage)} leaks, and ε = {at_most(epsilon)} is allowed."
     return join(
         tag("p", f"The noise is for the secret that needs most; {which}{pair} {told}"), *_why(seen, leakage, theta)
     )

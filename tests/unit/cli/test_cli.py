@@ -97,10 +97,24 @@ def test_what_must_be_known_first_is_said_before_noise_is_drawn(
     assert "asked: each value within 0.15 of the exact one with 95% probability, which takes ε = " in early.stdout
     without = [*["release", private, "--state", "activity", "--subject", "id", "--time", "minute"], "--model", fitted]
     without += ["--i-know-this-is-public"]
-    loose = ["the table is read without --max-gap", "Give --max-gap 1min, or --step 1min if no time is missing"]
-    refused(*without, "--epsilon", 5, "--output", output, says=loose)
+    loose = ["the table is read without --max-gap", "Give --max-gap 1min; where times are wrong", "without --time"]
+    for stated in ((), ("--step", "1min")):
+        refused(*without, *stated, "--epsilon", 5, "--output", output, says=loose)
     assert not output.exists()
-    assert "is read without" not in run(*without, "--step", "1min", "--epsilon", 5, "--output", output).stderr
+
+
+def test_times_of_which_nobody_knows_whether_some_are_missing_are_told(tmp_path: Path, private: Path) -> None:
+    times = ["--state", "activity", "--subject", "id", "--time", "minute"]
+    fitted = run("fit", private, *times, "--smoothing", 1, "--output", tmp_path / "loose.json")
+    assert "The table is read without --max-gap" in fitted.stderr
+    assert "read without" not in run("fit", private, *READING, "--output", tmp_path / "m.json").stderr
+    copy = tmp_path / "copy.csv"
+    copy.write_text(private.read_text() + "\n")
+    release = ["release", copy, *times, "--model", tmp_path / "loose.json", "--epsilon", 5]
+    told = run(*release, "--step", "1min", "--output", tmp_path / "r.json")
+    assert told.exit_code == 0, told.output
+    assert "nobody looked whether some are missing" in told.stderr
+    assert any("nobody looked" in text for text in pf.Release.from_json(tmp_path / "r.json").warnings)
 
 
 def test_fit_says_that_the_model_is_public(tmp_path: Path, public: Path) -> None:

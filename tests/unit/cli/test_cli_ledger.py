@@ -282,7 +282,7 @@ def test_another_table_is_refused(tmp_path: Path, model: Path, book: Path) -> No
         *base,
         "--epsilon",
         0.1,
-        says=["source of the ledger's table", "'other.csv'", "ledger of its own"],
+        says=["source of the ledger's table", "'other.csv'", "read the same table from there"],
     )
 
 

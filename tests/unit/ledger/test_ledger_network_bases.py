@@ -216,7 +216,7 @@ def test_another_base_is_refused_with_reason_and_remedy(reading: dict[str, Any])
     ledger, calibration = based()
     data = rows_of(**reading)
     (name,) = reading
-    match = rf"{name} of the ledger's table is .*; (losses add|read the table)"
+    match = rf"{name} of the ledger's table is .*; (a ledger knows its table|read the table)"
     for act in (
         lambda: pf.release(data, COUNT, calibration, ledger=ledger),
         lambda: ledger.spend(calibration, data=data),

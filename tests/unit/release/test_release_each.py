@@ -191,7 +191,8 @@ def test_a_changed_record_or_table_is_refused(tmp_path: Path) -> None:
         {"data": good["data"] | {"records": 0}},
         {"noise": good["noise"] | {"unit": 0.0}},
         {"query": good["query"] | {"labels": []}},
-        {"version": 2},
+        {"version": 1},
+        {"version": 3},
         {"postprocessing": "rounded"},
     ):
         record.write_text(json.dumps(good | change))
