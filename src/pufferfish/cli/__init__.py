@@ -154,6 +154,8 @@ def _tell(error: click.UsageError, command: str) -> None:
         said, path = "--quiet-errors stands before the command", "pufferfish"
     elif isinstance(error, click.NoSuchOption) and error.option_name == "--model" and path.endswith(_MODEL_FIRST):
         said = f"the model file is given first, without --model: {path} model.json …"
+    elif isinstance(error, click.NoSuchOption) and error.option_name == "--table" and path.endswith(" check"):
+        said = f"the table is given after the model, without --table: {path} model.json table.csv …"
     if (lacking := re.match(r"No such command '(.*?)'", said)) and error.ctx is not None and "Did you mean" not in said:
         group = error.ctx.command
         known = group.list_commands(error.ctx) if isinstance(group, click.Group) else []

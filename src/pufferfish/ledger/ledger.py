@@ -280,13 +280,15 @@ class Ledger(Shown):
         spent = stated if reads is None else self._leakage(book.entries, among=reads)
         if stated > level or spent >= level:
             raise BudgetExceeded(
-                f"{stated:.6g} of the budget of {self.budget:g} are spent already: up_to has to be above that"
+                f"{at_most(stated)} of the budget of {self.budget:g} are spent already: up_to has to be above that"
             )
         length = data.length if length is None and data is not None else length
         part = self._bound if length is None else self._charging.part(length, window)
         left = level - spent
         if left < LEAST_EPSILON:
-            raise BudgetExceeded(f"{spent:.6g} are spent, and what is left to {level:g} is too little for any noise")
+            raise BudgetExceeded(
+                f"{at_most(spent)} are spent, and what is left to {level:g} is too little for any noise"
+            )
         alone = part.calibrate(query, left, noise=noise)
 
         def added(scale: float) -> float:
@@ -297,7 +299,9 @@ class Ledger(Shown):
             alone, unit_scale=bracket(added, left, alone.unit_scale, tolerance=1e-5, from_above=False).enough
         )
         if not found.unit_scale < math.inf:
-            raise BudgetExceeded(f"{spent:.6g} are spent, and what is left to {level:g} is too little for any noise")
+            raise BudgetExceeded(
+                f"{at_most(spent)} are spent, and what is left to {level:g} is too little for any noise"
+            )
         leakage, witness = part.verify(found)
         return found if witness is None else replace(found, epsilon=leakage, witness=witness)
 
@@ -398,8 +402,8 @@ class Ledger(Shown):
         after = max(self._leakage(book.entries, charge), spent)
         if not after <= float_up(Fraction(repr(book.budget))):
             raise _AboveBudget(
-                f"this release would raise what is spent from {spent:.6g} to {after:.6g}, above the budget "
-                f"of {book.budget:g}"
+                f"this release would raise what is spent from {at_most(spent)} to {at_most(after)}, above the "
+                f"budget of {book.budget:g}"
             )
         entry = Entry(
             number=len(book.entries) + 1,
