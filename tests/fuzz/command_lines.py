@@ -111,7 +111,7 @@ def seeds() -> list[bytes]:
         ["check", "model.json", "table.csv", *_READ, "--i-know-this-is-public"],
         ["compare", "model.json", "--length", "20", "--query", "histogram", "--epsilon", "1"],
         ["compare", "net.bif", "--columns", "rain", "--query", "marginal-counts", "--epsilon", "1"],
-        ["release", "table.csv", *_READ, "--model", "model.json", "--epsilon", "1", "--output", "new.json"],
+        ["release", "table.csv", *_READ, "--model", "model.json", "--epsilon", "1", "--anyway", "--output", "new.json"],
         [
             "release",
             "table.csv",
@@ -122,6 +122,7 @@ def seeds() -> list[bytes]:
             "1",
             "--ledger",
             "book.json",
+            "--anyway",
             "--output",
             "new.json",
         ],
@@ -134,6 +135,7 @@ def seeds() -> list[bytes]:
             "--epsilon",
             "1",
             "--each-subject",
+            "--anyway",
             "--output",
             "values.csv",
         ],
@@ -147,6 +149,7 @@ def seeds() -> list[bytes]:
             "model.json",
             "--accuracy",
             "9",
+            "--anyway",
             "--output",
             "new.json",
             "--csv",
@@ -162,6 +165,7 @@ def seeds() -> list[bytes]:
             "--epsilon",
             "1",
             "--valid",
+            "--anyway",
             "--output",
             "new.json",
         ],
@@ -228,7 +232,18 @@ def _files() -> dict[str, bytes]:
     for line in (
         ["fit", "survey.csv", *_READ, "--output", "model.json"],
         ["ledger", "create", "book.json", "--budget", "9", "--table", "table.csv", *read],
-        ["release", "table.csv", *read, "--epsilon", "1", "--ledger", "book.json", "--output", "release.json"],
+        [
+            "release",
+            "table.csv",
+            *read,
+            "--epsilon",
+            "1",
+            "--ledger",
+            "book.json",
+            "--anyway",
+            "--output",
+            "release.json",
+        ],
     ):
         found = CliRunner().invoke(main, line)
         assert found.exit_code == 0, found.output

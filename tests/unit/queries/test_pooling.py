@@ -61,7 +61,11 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     TABLE.write_csv("table.csv")
 
     def run(command: str, query: str, *columns: str) -> Result:
-        table = ["table.csv", "--model", "net.json", "--output", "r.json"] if command == "release" else ["net.json"]
+        table = (
+            ["table.csv", "--model", "net.json", "--output", "r.json", "--anyway"]
+            if command == "release"
+            else ["net.json"]
+        )
         return CliRunner().invoke(main, [command, *table, "--query", query, "--epsilon", "1", *columns])
 
     for command in ("release", "compare"):
