@@ -191,7 +191,8 @@ def release_command(
         check_targets(targets, inputs=inputs, overwrite=overwrite)
     with opened(tables, reading) as table:
         data = read_under(table, model, reading, asked, ledger)
-        known = fingerprint(table, reading, data if isinstance(data, Sequences) else None)
+        # another pass over a cluster's table: only for a model that says what it was fitted to
+        known = model.fitted_on and fingerprint(table, reading, data if isinstance(data, Sequences) else None)
     warnings = warnings_of_model(data, model, public=public_table, fingerprint=known)
     told = warnings_of_reading(data, model)  # when the table was read
     query = parse_query(query_text, model.theta, named, data.nodes if isinstance(data, Rows) else None)
@@ -207,10 +208,10 @@ def release_command(
     used_up = up_to is not None and ledger is not None and up_to >= ledger.budget
 
     def check_seen() -> None:
-        if not anyway:
+        if not (anyway or begun):  # what an earlier run has begun is finished
             _check_seen(data, calibration, each_subject=each_subject, used_up=used_up)
 
-    if up_to is not None or (each_subject and not begun):  # what an earlier run has begun is finished
+    if up_to is not None or each_subject:
         check_seen()
     making: Any = {"postprocess": "valid" if valid else None, "warnings": warnings, "ledger": ledger}
     if dry_run:

@@ -133,6 +133,8 @@ def test_a_release_for_each_subject_that_was_begun_is_finished(monkeypatch: pyte
     assert stopped.exit_code == 1, stopped.output
     assert len(pf.Ledger.open("book.json").entries) == 1
     assert Path("r.json.pending").exists()
+    dry = run(*command, "--dry-run")
+    assert dry.exit_code == 0, dry.output
     done = run(*command)
     assert done.exit_code == 0, done.output
     assert len(pf.Ledger.open("book.json").entries) == 1
