@@ -53,12 +53,17 @@ BELONGS = {
 FETCHED = re.compile(
     r'<(?:script|img|iframe|source|video)\b[^>]*\bsrc="(?:https?:)?//[^"]*"|<link\b[^>]*href="(?:https?:)?//[^"]*"'
 )
+ONLY_HERE = re.compile(r"<!-- repository -->\n.*?<!-- /repository -->\n", flags=re.DOTALL)
+ONLY_THERE = re.compile(r"<!-- site\n(.*?)-->\n", flags=re.DOTALL)
+"""Parts of the README for readers of the repository, and for those of the site, who have a wheel."""
+
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)#:]+)(#[^)]*)?\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     for source, page in PAGES.items():
-        files.append(File.generated(config, page, content=LINK.sub(_link, (ROOT / source).read_text())))
+        text = ONLY_THERE.sub(r"\1", ONLY_HERE.sub("", (ROOT / source).read_text()))
+        files.append(File.generated(config, page, content=LINK.sub(_link, text)))
     for part, names in public_names().items():
         lines = [f"# {PARTS[part]}", *(f"::: pufferfish.{name}" for name in names)]
         files.append(File.generated(config, f"reference/{part}.md", content="\n\n".join(lines)))
@@ -80,8 +85,13 @@ def on_post_page(output: str, page: Page, **_: object) -> str:
 
 
 def _link(found: re.Match[str]) -> str:
-    """Return a link of a file at the root of the repository as one of the site; what is no page of it, as text."""
+    """Return a link of a file at the root of the repository as one of the site; what is no page of it, as text.
+
+    A link whose text is the name of the file gets the page's title.
+    """
     text, target, anchor = found[1], found[2], found[3] or ""
+    if text == target and target.endswith(".md"):
+        text = (ROOT / target).read_text().partition("\n")[0].removeprefix("# ")
     if target.startswith("docs/"):
         return f"[{text}]({target.removeprefix('docs/')}{anchor})"
     return f"[{text}]({PAGES[target]}{anchor})" if target in PAGES else text

@@ -86,7 +86,7 @@ def _stays(axes: Any, found: ModelCheck) -> None:
         axes.plot([], [], color=colour, marker="s", linestyle="", label=label)
     axes.legend(frameon=False, fontsize=8)
     axes.set_xlabel("state")
-    axes.set_ylabel("records that a state lasts")
+    axes.set_ylabel("records that a state lasts (log scale)")
 
 
 def _hours(axes: Any, found: ModelCheck) -> None:
@@ -151,6 +151,6 @@ def _overlaps(axes: Any, found: ModelCheck) -> None:
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter("{x:,g}")
     axes.set_ylim(0, 1.02)
-    axes.set_xlabel("steps later or earlier")
+    axes.set_xlabel("steps later or earlier (log scale)")
     axes.set_ylabel("overlap (100%: all is forgotten)")
     axes.legend(frameon=False, fontsize=8)

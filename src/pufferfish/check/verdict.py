@@ -140,7 +140,7 @@ class _Verdict:
         elif few and not self._found:
             yield f"It is in doubt whether to go on with this model: {self._transitions:,} transitions tell little."
         else:
-            yield f"Go on with this model{', but mind a doubt' if self._doubts else ''}."
+            yield f"Go on with this model{', unless somebody knows more than it says' if self._doubts else ''}."
         yield from self._why(decisive, unknown)
         yield from self._doubt(_ELSE[bool(decisive)])
         if decisive:

@@ -200,8 +200,8 @@ def main(quiet_errors: bool) -> None:
 
     \b
     The usual way:
-      pufferfish fit      PUBLIC.csv  --state activity --subject id --time t --max-gap 10min --output model.json
+      pufferfish fit      PUBLIC.csv  --state activity --subject id --time t --max-gap 1min --output model.json
       pufferfish compare  model.json  --length 5000 --query histogram --epsilon 1
-      pufferfish release  PRIVATE.csv --state activity --subject id --time t --max-gap 10min --model model.json
+      pufferfish release  PRIVATE.csv --state activity --subject id --time t --max-gap 1min --model model.json
                                       --query histogram --epsilon 1 --output release.json --plot release.png
     """

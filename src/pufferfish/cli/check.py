@@ -56,8 +56,8 @@ def check_command(
 
     \b
     Example:
-      pufferfish check model.json survey-2019.csv --state activity --subject id --time minute --max-gap 10min
-      pufferfish check model.json survey-2021.csv --state activity --subject id --time minute --max-gap 10min \\
+      pufferfish check model.json survey-2019.csv --state activity --subject id --time minute --max-gap 1min
+      pufferfish check model.json survey-2021.csv --state activity --subject id --time minute --max-gap 1min \\
         --i-know-this-is-public --plot check.png
     """
     epsilon = as_epsilon(epsilon)

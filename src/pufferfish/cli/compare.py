@@ -98,7 +98,7 @@ def compare_command(
       pufferfish compare asia.bif --columns lung,bronc --query marginal-counts --epsilon 1
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --report preview.html
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --mechanisms propagation,mqm-exact
-      pufferfish compare model.json --table steps.csv --state activity --subject id --time minute --max-gap 10min \\
+      pufferfish compare model.json --table steps.csv --state activity --subject id --time minute --max-gap 1min \\
         --by hour,sex --epsilon 1
     """
     reading["by"] = None if by is None else split_groupings(by)

@@ -1,7 +1,7 @@
 """``pufferfish example``: made-up tables, those of the documentation, to try every command on."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,12 +14,16 @@ from pufferfish.files.reading import shown
 
 __all__ = ["example_command"]
 
-_STATES = ("rest", "active")
-_STAYS = (0.95, 0.85)
-"""How often the next minute is as this one."""
+_NEXT = {"rest": {"rest": 0.95, "active": 0.05}, "active": {"active": 0.85, "rest": 0.15}}
+"""How often each state follows each."""
+
+_WALKS = {"rest": {"rest": 0.97, "walk": 0.03}, "walk": {"walk": 0.92, "rest": 0.06, "run": 0.02}}
+_WALKS |= {"run": {"run": 0.9, "walk": 0.1}}
 
 _PEOPLE = {"survey-2019.csv": (8, datetime(2019, 5, 6), 2), "steps.csv": (6, datetime(2020, 1, 31), 3)}
 """How many people, the first day, how many days."""
+
+_WEEK = {"walks-2019.csv": (10, datetime(2019, 5, 6), 1), "week-2020.csv": (1, datetime(2020, 1, 6), 7)}
 
 _METERS = {"meter-2019.csv": (datetime(2019, 1, 7), 28), "meter-2020.csv": (datetime(2020, 1, 6), 28)}
 """The first day, a Monday, and how many days."""
@@ -40,27 +44,33 @@ _EXAMPLE = Kind(
 
 @click.command("example")
 @click.argument("folder", default=".", type=str)
+@click.option("--week", is_flag=True, help="Instead: a week of one person, minute by minute.")
 @click.option("--power", is_flag=True, help="Instead: a household's power meter, minute by minute.")
-def example_command(folder: str, power: bool) -> None:
+def example_command(folder: str, week: bool, power: bool) -> None:
     """Write two made-up tables into FOLDER [default: here]: survey-2019.csv, which is public, and steps.csv, private.
 
     Both say minute by minute who was at rest and who was active: the tables of the examples in the documentation. With
-    --power they are meter-2019.csv, public, and meter-2020.csv, private. Files that are there are never replaced.
+    --week they are walks-2019.csv, public, and week-2020.csv, private; with --power meter-2019.csv and meter-2020.csv.
+    Files that are there are never replaced.
 
     \b
     Example:
       pufferfish example
-      pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 10min --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --output model.json
+      pufferfish example --week
       pufferfish example --power
     """
+    if week and power:
+        raise ParameterError("--week and --power are two examples: call pufferfish example once for each")
     where = Path(folder)
     if not where.is_dir():
         raise ParameterError(f"there is no folder {shown(folder)}: make it first, or leave it out for this one")
-    tables = (
-        {name: _meter(*asked) for name, asked in _METERS.items()}
-        if power
-        else {name: _people(*asked) for name, asked in _PEOPLE.items()}
-    )
+    if power:
+        tables = {name: _meter(*asked) for name, asked in _METERS.items()}
+    else:
+        tables = {
+            name: _people(*asked, _WALKS if week else _NEXT) for name, asked in (_WEEK if week else _PEOPLE).items()
+        }
     paths = [where / name for name in tables]
     with ExitStack() as stack:  # none is written where another is in the way
         outputs = [stack.enter_context(Output(path, _EXAMPLE, overwrite=False)) for path in paths]
@@ -69,7 +79,7 @@ def example_command(folder: str, power: bool) -> None:
     reading = "--state watts --time minute" if power else "--state activity --subject id --time minute"
     bins = ' --bins "0,500,...,5000"' if power else ""
     click.echo(printable(f"written: {', '.join(map(str, paths))}"))
-    click.echo(f"made up; read both with {reading} --max-gap 10min{bins}")
+    click.echo(f"made up; read both with {reading} --max-gap 1min{bins}")
 
 
 def _chance(*of: object) -> float:
@@ -77,15 +87,25 @@ def _chance(*of: object) -> float:
     return int.from_bytes(hashlib.sha256(",".join(map(str, of)).encode()).digest()[:4]) / 2**32
 
 
-def _people(people: int, first: datetime, days: int) -> Iterator[str]:
+def _people(people: int, first: datetime, days: int, follows: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     """Yield the rows of a Markov chain for each person, one each minute."""
     yield "id,sex,minute,activity"
     times = [str(first + timedelta(minutes=minute)) for minute in range(days * 1440)]
     for person in range(people):
-        who, state = f"p{person + 1},{'fm'[person % 2]}", 0
+        who, state = f"p{person + 1},{'fm'[person % 2]}", "rest"
         for time in times:
-            yield f"{who},{time},{_STATES[state]}"
-            state = state if _chance(who, time) < _STAYS[state] else 1 - state
+            yield f"{who},{time},{state}"
+            state = _drawn(follows[state], _chance(who, time))
+
+
+def _drawn(shares: Mapping[str, float], chance: float) -> str:
+    """Return the state that a number from 0 to 1 falls on, where states lie side by side, each as wide as its share."""
+    *firsts, last = shares
+    for state in firsts:
+        chance -= shares[state]
+        if chance < 0:
+            return state
+    return last
 
 
 def _meter(first: datetime, days: int) -> Iterator[str]:

@@ -132,7 +132,7 @@ def fit_command(
 
     \b
     Example:
-      pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 10min --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --confidence 0.95 --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --each-subject --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --forgets 8min --output model.json

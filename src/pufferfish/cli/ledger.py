@@ -33,8 +33,8 @@ def ledger_command() -> None:
     \b
     Example:
       pufferfish ledger create book.json --model model.json --budget 2 \\
-        --table steps.csv --state activity --subject id --time minute --max-gap 10min
-      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min \\
+        --table steps.csv --state activity --subject id --time minute --max-gap 1min
+      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 1min \\
         --model model.json --epsilon 0.5 --ledger book.json --output first.json
       pufferfish ledger show   book.json
     """
@@ -67,7 +67,7 @@ def ledger_create_command(
     \b
     Example, a table of states over time:
       pufferfish ledger create book.json --model model.json --budget 2 \\
-        --table steps.csv --state activity --subject id --time minute --max-gap 10min
+        --table steps.csv --state activity --subject id --time minute --max-gap 1min
     Example, a table with one row per subject and one column per node of a network:
       pufferfish ledger create book.json --model asia.bif --budget 2 --table patients.csv
     """

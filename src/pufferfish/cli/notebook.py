@@ -6,9 +6,11 @@ from pathlib import Path
 import click
 
 from pufferfish.cli.targets import check_targets
+from pufferfish.digits import at_least, at_most, number
 from pufferfish.errors import NotApplicableError, RecordError, printable
 from pufferfish.files import write_whole
 from pufferfish.files.reading import read_file, shown
+from pufferfish.ledger import Ledger
 from pufferfish.release import MEASUREMENT
 from pufferfish.release.notebook import NOTEBOOK, notebook_of
 from pufferfish.release.verify import release_in
@@ -49,15 +51,23 @@ def notebook_command(
         found.check()
     except RecordError as error:
         raise RecordError(f"{shown(release_path)} contradicts itself: {error}") from error
-    if ledger_path is not None:
-        for finding in of_ledger(found, ledger_path):
+    ledger = None if ledger_path is None else Ledger.open(ledger_path)
+    if ledger is not None and ledger_path is not None:
+        for finding in of_ledger(found, ledger):
             if not finding.holds:
                 raise RecordError(f"{shown(release_path)} is not in the ledger {shown(ledger_path)}: {finding.says}")
     here = Path(output).resolve().parent
     named = [None if path is None else _seen_from(here, path) for path in (table, ledger_path)]
     write_whole(output, notebook_of(found, _seen_from(here, release_path), *named), NOTEBOOK, overwrite=overwrite)
     click.echo(printable(f"written: {output}"))
-    if found.ledger is not None and ledger_path is None:
+    if ledger is not None:
+        spent = f"{at_most(ledger.spent)} of {number(ledger.budget, 6)}"
+        short = (
+            f", less than the ε = {at_most(found.epsilon)} of this release" if ledger.remaining < found.epsilon else ""
+        )
+        left = f"{at_least(ledger.remaining)} of its budget is left{short}"
+        click.echo(printable(f"each run is charged to {ledger_path}: {spent} is spent, {left}"))
+    elif found.ledger is not None:
         click.echo(
             "this release was charged to a ledger: set LEDGER in the first cell of the notebook to its file, or give "
             "--ledger FILE; until then a run stops before it releases"

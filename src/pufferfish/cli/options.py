@@ -56,7 +56,7 @@ def table_options(
         *([columns] if networks else []),
         click.option("--subject", metavar="COL", help="Column of the independent unit; without it, one chain."),
         click.option("--time", metavar="COL", help="Column of times (ISO date-times, dates, or numbers)."),
-        click.option("--max-gap", metavar="LEN", help="Longest step between successive records: 90s, 10min, 1h, 1d, …"),
+        click.option("--max-gap", metavar="LEN", help="Longest time between successive records: 1min, 90s, 1h, 1d, …"),
         click.option("--step", metavar="LEN", help="Time that one step takes [default: the most frequent one]."),
         click.option("--bins", metavar="EDGES", help='Edges of bins of a numeric column: "0,200,...,10200".'),
         click.option("--where", metavar="EXPR", help="Rows to keep, such as \"awake and group == 'A'\"."),

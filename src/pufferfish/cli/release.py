@@ -136,15 +136,15 @@ def release_command(
 
     \b
     Example:
-      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min \\
+      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 1min \\
         --model model.json --query histogram --epsilon 1 --output release.json --plot release.png
       pufferfish release patients.csv --model asia.bif --columns lung,bronc --epsilon 1 --output release.json
       pufferfish release patients.csv --model asia.bif --query joint:smoke,lung --epsilon 1 --output release.json
-      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min --model model.json \\
+      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 1min --model model.json \\
         --epsilon 1 --each-subject --output values.parquet
-      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min --by hour,sex \\
+      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 1min --by hour,sex \\
         --model model.json --epsilon 1 --output release.json --csv release.csv --plot release.png
-      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 10min --model model.json \\
+      pufferfish release steps.csv --state activity --subject id --time minute --max-gap 1min --model model.json \\
         --epsilon 1 --dry-run
     """
     telling().interrupted = "interrupted: nothing was drawn or spent"
@@ -205,11 +205,11 @@ def release_command(
         else:
             calibration = ledger.calibrate(query, up_to=up_to, data=data, noise=noise)
     asked_for = None if accuracy is None else _asked_for(accuracy, alpha, calibration, max_epsilon)
-    used_up = up_to is not None and ledger is not None and up_to >= ledger.budget
+    larger = _larger(up_to, ledger)
 
     def check_seen() -> None:
         if not (anyway or begun):  # what an earlier run has begun is finished
-            _check_seen(data, calibration, each_subject=each_subject, used_up=used_up)
+            _check_seen(data, calibration, each_subject=each_subject, larger=larger)
 
     if up_to is not None or each_subject:
         check_seen()
@@ -328,8 +328,18 @@ def _asked_for(accuracy: float, alpha: float | None, calibration: Calibration, m
     return f"asked: {asked}, which takes ε = {at_most(calibration.epsilon)}"
 
 
-def _check_seen(data: Sequences | Rows, calibration: Calibration, *, each_subject: bool, used_up: bool) -> None:
-    """Refuse to spend anything on noise that hides everything; the noise and the numbers of records are public."""
+def _larger(up_to: float | None, ledger: Ledger | None) -> str:
+    """Return what to give for less noise; nothing where the whole budget is asked for."""
+    if up_to is None or ledger is None:
+        return "give a larger ε"
+    return "give a larger --up-to" if up_to < ledger.budget else ""
+
+
+def _check_seen(data: Sequences | Rows, calibration: Calibration, *, each_subject: bool, larger: str) -> None:
+    """Refuse to spend anything on noise that hides everything; the noise and the numbers of records are public.
+
+    ``larger`` is the remedy of less noise, if there is one.
+    """
     if each_subject and isinstance(data, Sequences):
         records = records_of_subjects(data).tolist()
         told = f"each of {counted(len(records), 'subject')}"
@@ -339,7 +349,7 @@ def _check_seen(data: Sequences | Rows, calibration: Calibration, *, each_subjec
         records, told = [data.records], counted(data.records, "row" if isinstance(data, Rows) else "record")
     if not nothing_seen(calibration, records):
         return
-    remedy = "the budget is as good as used up" if used_up else "take more records, ask for less, or give a larger ε"
+    remedy = f"take more records, ask for less, or {larger}" if larger else "the budget is as good as used up"
     raise ParameterError(
         f"the noise of ε = {at_most(calibration.epsilon)} would hide all that {told} can say: its error is as large as "
         f"the range of what can be true. Nothing is spent: {remedy}; if you mean it, give --anyway"

@@ -37,7 +37,7 @@ def opened(paths: Sequence[str], reading: dict[str, Any]) -> "Generator[str | Sp
     if master is None and len(paths) > 1:
         raise ParameterError(
             f"{len(paths)} tables are given ({names_of(paths, 4)}), expected one file: write the value of an option in "
-            "one piece (--max-gap 10min), or in quotes; several files are read with --spark"
+            "one piece (--max-gap 1min), or in quotes; several files are read with --spark"
         )
     rows_are_read()  # before Spark is started: its programs write to where this one writes then
     if master is None:

@@ -42,11 +42,16 @@ def described(found: ReleaseFields | EachRelease) -> str:
     seen = found.mechanism.witness
     where = "" if seen.node is None else f", {record_named(seen.node)}"
     pair = "" if seen.secret_pair is None else f": {seen.secret_pair[0]} or {seen.secret_pair[1]}"
+    said = found.not_promised[-1:] if found.ledger is None else []  # by without_ledger
     told = [
         f"made {found.created[:19]} by pufferfish {found.software.get('pufferfish-privacy')}; Θ: {found.theta.origin}",
         f"the noise is for the secret that needs most{where}{pair} ({seen.kind}); "
         f"at most {at_most(found.mechanism.leakage)} leaks",
-        *(f"{'' if text.startswith(TOGETHER) else 'not '}promised: {text}" for text in found.not_promised),
+        *(
+            f"{'' if text.startswith(TOGETHER) else 'not '}promised: {text}"
+            for text in found.not_promised
+            if text not in said
+        ),
         *(f"assumed: {text}" for text in found.assumptions),
         *(f"warning: {text}" for text in found.warnings),
     ]

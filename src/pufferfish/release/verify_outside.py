@@ -14,11 +14,12 @@ from pufferfish.data.independent_rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.digits import at_most, number
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
-from pufferfish.ledger import Ledger
+from pufferfish.ledger import Entry, Ledger
 from pufferfish.model_file import Model, read_model
 from pufferfish.release.calibration_record import CalibrationRecord, calibration_again
 from pufferfish.release.each_record import EachRelease
 from pufferfish.release.each_values import possible_values
+from pufferfish.release.fields import LedgerRecord
 from pufferfish.release.record import Release
 from pufferfish.release.under_ledger import is_note_of
 from pufferfish.release.verification import Finding, fails, holds, not_in, unchecked
@@ -60,10 +61,25 @@ def of_ledger(found: Release | EachRelease, ledger: Any) -> Iterator[Finding]:
             "ledger", "the release was made without a ledger, and says so: no ledger can vouch for it", ["ledger"]
         )
         return
-    if not 1 <= booked.entry <= len(book.entries):
-        yield fails("ledger", f"the record names entry {booked.entry}, and the ledger has {len(book.entries)}")
-        return
-    entry, again = book.entries[booked.entry - 1], found.calibration
+    wrong = f"the record names entry {booked.entry}, and the ledger has {len(book.entries)}"
+    if 1 <= booked.entry <= len(book.entries):
+        differs = list(_differs(found, booked, book, book.entries[booked.entry - 1]))
+        if not differs:
+            says = f"entry {booked.entry} says the same, and what is spent was computed again"
+            yield holds("ledger", says, ["ledger"])
+            return
+        wrong = f"entry {booked.entry} of the ledger says {'; '.join(differs)}"
+    known = [entry.number for entry in book.entries if not any(_differs(found, booked, book, entry))]
+    where = (
+        f"it is entry {known[0]} of this ledger"
+        if known
+        else "no entry of this ledger is of this release: it may be another table's, or an earlier state of it"
+    )
+    yield fails("ledger", f"{wrong}; {where}", ["ledger"])
+
+
+def _differs(found: Release | EachRelease, booked: LedgerRecord, book: Ledger, entry: Entry) -> Iterator[str]:
+    """Yield what an entry of a ledger, and the ledger, say otherwise than a release that was charged."""
     rules = [
         (entry.epsilon == found.epsilon, f"epsilon {entry.epsilon}"),
         (entry.spent == booked.spent, f"{entry.spent} spent"),
@@ -72,6 +88,7 @@ def of_ledger(found: Release | EachRelease, ledger: Any) -> Iterator[Finding]:
         (book.bound.theta.origin == booked.theta_origin, f"Θ: {book.bound.theta.origin}"),
         (entry.created <= found.created or isinstance(found, EachRelease), f"a release after {entry.created}"),
     ]
+    again = found.calibration
     if isinstance(again, CalibrationRecord):
         rules.append((entry.scale == str(Fraction(again.unit_scale)), f"noise of scale {entry.scale} in units"))
     if entry.windows is not None:
@@ -82,11 +99,7 @@ def of_ledger(found: Release | EachRelease, ledger: Any) -> Iterator[Finding]:
     else:
         said = f"{found.query.kind}: {found.query.description}"
         rules.append((is_note_of(entry.what, said), f"the query {entry.what!r}, and the record {said!r}"))
-    wrong = [rule for right, rule in rules if not right]
-    if wrong:
-        yield fails("ledger", f"entry {booked.entry} of the ledger says {'; '.join(wrong)}", ["ledger"])
-    else:
-        yield holds("ledger", f"entry {booked.entry} says the same, and what is spent was computed again", ["ledger"])
+    yield from (rule for right, rule in rules if not right)
 
 
 def of_table(found: Release | EachRelease, table: Any) -> Iterator[Finding]:

@@ -137,7 +137,9 @@ def test_what_leaks_more_but_predicts_no_better_is_a_doubt() -> None:
     most = max(leaks.values())
     assert most > 1.1
     assert most == leaks["forgets"]
-    assert found.verdict.startswith("Go on with this model, but mind a doubt. What decides: each subject's own chain, ")
+    assert found.verdict.startswith(
+        "Go on with this model, unless somebody knows more than it says. What decides: each subject's own chain, "
+    )
     doubt = re.search(r"The doubt: its noise would leak (.*), where 1 is promised\.", found.verdict)
     assert doubt is not None
     assert f"up to {at_most(most, 3)} to somebody who knows how soon" in doubt[1]
@@ -170,7 +172,7 @@ def test_a_doubt_says_on_how_little_it_rests() -> None:
     many = [some_subject(f"R{i}", -0.9) for i in range(40)]
     many[7] = some_subject("R7", -0.75)
     said = verdict_of(gains, models, 1.0, many, 5.0)
-    assert said.startswith("Go on with this model, but mind a doubt. ")
+    assert said.startswith("Go on with this model, unless somebody knows more than it says. ")
     assert "up to 1.78 to somebody who knows the habits of subject R7, where 1 is promised." in said
     assert (
         "subject R7 has 60 transitions, which its own chain predicts better by 3.0 only (above 10 nats would be clear)"

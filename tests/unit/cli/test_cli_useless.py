@@ -48,6 +48,12 @@ def test_noise_that_hides_all_is_refused_unless_insisted_on(asked: tuple[str, ..
     assert len(pf.Ledger.open("book.json").entries) == bool(ledger)
 
 
+def test_the_remedy_under_a_ledger_is_to_spend_more_of_it() -> None:
+    command = [*RELEASE, "--subject", "id", "--ledger", "book.json", "--output", "r.json"]
+    refused(*command, "--up-to", 1e-3, says=["hide all that 240 records can say", "or give a larger --up-to; if"])
+    refused(*command, "--epsilon", 1e-3, says=["or give a larger ε; if"])
+
+
 def test_noise_that_hides_some_groups_is_only_warned_of() -> None:
     rows = ["p0,rest"] * 2 + [f"p1,{state}" for state in ["rest", "active"] * 200]
     Path("table.csv").write_text("id,activity\n" + "\n".join(rows) + "\n")
@@ -73,7 +79,9 @@ def test_a_release_without_a_ledger_says_that_others_add_up() -> None:
     for more in (("--output", "r.json"), ("--each-subject", "--output", "each.csv"), ("--dry-run",)):
         done = run(*command, *more)
         assert "no ledger: Other releases of the same records add up with this one" in done.stdout, more
-    assert "no ledger: Other releases" in run("show", "r.json").stdout
+    shown = run("show", "r.json").stdout
+    assert shown.count("no ledger: Other releases") == 1
+    assert shown.count("Other releases") == 1  # not again among what is not promised
     booked = run(*command, "--ledger", "book.json", "--output", "booked.json")
     assert "no ledger" not in booked.stdout
 

@@ -1,6 +1,7 @@
 """Notebooks made of records: their cells, run in order, make the same release again but for the noise."""
 
 import json
+import re
 
 import polars as pl
 import pytest
@@ -108,14 +109,26 @@ def test_a_release_that_was_charged_is_made_again_under_a_ledger_only(tmp_path, 
     exec(code.replace("LEDGER = None", "LEDGER = 'book.json'"), {})
     assert len(pf.Ledger.open("book.json").entries) == 2
     written = CliRunner().invoke(main, [*command, "--overwrite", "--ledger", "book.json"])
-    assert (written.exit_code, written.stdout) == (0, "written: again.ipynb\n")
+    assert written.exit_code == 0
+    spent, left = re.search(
+        r"each run is charged to book\.json: (\S+) of 9 is spent, (\S+) of its budget is left\n$", written.stdout
+    ).groups()
+    assert float(spent) + float(left) == pytest.approx(9.0, abs=2e-3)
     exec(code_in(tmp_path / "again.ipynb"), {})
     assert len(pf.Ledger.open("book.json").entries) == 3
+
+    nearly = pf.Ledger(bound, 1.5, base=data)
+    pf.release(data, pf.Histogram(), noise, ledger=nearly).to_json("nearly.json")
+    nearly.save("nearly-spent.json")
+    written = CliRunner().invoke(
+        main, ["notebook", "nearly.json", "--output", "n.ipynb", "--ledger", "nearly-spent.json"]
+    )
+    assert "0.5 of its budget is left, less than the ε = 1 of this release\n" in written.stdout
 
     pf.Ledger(bound, 9.0, base=data).save("other.json")
     pf.release(data, pf.Histogram(), noise).to_json("free.json")
     for record, book, says in (
-        ("release.json", "other.json", "the record names entry 1, and the ledger has 0"),
+        ("release.json", "other.json", "the record names entry 1, and the ledger has 0; no entry of this"),
         ("free.json", "book.json", "made without a ledger"),
         ("release.json", "nowhere.json", "nowhere.json"),
     ):

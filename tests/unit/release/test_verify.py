@@ -379,7 +379,10 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         (("ledger", "entry"), 1), (("ledger", "spent"), record["ledger"]["spent"] / 2), (("ledger", "budget"), 20.0)
     ):  # fmt: skip
         output.write_text(changed(record, place, put(value)))
-        assert run("verify", output, "--ledger", book).exit_code == 1
+        done = run("verify", output, "--ledger", book)
+        assert done.exit_code == 1
+        here = "it is entry 2 of this ledger" if place == ("ledger", "entry") else "no entry of this ledger is of this"
+        assert here in " ".join(done.stdout.split())
     output.write_text(changed(record, ("epsilon",), put(5.0)))
     refused("show", output, says=["contradicts itself", "pufferfish verify says"])
     refused("verify", tmp_path / "none.json", says=["none.json"])
