@@ -28,6 +28,7 @@ from .errors import (
     QueryError as QueryError,
     RecordError as RecordError,
     ReleaseRefused as ReleaseRefused,
+    ReleaseWarning as ReleaseWarning,
 )
 from .fit import (
     fit_chain as fit_chain,

@@ -6,7 +6,7 @@ What may leak is rounded up and what is left is rounded down, so that no text sa
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
-__all__ = ["at_least", "at_most", "number", "to_the_noise"]
+__all__ = ["at_least", "at_most", "change_of_odds", "number", "to_the_noise"]
 
 _NO_DIFFERENCE = 1e-6
 """What rounding may lose against the side it is meant for, as a share: sums of doubles are off by less."""
@@ -45,6 +45,17 @@ def at_least(value: float, digits: int = 4) -> str:
     return _written(value, digits, ROUND_FLOOR)
 
 
+def change_of_odds(epsilon: float) -> str:
+    """Return by which factor the odds of two values of a record can change where ε nats leak.
+
+    Examples
+    --------
+    >>> change_of_odds(10.5), change_of_odds(100.0)
+    ('36,316', 'e^100')
+    """
+    return f"{math.exp(epsilon):,.0f}" if epsilon < 30 else f"e^{at_most(epsilon)}"
+
+
 def _written(value: float, digits: int, rounding: str) -> str:
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "∞" if value > 0 else "−∞" if value < 0 else "?"
@@ -66,8 +77,8 @@ def to_the_noise(value: float, scale: float, *, digits: int = 3, whole: bool = F
     --------
     >>> to_the_noise(0.5243187, 0.0217), to_the_noise(0.5243187, 0.0217, digits=2), to_the_noise(1234.5, 37.5)
     ('0.5243', '0.524', '1,234.5')
-    >>> to_the_noise(1234.0, 37.5, whole=True)
-    '1,234'
+    >>> to_the_noise(1234.0, 37.5, whole=True), to_the_noise(-0.00031, 0.217)
+    ('1,234', '0.000')
     """
     decimals = 0 if whole else max(0, digits - 1 - math.floor(math.log10(scale)))
-    return f"{value:,.{decimals}f}" if decimals <= 9 and abs(value) < 1e15 else f"{value:.6g}"
+    return f"{value:z,.{decimals}f}" if decimals <= 9 and abs(value) < 1e15 else f"{value:.6g}"

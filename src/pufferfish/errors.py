@@ -18,9 +18,15 @@ prints the message and exits with code 2.
 A message is for the owner of the table: it may quote states, subjects and numbers of rows. Every class has a ``kind``,
 a fixed sentence that everybody may read (``pufferfish --quiet-errors`` prints no more), and an error whose whole
 message depends on no row says so by ``public``.
+
+What a release warns of stands in its record. In Python it is also given to :mod:`warnings`, as a ``ReleaseWarning``,
+before anything is spent: ``warnings.simplefilter("error", ReleaseWarning)`` makes it a refusal.
 """
 
 import re
+import sys
+import warnings
+from collections.abc import Iterable
 from typing import ClassVar, TypeVar
 
 __all__ = [
@@ -33,10 +39,12 @@ __all__ = [
     "QueryError",
     "RecordError",
     "ReleaseRefused",
+    "ReleaseWarning",
     "one_line",
     "printable",
     "public",
     "shortened",
+    "warn",
 ]
 
 
@@ -155,6 +163,25 @@ class BudgetExceeded(ReleaseRefused):
 
     kind = "the ledger has too little left"
     public = True  # what is spent, and what a release would add: calibration sees no row, and the book is public
+
+
+class ReleaseWarning(UserWarning):
+    """What a reader of a release must know: noise that hides all, an ε that promises little, a table read in doubt."""
+
+
+def warn(texts: Iterable[str]) -> None:
+    """Give what a release warns of to :mod:`warnings`, as said by the line of the user's that called this package.
+
+    Raises
+    ------
+    ReleaseWarning
+        If the user turned such warnings into errors.
+    """
+    level, frame = 1, sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    for text in texts:
+        warnings.warn(printable(text), ReleaseWarning, stacklevel=level)
 
 
 _Error = TypeVar("_Error", bound=PufferfishError)

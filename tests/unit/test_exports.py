@@ -30,13 +30,13 @@ def test_nothing_public_is_left_out() -> None:
     assert public <= set(pf.__all__)
 
 
-TEXT = {"one_line", "printable", "public", "shortened"}
+TEXT = {"one_line", "printable", "public", "shortened", "warn"}
 """Functions for messages, beside the errors."""
 
 
 def test_every_error_is_in_the_tree_drawn_in_its_module() -> None:
     for name in (n for n in errors.__all__ if n not in TEXT):
-        assert issubclass(getattr(errors, name), errors.PufferfishError)
+        assert issubclass(getattr(errors, name), errors.PufferfishError | errors.ReleaseWarning)
         assert name in (errors.__doc__ or "")
 
 

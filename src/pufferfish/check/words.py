@@ -171,7 +171,7 @@ def _in_order(name: str) -> list[tuple[int, str]]:
 def _hours(found: ModelCheck) -> Iterator[str]:
     assert found.occupancy is not None
     totals = [sum(row[x] for row in found.occupancy) for x in range(len(found.states))]
-    usual = sorted(range(len(totals)), key=lambda x: -totals[x])[:_MOST_STATES]
+    usual = sorted(sorted(range(len(totals)), key=lambda x: -totals[x])[:_MOST_STATES])  # in the model's order
     rest = "" if len(usual) == len(totals) else f", the {len(usual)} most frequent states"
     yield f"share of each state by the hour{rest}"
     rows: list[tuple[str, ...]] = []

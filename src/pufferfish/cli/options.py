@@ -15,7 +15,6 @@ __all__ = [
     "ACCURACY_HELP",
     "ALPHA_HELP",
     "DEFAULT_MECHANISM",
-    "MOST_EPSILON",
     "NOISE_HELP",
     "bound_named",
     "check_composes",
@@ -29,9 +28,6 @@ __all__ = [
 ]
 
 DEFAULT_MECHANISM = LeakagePropagation.name
-
-MOST_EPSILON = 10.0
-"""What an accuracy may take unless the user says more: there the odds of two values change by a factor of 22,026."""
 
 ACCURACY_HELP = "Instead of ε: the error that is allowed, in the query's units; the least ε is found."
 NOISE_HELP = (
@@ -161,8 +157,15 @@ def each_once(parts: list[str], text: str) -> list[str]:
 
 
 def parse_lengths(texts: tuple[str, ...]) -> list[int]:
-    """Return the lengths of all ``--length``, each one or several with commas."""
+    """Return the lengths of all ``--length``, each one or several with commas; 10,080 may be either, and is refused."""
+    for text in texts:
+        if _THOUSANDS.fullmatch(text.strip()):
+            one, several = text.replace(",", "").strip(), " ".join(f"--length {int(n)}" for n in text.split(","))
+            raise ParameterError(f"--length {text} may be one number or several: write --length {one}, or {several}")
     return [_whole(part) for text in texts for part in text.split(",")]
+
+
+_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(,[0-9]{3})+")
 
 
 def _whole(text: str) -> int:

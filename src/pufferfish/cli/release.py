@@ -17,7 +17,6 @@ from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
     DEFAULT_MECHANISM,
-    MOST_EPSILON,
     NOISE_HELP,
     table_options,
 )
@@ -35,6 +34,7 @@ from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import MECHANISMS
+from pufferfish.mechanisms.mechanism import MOST_EPSILON
 from pufferfish.queries import Query, Transitions
 from pufferfish.release import Release, prepare, prepare_each
 from pufferfish.release.draft import Prepared

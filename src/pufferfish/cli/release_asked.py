@@ -12,7 +12,6 @@ import click
 
 from pufferfish.calibration import Calibration
 from pufferfish.cli.options import (
-    MOST_EPSILON,
     check_composes,
     mechanism_named,
     node_names,
@@ -25,11 +24,11 @@ from pufferfish.cli.tables import check_options
 from pufferfish.cli.targets import TABLE, Target, check_targets
 from pufferfish.cli.telling import telling
 from pufferfish.data import Rows, Sequences
-from pufferfish.digits import at_most, number
+from pufferfish.digits import at_most, change_of_odds, number
 from pufferfish.errors import ParameterError
 from pufferfish.ledger import Ledger, lock_of
 from pufferfish.mechanisms import Mechanism
-from pufferfish.mechanisms.mechanism import as_epsilon
+from pufferfish.mechanisms.mechanism import MOST_EPSILON, as_epsilon
 from pufferfish.model_file import Model, read_model
 from pufferfish.queries import Query
 from pufferfish.release import RELEASE
@@ -228,9 +227,8 @@ def _check_epsilon(option: str, epsilon: float, most: float | None) -> None:
     """Refuse an ε that nobody would have asked for: a slip cannot be taken back."""
     allowed = MOST_EPSILON if most is None else most
     if epsilon > allowed:
-        odds = f"{math.exp(epsilon):,.0f}" if epsilon < 30 else f"e^{at_most(epsilon)}"
         raise ParameterError(
             f"{option} takes ε = {at_most(epsilon)}, and at most {number(allowed)} is allowed: the odds of two values "
-            f"of a record could change by a factor of {odds}. Ask for less, or give --max-epsilon "
+            f"of a record could change by a factor of {change_of_odds(epsilon)}. Ask for less, or give --max-epsilon "
             f"{math.ceil(epsilon)} if you mean it"
         )

@@ -16,7 +16,7 @@ from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError, shortened
 from pufferfish.given import one_of, truth
-from pufferfish.mechanisms.steps import LARGEST_ANSWER, LEAST_EPSILON, accuracy_reached, steps_within
+from pufferfish.mechanisms.steps import LARGEST_ANSWER, LEAST_EPSILON, MOST_EPSILON, accuracy_reached, steps_within
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
 from pufferfish.shown import counted
@@ -29,7 +29,7 @@ from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of,
 from pufferfish.theta.secrets import SecretPair
 from pufferfish.witness import AnyWitness, Nearest, Witness as Witness
 
-__all__ = ["LEAST_EPSILON", "ROUNDING", "Mechanism", "as_epsilon"]
+__all__ = ["LEAST_EPSILON", "MOST_EPSILON", "ROUNDING", "Mechanism", "as_epsilon"]
 
 _MOST_NUDGES = 30
 

@@ -9,9 +9,13 @@ from typing import Any, TypeVar
 from pufferfish.core.numbers.given import real_number
 from pufferfish.errors import ParameterError
 
-__all__ = ["LARGEST_ANSWER", "LEAST_EPSILON", "accuracy_reached", "four_digits_up", "steps_within"]
+__all__ = ["LARGEST_ANSWER", "LEAST_EPSILON", "MOST_EPSILON", "accuracy_reached", "four_digits_up", "steps_within"]
 
 LEAST_EPSILON = 1e-9
+
+MOST_EPSILON = 10.0
+"""Above it nobody asks who means to promise something: there the odds of two values change by a factor of 22,026."""
+
 """Below it the rounding errors of a proof, about 1e-13, add up to more than what may leak, and no search comes near."""
 
 LARGEST_ANSWER = 2**60

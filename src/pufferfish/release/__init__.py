@@ -13,7 +13,7 @@ from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
+from pufferfish.errors import ParameterError, RecordError, ReleaseRefused, warn
 from pufferfish.few_records import few_in_all, few_in_groups
 from pufferfish.given import one_of, truth
 from pufferfish.ledger import Entry, Ledger
@@ -120,7 +120,7 @@ def release(
         If an argument is not what it should be.
     """
     calibration = check_arguments(data, query, calibration, unknown)
-    return prepare(
+    ready = prepare(
         data,
         query,
         calibration,
@@ -130,7 +130,9 @@ def release(
         window=window,
         coarsening=coarsening,
         public=public,
-    ).finish()
+    )
+    warn(text for text in ready.warnings if text not in warnings)
+    return ready.finish()
 
 
 def prepare(

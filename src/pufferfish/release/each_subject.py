@@ -30,7 +30,7 @@ from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused
+from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused, warn
 from pufferfish.few_records import few_of_subjects
 from pufferfish.files import write_whole
 from pufferfish.files.kinds import check_output
@@ -140,7 +140,7 @@ def release_each(
     >>> table.columns, table["subject"].to_list(), table["records"].to_list()
     (['subject', 'records', 'output', 'value', 'error_95'], ['a', 'b'], [40, 20])
     """
-    return prepare_each(
+    ready = prepare_each(
         data,
         query,
         calibration,
@@ -149,7 +149,9 @@ def release_each(
         warnings=warnings,
         ledger=ledger,
         public=public,
-    ).finish()
+    )
+    warn(text for text in ready.warnings if text not in warnings)
+    return ready.finish()
 
 
 class Places:

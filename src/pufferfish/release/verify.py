@@ -280,7 +280,7 @@ def _accurate(found: ReleaseFields) -> bool:
 
 
 def _proof(found: ReleaseFields, again: Calibration) -> Iterator[Finding]:
-    said, title = found.mechanism, found.mechanism.title
+    said, title = found.mechanism, again.title  # a record may call it something else
     try:
         leakage, witness = again.bound.verify(again)
     except BROKEN as error:

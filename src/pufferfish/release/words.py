@@ -6,7 +6,8 @@ import platform
 from functools import cache
 
 from pufferfish.calibration import Calibration
-from pufferfish.digits import number
+from pufferfish.digits import at_most, change_of_odds, number
+from pufferfish.mechanisms.mechanism import MOST_EPSILON
 
 __all__ = ["versions", "warnings_of"]
 
@@ -16,16 +17,21 @@ _SURE = 0.9999
 
 def warnings_of(calibration: Calibration) -> list[str]:
     """Say what a reader must know first."""
-    strategy = calibration.strategy
+    found, epsilon, strategy = list[str](), calibration.epsilon, calibration.strategy
+    if epsilon > MOST_EPSILON:
+        found.append(
+            f"Epsilon is {at_most(epsilon)}: the odds of two values of a record can change by a factor of "
+            f"{change_of_odds(epsilon)}, so the promise says little."
+        )
     least = calibration.unit_scale if strategy is None else float(strategy.scales(calibration.unit_scale).min())
     silent = 1 - 2 / (math.exp(min(1 / least, 700)) + 1) if least < 1 else 0.0
-    if silent < MOSTLY_SILENT:
-        return []
-    often, many = (number(silent), "most") if silent <= _SURE else (f"above {_SURE:g}", "nearly all")
-    return [
-        f"At this epsilon the noise is exactly 0 with probability {often}: {many} released values are the exact ones, "
-        "and the promise says next to nothing."
-    ]
+    if silent >= MOSTLY_SILENT:
+        often, many = (number(silent), "most") if silent <= _SURE else (f"above {_SURE:g}", "nearly all")
+        found.append(
+            f"At this epsilon the noise is exactly 0 with probability {often}: {many} released values are the exact "
+            "ones, and the promise says next to nothing."
+        )
+    return found
 
 
 def versions() -> dict[str, str]:

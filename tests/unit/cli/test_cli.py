@@ -153,7 +153,7 @@ def test_compare_asks_only_the_mechanisms_that_are_named(model: Path) -> None:
 
 
 def test_compare_shows_every_mechanism_and_why_one_does_not_apply(model: Path, private: Path) -> None:
-    by_length = run("compare", model, "--length", 300, "--length", "300,300", "--epsilon", 1)
+    by_length = run("compare", model, "--length", 300, "--length", "300, 300", "--epsilon", 1)
     by_table = run("compare", model, "--table", private, *READING, "--epsilon", 1)
     for result in (by_length, by_table):
         assert result.exit_code == 0, result.output
@@ -387,7 +387,8 @@ def test_a_promise_that_says_nothing_is_called_so(tmp_path: Path, private: Path,
     release = ["release", private, *READING, "--model", model, "--overwrite", "--output", tmp_path / "r.json"]
     assert "next to nothing" in run(*release, "--epsilon", 1e6, "--max-epsilon", 1e6).stderr
     found = pf.Release.from_json(tmp_path / "r.json")
-    assert "next to nothing" in found.warnings[0]
+    assert found.warnings[0].startswith("Epsilon is 1,000,000: the odds of two values")
+    assert "next to nothing" in found.warnings[1]
     assert "e^1,000,000 times" in found.promise
     assert "next to nothing" not in run(*release, "--epsilon", 1).stderr
 

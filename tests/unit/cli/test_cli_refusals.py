@@ -330,14 +330,14 @@ def test_a_reader_that_goes_is_exit_code_1_and_nothing_else(
     given = [*READING, "--model", model]
     assert run("ledger", "create", book, *given, "--table", private, "--budget", 9).exit_code == 0
     release = ["release", private, *given, "--mechanism", "group-dp", "--query", "count:active"]
-    assert run(*release, "--epsilon", 1, "--output", first).exit_code == 0
+    assert run(*release, "--epsilon", 3, "--output", first).exit_code == 0
     commands: dict[str, list[Any]] = {
         "fit": ["fit", public, *READING, "--output", output],
         "check": ["check", model, public, *READING, "--i-know-this-is-public"],
         "compare": ["compare", model, "--length", 9, "--epsilon", 1, "--mechanisms", "group-dp"],
         "ledger": ["ledger", "show", book],
-        "release": [*release, "--epsilon", 1, "--ledger", book, "--output", output],
-        "release, asked": [*release, "--accuracy", 300, "--ledger", book, "--output", output],  # says its ε before
+        "release": [*release, "--epsilon", 3, "--ledger", book, "--output", output],
+        "release, asked": [*release, "--accuracy", 150, "--ledger", book, "--output", output],  # says its ε before
         "report": ["report", first, "--brief", "--output", tmp_path / "report.html"],
     }
     told, (reader, writer) = io.StringIO(), os.pipe()
@@ -388,8 +388,10 @@ def test_it_is_said_how_much_is_read_and_of_how_many_chains(tmp_path: Path, priv
     result = run("release", private, *READING, "--model", model, "--epsilon", 1, "--output", tmp_path / "r.json")
     data = pf.Release.from_json(tmp_path / "r.json").data
     assert f"read: {data.records:,} records of {data.subjects} subjects\n" in result.stdout
-    compared = run("compare", model, "--length", "1,050", "--epsilon", 1)  # meant as 1050, perhaps
-    assert "of 2 chains, of 1, 50 records\n" in compared.stdout
+    says = ["--length 1,050 may be one number or several: write --length 1050, or --length 1 --length 50"]
+    refused("compare", model, "--length", "1,050", "--epsilon", 1, says=says)
+    compared = run("compare", model, "--length", "1050,20", "--epsilon", 1)
+    assert "of 2 chains, of 1050, 20 records\n" in compared.stdout
     assert " chains, of " not in run("compare", model, "--length", "1050", "--epsilon", 1).stdout
 
 

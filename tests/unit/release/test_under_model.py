@@ -84,9 +84,9 @@ def test_the_table_that_a_model_was_fitted_to_is_refused_unless_it_is_public(tmp
     assert FITTED_HERE in pf.release(data, QUERY, noise, public=True).warnings
     assert FITTED_HERE in pf.release_each(data, QUERY, noise, each, public=True).warnings
     other = pf.read_sequences(write_table(tmp_path / "other.csv", 2), **ASKED)
-    assert not pf.release(other, QUERY, pf.GroupDP(model, other.length).calibrate(QUERY, 1.0)).warnings
+    assert not pf.release(other, QUERY, pf.GroupDP(model, other.length).calibrate(QUERY, 2.5)).warnings
     memory = pf.read_sequences(pl.read_csv(survey, try_parse_dates=True), **ASKED)
-    held = pf.GroupDP(pf.Model.fitted(pf.fit_chain(memory), memory), memory.length).calibrate(QUERY, 1.0)
+    held = pf.GroupDP(pf.Model.fitted(pf.fit_chain(memory), memory), memory.length).calibrate(QUERY, 2.5)
     with pytest.raises(ReleaseRefused, match=r"fitted to this very table"):  # a frame is known by what is in it
         pf.release(memory, QUERY, held)
     turned = pf.read_sequences(pl.read_csv(survey, try_parse_dates=True), states=memory.states[::-1], **ASKED)
@@ -99,7 +99,7 @@ def test_the_table_that_a_model_was_fitted_to_is_refused_unless_it_is_public(tmp
 def test_what_is_not_known_of_a_model_is_told(survey: Path) -> None:
     data = pf.read_sequences(survey, **ASKED)
     silent = pf.Model(theta=pf.fit_chain(data))
-    found = pf.release(data, QUERY, pf.GroupDP(silent, data.length).calibrate(QUERY, 1.0))
+    found = pf.release(data, QUERY, pf.GroupDP(silent, data.length).calibrate(QUERY, 2.5))
     (told,) = found.warnings
     assert told.startswith("The model does not say how long a step takes")
     assert 'Model(theta=…, step="1min")' in told
