@@ -20,7 +20,7 @@ from pufferfish.errors import ParameterError, QueryError
 from pufferfish.given import truth
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
-from pufferfish.shown import Grid, Shown, View, frame_of_columns
+from pufferfish.shown import Grid, Printed, View, frame_of_columns
 from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Described, Theta
@@ -83,7 +83,7 @@ class Bound(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibration(Shown, ReadOnly):
+class Calibration(Printed, ReadOnly):
     """Noise for one query under one class Θ; made by a mechanism's ``calibrate``, from public things only.
 
     Parameters

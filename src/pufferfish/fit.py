@@ -363,7 +363,10 @@ def _with_remedy(error: ModelError, k: int) -> ModelError:
             "the table has one state, so nothing is to hide: name the others that may occur, by states "
             "(--states A,B on the command line)"
         )
-    return ModelError(f"{error}; or use smoothing (such as 1), which lets every transition happen")
+    said = (
+        str(error).replace("initial_distribution=", "initial=").replace('give an array or "any"', 'give initial="any"')
+    )
+    return ModelError(f"{said}; or use smoothing (such as 1), which lets every transition happen")
 
 
 def check_transitions(sequences: Any) -> None:

@@ -20,7 +20,7 @@ from pufferfish.errors import ModelError, NotApplicableError, ParameterError, Re
 from pufferfish.files import read_record, record_kind, write_whole
 from pufferfish.files.reading import check_path
 from pufferfish.given import check_kind, listed
-from pufferfish.shown import Shown, View
+from pufferfish.shown import Printed, View
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import STATED, ChainClass
 from pufferfish.theta.chain_models import ChainModels
@@ -42,7 +42,7 @@ BIF = (".bif", ".bif.gz")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model(Shown, ReadOnly):
+class Model(Printed, ReadOnly):
     """A class Θ and how the tables it describes are read.
 
     Parameters

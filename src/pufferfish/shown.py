@@ -1,7 +1,7 @@
-"""How objects show themselves: a view of titles, facts and tables, as HTML in notebooks; and tables as frames.
+"""How objects show themselves: a view of titles, facts and tables, as text and as HTML in notebooks; tables as frames.
 
-An object says what there is to see (:class:`View`, plain texts), and this file alone writes the HTML of notebooks, so
-every table has a caption and headings that screen readers announce.
+An object says what there is to see (:class:`View`, plain texts), and this file alone writes it for people: as text, and
+as the HTML of notebooks, where every table has a caption and headings that screen readers announce.
 """
 
 import importlib.util
@@ -17,14 +17,16 @@ from pufferfish.markup import Html, tag
 __all__ = [
     "FRAMES",
     "Grid",
+    "Printed",
     "Shown",
     "View",
     "counted",
     "frame_of_columns",
+    "grid_lines",
     "html_of",
     "in_short",
-    "numeric_columns",
-    "part_shown",
+    "listed_in_short",
+    "text_of",
     "view_of",
 ]
 
@@ -78,6 +80,15 @@ class Shown:
         return html_of(self._view())
 
 
+class Printed(Shown):
+    """An object that is printed as its view too; its ``repr`` stays a line."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return text_of(self._view())
+
+
 def view_of(found: Shown) -> View:
     """Return what an object shows."""
     return found._view()
@@ -113,6 +124,18 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def listed_in_short(names: Sequence[str], most: int = 8) -> str:
+    """Return names in a row, the first of them where there are many.
+
+    Examples
+    --------
+    >>> listed_in_short(["rest", "walk"]), listed_in_short("abc", 2)
+    ('rest, walk', 'a, b and 1 more')
+    """
+    left = len(names) - most
+    return ", ".join(names[:most]) + (f" and {left:,} more" if left > 0 else "")
+
+
 def html_of(view: View) -> Html:
     """Return a view as HTML: everything in it is escaped.
 
@@ -133,12 +156,43 @@ def html_of(view: View) -> Html:
     )
 
 
-def part_shown(grid: Grid) -> Grid:
+def text_of(view: View) -> str:
+    """Return a view as text, with tables in columns.
+
+    Examples
+    --------
+    >>> print(text_of(View("a title", {"a fact": 1200}, [Grid("a table", ["state", "value"], [["rest", 0.25]])])))
+    a title
+    a fact: 1,200
+    a table:
+    state  value
+    rest    0.25
+    """
+    facts = [f"{name}: {in_short(value)}" for name, value in (view.facts or {}).items() if value is not None]
+    lines = [view.title, *facts]
+    for grid in view.grids:
+        lines += grid_lines(grid)
+    return "\n".join(printable(line) for line in (*lines, *view.notes))
+
+
+def grid_lines(grid: Grid) -> list[str]:
+    """Return a table as lines, its caption first; none without rows."""
+    if not grid.rows:
+        return []
+    grid = _part_shown(grid)
+    cells = [[printable(in_short(cell)) for cell in row] for row in (grid.columns, *grid.rows)]
+    sides = [">" if right else "<" for right in _numeric_columns(grid)]
+    wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(f"{cell:{sides[i]}{wide[i]}}" for i, cell in enumerate(row)).rstrip() for row in cells]
+    return [printable(f"{grid.caption}:"), *lines]
+
+
+def _part_shown(grid: Grid) -> Grid:
     """Return the rows and columns of a table that are shown; its caption says how many are not.
 
     Examples
     --------
-    >>> part_shown(Grid("numbers", ["n", "n * n"], [[n, n * n] for n in range(99)])).caption
+    >>> _part_shown(Grid("numbers", ["n", "n * n"], [[n, n * n] for n in range(99)])).caption
     'numbers (69 more rows not shown)'
     """
     columns = list(grid.columns)[: MOST_COLUMNS + grid.heads]
@@ -150,16 +204,16 @@ def part_shown(grid: Grid) -> Grid:
     return Grid(caption, columns, rows, grid.heads)
 
 
-def numeric_columns(grid: Grid) -> list[bool]:
+def _numeric_columns(grid: Grid) -> list[bool]:
     """Say of each column whether it holds numbers, which stand on the right; words stand on the left."""
     cells = [[in_short(row[i]) for row in grid.rows] for i in range(len(grid.columns))]
     return [i >= grid.heads and all(_NUMBER.fullmatch(cell) for cell in own) for i, own in enumerate(cells)]
 
 
 def _table(grid: Grid) -> Html:
-    grid = part_shown(grid)
+    grid = _part_shown(grid)
     columns, rows, caption = grid.columns, grid.rows, grid.caption
-    sides = [_RIGHT if right else _LEFT for right in numeric_columns(grid)]
+    sides = [_RIGHT if right else _LEFT for right in _numeric_columns(grid)]
     head = [tag("th", _text(name), scope="col", style=side) for name, side in zip(columns, sides, strict=True)]
     body = [tag("tr", _cells(row, sides, grid.heads)) for row in rows]
     return tag(

@@ -83,6 +83,8 @@ def shortened(verdict: str) -> list[str]:
 _ELSE = ("The doubt:", "Besides,")
 """How the sentence begins that tells what leaks though the data do not say that it is so."""
 
+_CAUTIOUS = "A cautious look:"
+
 
 def sentences_of(verdict: str) -> list[str]:
     """Return the sentences of a verdict."""
@@ -125,7 +127,7 @@ class _Verdict:
 
     def _in_doubt(self) -> list[RicherModel]:
         """Return what leaks too much though nothing says that it is so: the worst, and each subject's own chain."""
-        rest = [each for each in self._above if each.kind not in self._found]
+        rest = [each for each in self._above if each.kind not in self._found and each.kind != "forgets"]
         worst = max(rest, key=lambda each: each.leakage or 0.0, default=None)
         return [each for each in rest if each is worst or each.kind == "own"]
 
@@ -143,17 +145,16 @@ class _Verdict:
             yield f"Go on with this model{', unless somebody knows more than it says' if self._doubts else ''}."
         yield from self._why(decisive, unknown)
         yield from self._doubt(_ELSE[bool(decisive)])
+        yield from self._cautious()
         if decisive:
-            enough = _most_noise(decisive)
-            also = "; so much noise covers the others, too" if len(enough) < len(decisive) else ""
-            yield f"Next: {self._remedies(enough)}{also}{_again(each.kind for each in enough)}."
+            yield f"Next: {self._enough(decisive)}{_again(each.kind for each in _most_noise(decisive))}."
         elif unknown:
             yield f"Next: {_listed([_REMEDY[kind] for kind in unknown], 'or')}{_again(unknown)}."
         elif few and not self._found:
             other = f"; if there are none, {self._remedies(self._doubts)}" if self._doubts else ""
             yield f"Next: take more public data{other}."
         elif self._doubts:
-            yield f"Next: go on if nobody can know so much; if somebody may, {self._remedies(self._doubts)}."
+            yield f"Next: go on if nobody can know so much; if somebody may, {self._enough(self._doubts)}."
 
     def _why(self, decisive: Sequence[RicherModel], unknown: Sequence[str]) -> Iterator[str]:
         """Yield what decides: which models predict better, and what is leaked to those who know them."""
@@ -168,9 +169,10 @@ class _Verdict:
                 yield "Hours were not looked at."
             if not self._known:
                 yield "What noise for it leaks to somebody who knows more is not computed."
-            elif not self._above:
-                most = max(each.leakage or 0.0 for each in self._known.values())
-                yield f"{_capital(noise)} leaks at most {at_most(most, 3)} under the richer models."
+            elif not self._doubts:
+                known = [each.leakage or 0.0 for each in self._known.values() if each.kind != "forgets"]
+                if known:
+                    yield f"{_capital(noise)} leaks at most {at_most(max(known), 3)} to somebody who knows these, too."
             return
         said = _listed([self._says(kind) for kind in self._found])
         told = _listed([_leaks(self._known[kind]) for kind in self._found if kind in self._known])
@@ -194,21 +196,23 @@ class _Verdict:
 
     def _doubt(self, first: str) -> Iterator[str]:
         """Yield what leaks more than was promised though the data do not say that it is so."""
-        if not self._doubts:
-            return
-        yield (
-            f"{first} its noise would leak {_listed([_leaks(each) for each in self._doubts])}, "
-            f"where {at_most(self._epsilon)} is promised."
-        )
-        chance = [each for each in self._doubts if each.kind != "forgets"]
-        if chance:
-            why = _listed([self._chance(each) for each in chance])
-            yield f"That can be chance, and a check cannot say how much of it is: {why}."
-        if len(chance) < len(self._doubts):
+        if self._doubts:
             yield (
-                "How soon subjects forget is a cautious model: it assumes nothing else, and takes the least share of "
-                "all subjects, so it may leak more also where this model is right."
+                f"{first} its noise would leak {_listed([_leaks(each) for each in self._doubts])}, "
+                f"where {at_most(self._epsilon)} is promised."
             )
+            why = _listed([self._chance(each) for each in self._doubts])
+            yield f"That can be chance, and a check cannot say how much of it is: {why}."
+
+    def _cautious(self) -> Iterator[str]:
+        """Yield what the model leaks that assumes least: of itself it says nothing against another model."""
+        for each in self._above:
+            if each.kind == "forgets" and each.leakage is not None:
+                amount = "no limit is known" if math.isinf(each.leakage) else f"the limit is {at_most(each.leakage, 3)}"
+                yield (
+                    f"{_CAUTIOUS} {amount} for a Θ that assumes nothing but how soon subjects forget, the least "
+                    f"forgetful of them ({_REMEDY['forgets']}); it can be so where this model is right, too."
+                )
 
     def _chance(self, richer: RicherModel) -> str:
         if richer.kind != "own":
@@ -225,6 +229,12 @@ class _Verdict:
 
     def _remedies(self, richer: Sequence[RicherModel]) -> str:
         return _listed([f"{_REMEDY[each.kind]}{self._cost(each)}" for each in richer], "or")
+
+    def _enough(self, richer: Sequence[RicherModel]) -> str:
+        """Return the remedy whose noise covers all of these models."""
+        enough = _most_noise(richer)
+        also = "; so much noise covers the others, too" if len(enough) < len(richer) else ""
+        return f"{self._remedies(enough)}{also}"
 
     def _cost(self, richer: RicherModel) -> str:
         """Return what a richer model costs, as far as that is known."""

@@ -13,7 +13,7 @@ __all__ = ["as_options"]
 
 _NAMES = (
     *("state", "subject", "time", "max_gap", "step", "bins", "where", "missing", "gaps", "by", "columns"),
-    *("epsilon", "accuracy", "alpha", "noise", "clock", "order", "smoothing", "pooling", "secrets"),
+    *("epsilon", "accuracy", "alpha", "noise", "clock", "order", "smoothing", "pooling", "secrets", "initial"),
 )
 _VALID = "postprocess"
 """In Python ``postprocess="valid"``, here ``--valid``."""
@@ -25,6 +25,7 @@ _ARGUMENT = re.compile(
     r"|(?P<call>\w\([^()]*\))"  # in Python
     rf"|(?<![\w./-])(?P<flag>{'|'.join(_FLAGS)})=True"
     rf"|(?<![\w./-])(?P<name>{'|'.join(_NAMES)}|{_VALID})=(?:(?P<quote>['\"])(?P<value>.*?)(?P=quote)|(?=[\s,;:)]|$))"
+    r"|\A(?P<first>epsilon|accuracy|alpha|smoothing|pooling)(?= is )"
     rf"|(?<![\w./-])(?P<alone>max_gap|up_to|{_VALID})(?![\w./=-])"  # what is no English word
 )
 
@@ -42,6 +43,8 @@ def as_options(text: str) -> str:
     'if everybody may see this table, give --i-know-this-is-public'
     >>> as_options("for all that is left: ledger.calibrate(query, up_to=1.5)")
     'for all that is left: --up-to 1.5'
+    >>> as_options("epsilon is -1.0, expected a positive finite number such as 1.0")
+    '--epsilon is -1.0, expected a positive finite number such as 1.0'
     >>> as_options("column 'max_gap' not found. Columns: max_gap, step.")
     "column 'max_gap' not found. Columns: max_gap, step."
     """
@@ -56,7 +59,7 @@ def _option(found: re.Match[str]) -> str:
         return f"--up-to {found['level']}"
     if found["flag"] is not None:
         return _FLAGS[found["flag"]]
-    name, value, quote = found["name"] or found["alone"], found["value"], found["quote"]
+    name, value, quote = found["name"] or found["alone"] or found["first"], found["value"], found["quote"]
     if name == _VALID:
         return "--valid"
     option = f"--{name.replace('_', '-')}"

@@ -14,7 +14,6 @@ from pufferfish.cli.options import split_list, table_options
 from pufferfish.cli.printing import never_seen, print_warnings, progress
 from pufferfish.cli.tables import fingerprint, opened
 from pufferfish.cli.targets import check_targets
-from pufferfish.cli.views import print_grids
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.labels import words_for_missing
 from pufferfish.errors import ParameterError, printable
@@ -24,6 +23,7 @@ from pufferfish.fit_subjects import POOLING
 from pufferfish.model_file import MODEL, Model, write_model
 from pufferfish.report.model_plot import draw_model
 from pufferfish.report.plot import PICTURE, save_figure
+from pufferfish.shown import grid_lines
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.chain_models import ChainModels
@@ -205,7 +205,8 @@ def _write(model: Model, lines: list[str], output: str, plot_path: str | None, *
     if plot_path is not None:
         save_figure(figure, plot_path)
     click.echo(printable(lines[0]))
-    print_grids(grids)
+    for grid in grids:
+        click.echo("\n".join(grid_lines(grid)))
     for line in [*lines[1:], f"written: {', '.join(filter(None, (output, plot_path)))}"]:
         click.echo(printable(line))
     if model.fitted_on is not None:

@@ -20,6 +20,7 @@ from pufferfish.release.summary import (
     lines_of_each,
     noise_line,
     postprocessing_lines,
+    promise_line,
     size_line,
     without_ledger,
 )
@@ -71,7 +72,7 @@ def print_promise(
         spent = f"{at_most(entry.spent)} of {number(ledger.budget, 6)}"
         said = f"it would be number {entry.number}, {charged}{spent} spent" if planned else None
         click.echo(printable(f"ledger: {said or f'number {entry.number}, {charged}spent {spent}'} in all"))
-    for line in (*without_ledger(found), *postprocessing_lines(found), size_line(found, data), found.promise):
+    for line in (*without_ledger(found), *postprocessing_lines(found), size_line(found, data), promise_line(found)):
         click.echo(printable(line))
 
 

@@ -40,7 +40,7 @@ _MOST_TRIALS = 1_000_000
     "--data",
     "data_path",
     type=Path,
-    help="Folder with the data sets, or one table of your own (docs/results.md says which columns).",
+    help="Folder with the data sets, or one table of your own (which columns: documentation, The paper's experiments).",
 )
 @click.option("--trials", type=WHOLE, metavar="N", help="Releases simulated per cell [default: as many as the paper].")
 @click.option("--seed", type=WHOLE, default=2017, show_default=True, help="Of simulated data and noise.")
@@ -119,7 +119,7 @@ def _with_data(experiment: Experiment, data: DataSets, path: Path | None) -> Exp
     if experiment.needs and not data.of(experiment.needs):
         kind = " or ".join(experiment.needs)
         where = f"give --data: a folder with {kind} data" if path is None else f"{path} has none"
-        raise DataError(f'{experiment.name} needs {kind} data, {where}; docs/results.md, "Data", says which')
+        raise DataError(f"{experiment.name} needs {kind} data, {where} (documentation: The paper's experiments)")
     return experiment
 
 

@@ -56,7 +56,7 @@ def robustness_command(model_path: str, belief_path: str, lengths: tuple[str, ..
     click.echo(f"closest member of Θ: number {found.theta} (from 0); worst belief: number {found.belief}")
     if epsilon is None:
         more = at_most(2 * found, 6)
-        click.echo(f"what is ε-private under Θ leaks at most ε + 2Δ = ε + {more} to this belief (docs/robustness.md)")
+        click.echo(f"what is ε-private under Θ leaks at most ε + 2Δ = ε + {more} to this belief")
     else:
         effective = at_most(found.effective_epsilon(epsilon), 6)
         private = f"what is private at ε = {at_most(epsilon)} under Θ"

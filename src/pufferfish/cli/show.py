@@ -3,7 +3,6 @@
 import click
 
 from pufferfish.check.record import CHECK
-from pufferfish.cli.views import print_view
 from pufferfish.errors import RecordError
 from pufferfish.files.reading import read_file, shown
 from pufferfish.ledger import LEDGER
@@ -11,7 +10,7 @@ from pufferfish.model_file import BIF, MODEL, read_model
 from pufferfish.release import MEASUREMENT, EachRelease, MeasurementRelease
 from pufferfish.release.summary import described
 from pufferfish.release.verify import release_in
-from pufferfish.shown import view_of
+from pufferfish.shown import text_of, view_of
 
 __all__ = ["show_command"]
 
@@ -29,13 +28,13 @@ def show_command(path: str) -> None:
       pufferfish show model.json
     """
     if path.lower().endswith(BIF):
-        print_view(view_of(read_model(path)))
+        click.echo(text_of(view_of(read_model(path))))
         return
     content = read_file(path)
     if MODEL.holds(content):
-        print_view(view_of(read_model(path)))
+        click.echo(text_of(view_of(read_model(path))))
     elif MEASUREMENT.holds(content):
-        print_view(view_of(MeasurementRelease.from_json(path)))
+        click.echo(text_of(view_of(MeasurementRelease.from_json(path))))
     elif LEDGER.holds(content):
         raise RecordError(f"{shown(path)} is a ledger: use pufferfish ledger show {shown(path)}")
     elif CHECK.holds(content):

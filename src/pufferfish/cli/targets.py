@@ -33,7 +33,7 @@ TABLE = Kind("table of the values of a release", is_table, "name another file", 
 
 REPLACED = (
     "the earlier release that stood there is spent nevertheless: where it was of these records too, two releases of "
-    "them are out, and together they tell more than either (docs/composing.md)"
+    "them are out, and together they tell more than either (documentation: Composing releases)"
 )
 """Said where the record of a release is replaced: what was published stays known."""
 

@@ -14,6 +14,8 @@ from pufferfish.theta.states import state_label
 
 __all__ = ["Disorder"]
 
+_MIDNIGHT = " 00:00:00"
+
 
 class Disorder:
     """Rows that are out of order, as far as rows were looked at.
@@ -57,12 +59,15 @@ class Disorder:
         rows, duplicate = self.rows, False not in self.first
         found, n = self.first[duplicate], count_rows(self.counts[duplicate])
         times = {key: rows.time_text(found[key]) for key in ("earlier", "later")}
+        clocks = rows.instants and not rows.zoned
+        if clocks and all(text.endswith(_MIDNIGHT) for text in times.values()):  # dates, which no clock changes
+            times, clocks = {key: text.removesuffix(_MIDNIGHT) for key, text in times.items()}, False
         of = f" for subject {state_label(found[SUBJECT])!r}" if rows.has_subject else ""
         column, order = f"column {rows.options.time!r}", "times increase strictly within a subject"
         whose = "" if rows.has_subject else ", or give subject="
         set_back = (
             "; where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00"
-            if rows.instants and not rows.zoned
+            if clocks
             else ""
         )
         twice = self._twice(found)

@@ -16,7 +16,7 @@ from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
 from pufferfish.data.groups import Groups, check_by, sentence_of
 from pufferfish.errors import ParameterError, shortened
 from pufferfish.given import check_kind, listed, texts
-from pufferfish.shown import counted
+from pufferfish.shown import Printed, View, counted, listed_in_short
 
 __all__ = ["Rows", "RowsBase"]
 
@@ -92,7 +92,7 @@ class RowsBase(ReadOnly):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Rows(ReadOnly):
+class Rows(Printed, ReadOnly):
     """Independent rows of a table as counts of the states of every column; private, except for their number.
 
     Parameters
@@ -219,6 +219,18 @@ class Rows(ReadOnly):
 
     def __repr__(self) -> str:
         return f"Rows({counted(len(self.nodes), 'node')}, {counted(self.records, 'row')})"
+
+    def _view(self) -> View:
+        """Return what is public: how the table was read, and how many rows and cells there are."""
+        base = self.base
+        facts = {
+            "nodes": listed_in_short([str(node) for node in self.nodes]),
+            "rows": self.records,
+            "cells that are not missing": sum(self.observed.values()),
+            "rows kept": base.where,
+            "groups": None if self.groups is None else len(self.groups.cells),
+        }
+        return View(base.source, facts, notes=self.assumptions)
 
     @property
     def length(self) -> int:

@@ -20,7 +20,7 @@ from pufferfish.data.groups import Groups, check_by, sentence_of
 from pufferfish.durations import parse_duration
 from pufferfish.errors import ParameterError, shortened
 from pufferfish.given import check_kind, listed, texts
-from pufferfish.shown import counted
+from pufferfish.shown import Printed, View, counted, listed_in_short
 from pufferfish.theta.clocks import clock_named
 from pufferfish.theta.lengths import ChainLength
 
@@ -167,7 +167,7 @@ class Base(ReadOnly):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Sequences(ReadOnly):
+class Sequences(Printed, ReadOnly):
     """Sequences of states as aggregates, one row per chain; private, except for the lengths.
 
     Parameters
@@ -292,6 +292,23 @@ class Sequences(ReadOnly):
         numbers = {"state": len(self.states), "chain": len(self.length), "subject": self.subjects}
         parts = [counted(count, word) for word, count in numbers.items()]
         return f"Sequences({', '.join(parts)}, {self.records:,} records)"
+
+    def _view(self) -> View:
+        """Return what is public: how the table was read, and how much there is of what."""
+        base, chains = self.base, len(self.length)
+        unseen = sum(self.spans) - self.records
+        facts = {
+            "states": listed_in_short(self.states),
+            "records": self.records,
+            "subjects": self.subjects if base.subject else None,
+            "chains": chains if chains != self.subjects or not base.subject else None,
+            "steps without a record between them (gaps, missing states)": unseen or None,
+            "a step": base.step or self.usual_step,
+            "longest time between records": base.max_gap,
+            "rows": base.where,
+            "groups": None if self.groups is None else len(self.groups.cells),
+        }
+        return View(f"{base.source}, column {base.state}", facts, notes=(*self.warnings, *self.assumptions))
 
     @property
     def records(self) -> int:

@@ -329,7 +329,7 @@ def find_data(path: Path | None) -> DataSets:
     )
     if not sets.of(("activity", "electricity")):
         raise DataError(
-            f'{path} has none of the data sets {", ".join(sets.missing)} (docs/results.md, "Data"); '
+            f"{path} has none of the data sets {', '.join(sets.missing)} (documentation: The paper's experiments); "
             "to use a table of your own, name its file"
         )
     return sets

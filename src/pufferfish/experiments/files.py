@@ -69,7 +69,7 @@ def need(frame: pl.DataFrame, path: Path, *names: str) -> None:
         if name not in frame.columns:
             raise DataError(
                 f"{path} has no column {name!r}: an activity table has subject, state and timestamp (or day and "
-                'minute), a table of power has watts, one row a minute (docs/results.md, "Data")'
+                "minute), a table of power has watts, one row a minute (documentation: The paper's experiments)"
             )
 
 

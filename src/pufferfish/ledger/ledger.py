@@ -43,7 +43,7 @@ from pufferfish.mechanisms.mechanism import LEAST_EPSILON
 from pufferfish.model_file import check_names
 from pufferfish.moments import now
 from pufferfish.queries import Query
-from pufferfish.shown import Shown, View
+from pufferfish.shown import Printed, View
 from pufferfish.theta.record import ThetaRecord
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class _AboveBudget(BudgetExceeded):
     """A release that does not fit; its remedy is still to be found."""
 
 
-class Ledger(Shown):
+class Ledger(Printed):
     """A budget for all releases of one table.
 
     Parameters

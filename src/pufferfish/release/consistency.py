@@ -143,7 +143,11 @@ def _places(found: ReleaseFields) -> Rules:
     of_chains, base = theta.kind in _OF_CHAINS, data.base
     cut = base is not None and base.gaps == "independent"
     rules = [
-        (TITLES.get(mechanism.name) == mechanism.title, "the mechanism is one of this program's"),
+        (mechanism.name in TITLES, "the mechanism is one of this program's"),
+        (
+            TITLES.get(mechanism.name, mechanism.title) == mechanism.title,
+            f"the mechanism {mechanism.name!r} has the title {TITLES.get(mechanism.name)!r}",
+        ),
         (mechanism.secrets is None or len(mechanism.secrets) > 0, "secrets are pairs, or none are given"),
         (min(data.subjects, data.chains, data.longest_chain) >= 1, "there are subjects, chains and steps"),
         (

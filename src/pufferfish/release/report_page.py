@@ -36,6 +36,7 @@ from pufferfish.release.groups_rules import stand_in
 from pufferfish.release.ledger_part import NOT_COUNTED, ledger_part
 from pufferfish.release.measurement import MeasurementRelease
 from pufferfish.release.record import Release
+from pufferfish.release.under_model import FITTED_HERE
 from pufferfish.release.values_part import each_part, measured_part, values_part
 from pufferfish.release.verification import Verification
 from pufferfish.release.verify import BROKEN, not_in_a_file, release_in, verify
@@ -295,7 +296,11 @@ def _of_what(found: ReleaseFields) -> str:
 
 def _promise(found: AnyRelease, secrets: list[tuple[str, str]] | None) -> Html:
     delta = found.delta if isinstance(found, Release) else 0.0
-    return promise_part(found.epsilon, found.promise, found.not_promised, found.assumptions, secrets, delta=delta)
+    part = promise_part(found.epsilon, found.promise, found.not_promised, found.assumptions, secrets, delta=delta)
+    if isinstance(found, MeasurementRelease) or FITTED_HERE not in found.warnings:
+        return part
+    void = "Nothing of this is promised here: the model was fitted to this very table. Of other data it would be."
+    return join(tag("p", tag("strong", void), class_="card"), part)
 
 
 def _theta(record: ThetaRecord, theta: Theta | None, decides: int, again: Calibration | None) -> Html:

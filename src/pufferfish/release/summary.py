@@ -13,6 +13,7 @@ from pufferfish.queries import KINDS, measure_of
 from pufferfish.release.each_record import EachRelease
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups import GroupsRecord
+from pufferfish.release.under_model import FITTED_HERE
 from pufferfish.shown import counted
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "noise_line",
     "on_values",
     "postprocessing_lines",
+    "promise_line",
     "quantile_lines",
     "read_line",
     "record_named",
@@ -44,16 +46,16 @@ def described(found: ReleaseFields | EachRelease) -> str:
     pair = "" if seen.secret_pair is None else f": {seen.secret_pair[0]} or {seen.secret_pair[1]}"
     said = found.not_promised[-1:] if found.ledger is None else []  # by without_ledger
     told = [
+        *(f"warning: {text}" for text in found.warnings),
         f"made {found.created[:19]} by pufferfish {found.software.get('pufferfish-privacy')}; Θ: {found.theta.origin}",
         f"the noise is for the secret that needs most{where}{pair} ({seen.kind}); "
-        f"at most {at_most(found.mechanism.leakage)} leaks",
+        f"at most {at_most(found.mechanism.leakage)} nats leak",
         *(
             f"{'' if text.startswith(TOGETHER) else 'not '}promised: {text}"
             for text in found.not_promised
             if text not in said
         ),
         *(f"assumed: {text}" for text in found.assumptions),
-        *(f"warning: {text}" for text in found.warnings),
     ]
     return "\n".join([summary(found), *map(printable, told)])
 
@@ -223,7 +225,14 @@ def _end(found: Any) -> list[str]:
         lines += [f"ledger: number {booked.entry}, spent {at_most(booked.spent)} of {number(booked.budget, 6)} in all"]
     lines += without_ledger(found)
     lines += postprocessing_lines(found)
-    return [*map(printable, lines), printable(found.promise)]
+    return [*map(printable, lines), printable(promise_line(found))]
+
+
+def promise_line(found: ReleaseFields | EachRelease) -> str:
+    """Return the promise; where the model was fitted to this very table, that it does not hold."""
+    if FITTED_HERE not in found.warnings:
+        return found.promise
+    return f"nothing is promised: the model was fitted to this very table; of other data it would be: {found.promise}"
 
 
 def assumed_in_short(found: ReleaseFields | EachRelease) -> str:

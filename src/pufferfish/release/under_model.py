@@ -16,8 +16,8 @@ __all__ = ["FITTED_HERE", "check_step", "step_length", "warnings_of_model", "war
 
 _NO_PROMISE = (
     "the model was fitted to this very table: the noise would depend on the secrets that it should hide, and nothing "
-    "would be promised. Fit it to public data, or say how soon habits are forgotten (docs/forgetting.md); if everybody "
-    "may see this table, give public=True"
+    "would be promised. Fit it to public data, or say how soon habits are forgotten (documentation: Forgetting); if "
+    "everybody may see this table, give public=True"
 )
 
 FITTED_HERE = (

@@ -297,7 +297,7 @@ def _proof(found: ReleaseFields, again: Calibration) -> Iterator[Finding]:
     if own and not math.isclose(leakage, said.leakage, rel_tol=_SAME):
         yield fails(PROOF, f"{title} proves a leakage of {leakage:.6g}, and the record says {said.leakage:.6g}")
         return
-    yield holds(PROOF, f"{title} proves again that at most {at_most(leakage)} leaks, and ε = {at_most(found.epsilon)}")
+    yield holds(PROOF, f"{title} proves again that at most {at_most(leakage)} nats leak; ε = {at_most(found.epsilon)}")
     record = found.calibration
     settings = (record.settings or {}) if isinstance(record, CalibrationRecord) else {}
     if settings.get("max_quilts") is not None:

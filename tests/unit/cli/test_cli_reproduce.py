@@ -232,7 +232,12 @@ def test_what_click_refuses(arguments: list[str]) -> None:
 def test_an_experiment_without_its_data_is_refused(tmp_path: Path, tables: dict[str, Path], name: str) -> None:
     kind = BY_NAME[name].needs[0]
     output = tmp_path / "out"
-    refused(name, "--output", output, says=[name, f"needs {kind} data", "give --data", "docs/results.md"])
+    refused(
+        name,
+        "--output",
+        output,
+        says=[name, f"needs {kind} data", "give --data", "(documentation: "],
+    )
     other = tables["electricity" if kind == "activity" else "activity"]
     refused(name, "--data", other, "--output", output, says=[name, f"needs {kind} data", str(other)])
     assert not output.exists()

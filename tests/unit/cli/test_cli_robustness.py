@@ -62,7 +62,7 @@ def test_without_epsilon_it_says_what_delta_means(model: Path, belief: Path) -> 
     delta = pf.robustness([chain(0.1), chain(0.5)], [chain(0.4)], length=3)
     (*_, last) = run(model, belief, "--length", 3).stdout.splitlines()
     more = at_most(2 * delta, 6)
-    assert last == f"what is ε-private under Θ leaks at most ε + 2Δ = ε + {more} to this belief (docs/robustness.md)"
+    assert last == f"what is ε-private under Θ leaks at most ε + 2Δ = ε + {more} to this belief"
 
 
 def test_models_with_the_same_origin_are_told_apart_by_their_files(model: Path) -> None:
