@@ -14,7 +14,7 @@ from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, StepQuery
 from pufferfish.shown import counted
 from pufferfish.theta.model_class import Theta
 
-__all__ = ["few_in_all", "few_in_groups", "few_of_subjects", "nothing_seen"]
+__all__ = ["few_as_planned", "few_in_all", "few_in_groups", "few_of_subjects", "nothing_seen"]
 
 _NAMED = 3
 
@@ -33,6 +33,12 @@ def few_in_all(calibration: Calibration, bound: BoundQuery, records: int) -> lis
         f"The noise hides nearly all: an interval of ± {error} is as wide as the range of what can be true of "
         f"{counted(records, 'row' if calibration.theta.networks else 'record')}. {_REMEDY}"
     ]
+
+
+def few_as_planned(calibration: Calibration) -> list[str]:
+    """Return the same of the records that noise was calibrated for, of which there may be no table yet."""
+    records = calibration.bound.rows if calibration.theta.networks else calibration.records
+    return few_in_all(calibration, calibration.linear, records)
 
 
 def few_in_groups(

@@ -80,7 +80,8 @@ def not_promised_of(
             f"{TOGETHER} (it is number {booked.entry}) this one leaks at most "
             f"{at_most(booked.spent)}; releases that are not in the ledger add to that."
         )
-    facts = "Facts about many records at once, such as a subject's average over a month, are not hidden."
+    average = "how many rows have some value" if kind == BayesianNetwork.kind else "a subject's average over a month"
+    facts = f"Facts about many records at once, such as {average}, are not hidden."
     if secrets is not None:
         facts = "Facts other than the secrets named in the promise are not hidden."
     outside = "Distributions outside Θ: if the records follow another law, more can leak."

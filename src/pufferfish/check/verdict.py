@@ -83,8 +83,6 @@ def shortened(verdict: str) -> list[str]:
 _ELSE = ("The doubt:", "Besides,")
 """How the sentence begins that tells what leaks though the data do not say that it is so."""
 
-_CAUTIOUS = "A cautious look:"
-
 
 def sentences_of(verdict: str) -> list[str]:
     """Return the sentences of a verdict."""
@@ -205,13 +203,14 @@ class _Verdict:
             yield f"That can be chance, and a check cannot say how much of it is: {why}."
 
     def _cautious(self) -> Iterator[str]:
-        """Yield what the model leaks that assumes least: of itself it says nothing against another model."""
+        """Yield what leaks under the Θ that assumes least: of itself that says nothing against another model."""
         for each in self._above:
             if each.kind == "forgets" and each.leakage is not None:
-                amount = "no limit is known" if math.isinf(each.leakage) else f"the limit is {at_most(each.leakage, 3)}"
+                amount = "without a known limit" if math.isinf(each.leakage) else f"up to {at_most(each.leakage, 3)}"
                 yield (
-                    f"{_CAUTIOUS} {amount} for a Θ that assumes nothing but how soon subjects forget, the least "
-                    f"forgetful of them ({_REMEDY['forgets']}); it can be so where this model is right, too."
+                    f"A cautious look: its noise would leak {amount} under a Θ that assumes nothing but how soon the "
+                    f"least forgetful subject forgets ({_REMEDY['forgets']}); that may be so where this model is "
+                    "right, too."
                 )
 
     def _chance(self, richer: RicherModel) -> str:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import click
 
+from pufferfish.calibration import Calibration
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import (
     ACCURACY_HELP,
@@ -24,9 +25,9 @@ from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_g
 from pufferfish.cli.tables import opened, read_under
 from pufferfish.cli.targets import check_targets
 from pufferfish.comparison import COMPOSING, ComparisonRow, Contest, mechanisms_named, one_query_rows
-from pufferfish.data import Rows
+from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
-from pufferfish.few_records import few_in_groups
+from pufferfish.few_records import few_as_planned, few_in_groups
 from pufferfish.mechanisms import MECHANISMS, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.model_file import read_model
@@ -148,12 +149,8 @@ def compare_command(
     if (order := order_of_states(query, model)) is not None:
         click.echo(order)
     taken = next((row for row in found if row.recommended), None)
-    if by is not None and data is not None and taken is not None:
-        calibration, groups = contest.calibration(taken), data.groups
-        assert groups is not None
-        click.echo("above: errors of one value of all records together; below: of each group's own")
-        print_group_errors(data, calibration)
-        print_warnings(few_in_groups(calibration, calibration.linear, groups.cells, groups.records))
+    if taken is not None and (tables or lengths):
+        _warn_of_few(contest.calibration(taken), data)
     if lengths and not theta.networks and len(length) > 1:  # one with a comma for thousands would be two
         shown = ", ".join(str(chain) for chain in length[:8]) + (", …" if len(length) > 8 else "")
         click.echo(f"of {len(length):,} chains, of {shown} records")
@@ -177,6 +174,17 @@ def compare_command(
         click.echo(printable(f"written: {report_path}"))
     if draw_path is not None:
         _draw(theta, query, epsilon, length, secret, draw_path)
+
+
+def _warn_of_few(calibration: Calibration, data: Sequences | Rows | None) -> None:
+    """Print the errors of groups, if there are some, and warn where noise hides nearly all."""
+    if data is None or data.groups is None:
+        print_warnings(few_as_planned(calibration))
+        return
+    groups = data.groups
+    click.echo("above: errors of one value of all records together; below: of each group's own")
+    print_group_errors(data, calibration)
+    print_warnings(few_in_groups(calibration, calibration.linear, groups.cells, groups.records))
 
 
 def _kinds_asked(

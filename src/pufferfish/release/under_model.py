@@ -64,23 +64,23 @@ def check_step(data: Sequences | Rows | Database, model: Described) -> None:
 
 def warnings_of_reading(data: Sequences | Rows, model: Described) -> tuple[str, ...]:
     """Return what may be wrong with how a table was read under a model; said once, before noise is calibrated."""
-    if isinstance(data, Rows):
-        return ()
-    if model.step is None and data.base.time is not None and data.base.max_gap is None and data.base.step is not None:
-        return (
-            *data.warnings,
+    if isinstance(data, Rows) or model.step is not None:
+        return () if isinstance(data, Rows) else data.warnings
+    told, base = list(data.warnings), data.base
+    if base.time is not None and base.max_gap is None:
+        told.append(
             "The times say only the order of the records: without max_gap nobody looked whether some are missing, and "
-            f"where they are, more leaks than is promised. Give max_gap='{data.base.step}'.",
+            f"where they are, more leaks than is promised. Give max_gap='{base.step or data.usual_step}'."
         )
-    if model.step is not None or data.usual_step is None:
-        return data.warnings
-    return (
-        *data.warnings,
-        f"The model does not say how long a step takes, so nobody checked that one step of it takes {data.usual_step}, "
-        "the usual time between the table's records. If it takes another time, more leaks than is promised. Take a "
-        "model that says it, fitted with max_gap, or made in Python by Model.fitted(theta, data) or "
-        f"Model(theta=…, step=\"{data.usual_step}\"). Or give step='{data.usual_step}' if that is right.",
-    )
+    if data.usual_step is not None:
+        told.append(
+            f"The model does not say how long a step takes, so nobody checked that one step of it takes "
+            f"{data.usual_step}, the usual time between the table's records. If it takes another time, more leaks than "
+            "is promised. Take a model that says it: fitted with max_gap, stated by fit --forgets with --step, or made "
+            f'in Python by Model.fitted(theta, data) or Model(theta=…, step="{data.usual_step}"). Or give '
+            f"step='{data.usual_step}' if that is right."
+        )
+    return tuple(told)
 
 
 def warnings_of_model(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pufferfish.calibration import Calibration
 from pufferfish.comparison_row import ComparisonRow, NoiseCurve
 from pufferfish.digits import at_most
+from pufferfish.few_records import few_as_planned
 from pufferfish.markup import join, tag
 from pufferfish.promises import not_promised_of, promise_of, secrets_of
 from pufferfish.report.html import page, section
@@ -80,6 +81,7 @@ def preview(
         tag("p", f"Nothing was released or spent, and {read}.", class_="card"),
         tag("h2", found.linear.description[:1].upper() + found.linear.description[1:]),
         tag("p", lead, class_="lead"),
+        *(tag("p", text, class_="card") for text in few_as_planned(found)),
         tag("p", f"The noise is for a table of {found.records:,} records.", class_="soft"),
         section("What error to expect, and the noise of every mechanism", part),
         promise_part(

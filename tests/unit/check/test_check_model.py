@@ -144,7 +144,8 @@ def test_what_leaks_more_but_predicts_no_better_is_a_doubt() -> None:
     assert doubt is not None
     assert f"up to {at_most(leaks['own'], 3)} to somebody who knows the habits of subject" in doubt[1]
     assert "how soon" not in doubt[1]  # of a model that assumes less, these data say nothing against this one
-    assert f"A cautious look: the limit is {at_most(most, 3)} for a Θ that assumes nothing but how" in found.verdict
+    cautious = f"would leak up to {at_most(most, 3)} under a Θ that assumes nothing but how soon the least forgetful"
+    assert f"A cautious look: its noise {cautious}" in found.verdict
     told = [each for each in found.richer if each.kind != "forgets" and at_most(each.leakage or 0.0, 3) in doubt[1]]
     needs = max(each.noise_multiplier or 0.0 for each in told)
     assert found.noise_multiplier is not None

@@ -287,7 +287,7 @@ def test_a_model_without_a_step_is_told_where_the_table_has_times(tmp_path: Path
         result = run(*command)
         assert result.exit_code == 0, result.output
         assert [told in line for line in result.stderr.splitlines() if line.startswith("warning: The model")] == [True]
-        assert "fitted with --max-gap, or made in Python by Model.fitted(theta, data) or Model(" in result.stderr
+        assert "or made in Python by Model.fitted(theta, data) or Model(" in result.stderr
     assert [w for w in json.loads(output.read_text())["warnings"] if w.startswith("The model does not say")]
     for fine in ([*READING, "--step", "1min"], ["--state", "activity", "--subject", "id"]):
         result = run(*release, *fine)

@@ -190,3 +190,16 @@ def test_the_table_of_a_network_that_was_fitted_to_it_is_refused() -> None:
     insisted = run(*command, "--output", "n.json", "--i-know-this-is-public")
     assert insisted.exit_code == 0, insisted.output
     assert "fitted to this very table" in insisted.stderr
+
+
+def test_a_comparison_says_what_a_release_would_refuse() -> None:
+    """Before any table is there, by a length alone, and in the preview."""
+    given = ["--table", "table.csv", *READING, "--subject", "id"]
+    for more in (["--length", 5], given):
+        done = run("compare", "model.json", *more, "--epsilon", 1e-3, "--report", "preview.html")
+        assert done.exit_code == 0, done.output
+        hides = "warning: The noise hides nearly all: an interval of ±"
+        assert done.stderr.startswith(hides), more
+        assert "The noise hides nearly all: an interval of ±" in Path("preview.html").read_text()
+    quiet = run("compare", "model.json", "--length", 5000, "--epsilon", 1, "--report", "preview.html")
+    assert "hides" not in quiet.stderr + Path("preview.html").read_text()
