@@ -124,10 +124,8 @@ class _Verdict:
         return not self._gains.get(kind, 0.0) <= CLEARLY or (kind == "own" and bool(self._differing))
 
     def _in_doubt(self) -> list[RicherModel]:
-        """Return what leaks too much though nothing says that it is so: the worst, and each subject's own chain."""
-        rest = [each for each in self._above if each.kind not in self._found and each.kind != "forgets"]
-        worst = max(rest, key=lambda each: each.leakage or 0.0, default=None)
-        return [each for each in rest if each is worst or each.kind == "own"]
+        """Return what leaks too much though nothing says that it is so; how soon subjects forget is told apart."""
+        return [each for each in self._above if each.kind not in self._found and each.kind != "forgets"]
 
     def sentences(self) -> Iterator[str]:
         decisive = [each for each in self._above if each.kind in self._found]
@@ -199,7 +197,10 @@ class _Verdict:
                 f"{first} its noise would leak {_listed([_leaks(each) for each in self._doubts])}, "
                 f"where {at_most(self._epsilon)} is promised."
             )
-            why = _listed([self._chance(each) for each in self._doubts])
+            own = [self._chance_of_own(each) for each in self._doubts if each.kind == "own"]
+            others = [CALLED[each.kind] for each in self._doubts if each.kind != "own"]
+            by = [f"these data are not clearly better predicted by {_listed(others, 'or')}"] if others else []
+            why = _listed([*own, *by])
             yield f"That can be chance, and a check cannot say how much of it is: {why}."
 
     def _cautious(self) -> Iterator[str]:
@@ -213,9 +214,8 @@ class _Verdict:
                     "right, too."
                 )
 
-    def _chance(self, richer: RicherModel) -> str:
-        if richer.kind != "own":
-            return f"{CALLED[richer.kind]} does not clearly predict better"
+    def _chance_of_own(self, richer: RicherModel) -> str:
+        """Say how much of each subject's own chain may be chance, by the subject that decides."""
         who = next((s for s in self._subjects if richer.decided_by == f"subject {s.subject}"), None)
         if who is None:
             return "own chains do not clearly predict their subjects better"
