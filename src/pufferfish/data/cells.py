@@ -21,6 +21,7 @@ __all__ = [
     "Found",
     "expressions_of",
     "groups_of",
+    "hour_columns",
     "missing_group",
     "refuse_many_cells",
     "timed_columns",
@@ -140,6 +141,11 @@ def missing_group(grouping: Grouping, rows: nw.LazyFrame[Any], places: Places) -
 def timed_columns(where: Where | None, by: Sequence[Grouping]) -> list[str]:
     """Return the columns of which a filter or groupings read parts of time."""
     return list(dict.fromkeys((*(where.timed if where else ()), *(each.column for each in by if each.part))))
+
+
+def hour_columns(where: Where | None, by: Sequence[Grouping]) -> list[str]:
+    """Return the columns of which a filter or groupings read the hour."""
+    return [*(where.hours if where else ()), *(each.column for each in by if each.part == "hour")]
 
 
 def _spelled(column: str) -> str:

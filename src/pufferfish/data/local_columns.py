@@ -49,7 +49,7 @@ def local_columns(
         if kind_of(dtype) == "text":
             frame, missing = _of_text(frame, name, wall, hour=name in hours)
         elif kind_of(dtype) == "instant":
-            if name in hours and dtype == nw.Date:
+            if name in hours and (dtype == nw.Date or table.dates(name)):
                 raise _no_hour(name)
             column = native_column(name, dtype, polars=frame.implementation.is_polars())
             frame, missing = frame.with_columns(column.value.alias(wall)), column.missing
@@ -79,8 +79,8 @@ def _of_text(frame: nw.LazyFrame[Any], name: str, wall: str, *, hour: bool) -> t
 
 def _no_hour(name: str) -> DataError:
     return DataError(
-        f"column {name!r} holds dates without a time of day, so hour({name}) would be 0 for every record: group by "
-        "date, weekday or month, or by the hour of another column"
+        f"column {name!r} holds dates without a time of day, so hour({name}) would be 0 for every record: use its "
+        "date, weekday or month, or the hour of another column"
     )
 
 

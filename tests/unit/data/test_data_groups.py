@@ -166,6 +166,20 @@ def test_what_is_no_group_is_refused(monkeypatch):
     assert groupings.TAKEN == ("output", "records", "value", "noisy_value", "error_95")
 
 
+def of_pandas_dates(days, name, values):
+    """Frames of pandas whose column holds Python's dates, as objects and as categories."""
+    plain = pd.DataFrame({"d": pd.Series(days, dtype=object), name: values})
+    return plain, plain.assign(d=plain["d"].astype("category"))
+
+
+def test_python_dates_beside_times_have_an_hour():
+    """A timestamp is a date to Python, too: only a column of nothing else is one of dates."""
+    for times in ([date(2021, 1, 1), datetime(2021, 1, 1, 13), None], [datetime(2021, 1, 1, 13), date(2021, 1, 2)]):
+        frame = pd.DataFrame({"d": pd.Series(times, dtype=object), "s": list("aba")[: len(times)]})
+        assert pf.read_sequences(frame, "s", where="hour(d) in [0, 13]").records == 2
+        assert pf.read_sequences(frame, "s", by="hour(d)", where="d != none").groups.cells == (("0",), ("13",))
+
+
 def test_dates_have_no_hour(tmp_path):
     days = [date(2021, 1, 1) + timedelta(days=i) for i in range(6)]
     frame = pl.DataFrame({"d": days, "s": list("aabbab")})
@@ -175,13 +189,21 @@ def test_dates_have_no_hour(tmp_path):
         frame.to_arrow(),
         tmp_path / "d.csv",
         frame.select(pl.all().cast(pl.String)),
+        *of_pandas_dates(days, "s", list("aabbab")),
     ):
-        with pytest.raises(DataError, match=r"'d' holds dates without a time of day, so hour\(d\) would be 0"):
-            pf.read_sequences(table, "s", by="hour(d)")
+        for asked in ({"by": "hour(d)"}, {"where": "hour(d) == 0"}, {"where": "weekday(d) < 9 or not hour(d) > 7"}):
+            with pytest.raises(DataError, match=r"'d' holds dates without a time of day, so hour\(d\) would be 0"):
+                pf.read_sequences(table, "s", **asked)
         assert len(pf.read_sequences(table, "s", by="weekday(d)").groups.cells) == 6
+        assert pf.read_sequences(table, "s", where="month(d) == 1 and date(d) > '2021-01-02'").records == 4
     network = pf.BayesianNetwork({"s": pf.CPT(["a", "b"], [0.5, 0.5])})
-    with pytest.raises(DataError, match="group by date, weekday or month"):
-        pf.read_rows(frame, network, by="hour(d)")
+    for table in (frame, *of_pandas_dates(days, "s", list("aabbab"))):
+        for asked in ({"by": "hour(d)"}, {"where": "hour(d) == 8"}):
+            with pytest.raises(DataError, match="use its date, weekday or month, or the hour of another column"):
+                pf.read_rows(table, network, **asked)
+    missing = pd.DataFrame({"d": pd.Series([None, *days], dtype=object), "s": list("baabbab")})
+    with pytest.raises(DataError, match="dates without a time of day"):
+        pf.read_sequences(missing, "s", by="hour(d)", where="d != none")
     mixed = pl.DataFrame({"d": ["2021-01-01", "2021-01-01 13:00", "2021-01-02"], "s": list("aab")})
     assert pf.read_sequences(mixed, "s", by="hour(d)").groups.cells == (("0",), ("13",))
 
