@@ -91,8 +91,8 @@ def parse_by(by: Any, *, time: str | None, private: Collection[str], called: str
     for i, each in enumerate(found):
         if each.column in private:
             raise DataError(
-                f"by names the {called} {each.column!r}: in which group a record is is public, so it must not depend "
-                "on the private states; group by another column"
+                f"by names the {called} {each.column!r}: in which group each record is, is public, so it must not "
+                "depend on the private states; group by another column"
             )
         if each.text in [earlier.text for earlier in found[:i]]:
             raise ParameterError(f"by names {each.text!r} twice: name it once")

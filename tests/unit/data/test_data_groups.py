@@ -90,7 +90,9 @@ def test_how_groups_are_named():
         with pytest.raises(ParameterError, match=r"^by "):
             texts(wrong)
     for private in ("s", "hour(s)", ["sex", 'col("s")'], "date(col('s'))"):
-        with pytest.raises(DataError, match="by names the state column 's': in which group"):
+        with pytest.raises(
+            DataError, match=r"^by names the state column 's': in which group each record is, is public"
+        ):
             texts(private)
 
 
