@@ -9,7 +9,7 @@ import numpy as np
 from pufferfish.data.calendar import PARTS
 from pufferfish.data.chains import CELL
 from pufferfish.data.columns import Column, collected, is_absent, kind_of, state_column
-from pufferfish.data.groupings import Grouping
+from pufferfish.data.groupings import Grouping, part_of
 from pufferfish.data.groups import MAX_CELLS, Groups, in_order
 from pufferfish.data.labels import count_rows
 from pufferfish.data.places import Places
@@ -61,7 +61,9 @@ def expressions_of(
         else:
             kind = kind_of(schema[each.column])
             if kind in ("instant", "other"):
-                parts = f": group by a part of them, such as date({each.column})" if kind == "instant" else ""
+                parts = (
+                    f": group by a part of them, such as {part_of('date', each.column)}" if kind == "instant" else ""
+                )
                 raise DataError(f"column {each.column!r} holds {schema[each.column]}, expected names of groups{parts}")
             key = state_column(each.column, schema[each.column])
         found[f"{CELL}{i}"] = key

@@ -74,6 +74,24 @@ def test_how_groups_are_named():
         ('col("weekday")', "weekday", None),
     ]
     assert texts("col('year(t)')") == [('col("year(t)")', "year(t)", None)]
+    shown = {
+        'weekday(col("Zeit (lokal)"))': ('weekday(col("Zeit (lokal)"))', "Zeit (lokal)", "weekday"),
+        "hour(col('T \"x\" '))": ("hour(col('T \"x\" '))", 'T "x" ', "hour"),
+        "col(' sex')": ('col(" sex")', " sex", None),
+        "hour(Zeit (lokal) 2)": ("hour(Zeit (lokal) 2)", "Zeit (lokal) 2", "hour"),
+        "month(date)": ("month(date)", "date", "month"),
+    }
+    for given, label in shown.items():
+        assert texts(given) == texts(label[0]) == [label]  # what is shown may be given
+    meant = {
+        "hour(Zeit (lokal))": """if 'Zeit (lokal)' is the name of a column, write hour(col("Zeit (lokal)"))""",
+        "year(t)": """if 'year(t)' is the name of a column, write col("year(t)")""",
+        "date(col(my time))": """if 'my time' is the name of a column, write date(col("my time"))""",
+        "hour()": 'a column of any other name is col("name")',
+    }
+    for given, remedy in meant.items():
+        with pytest.raises(ParameterError, match=rf"^by has .*expected a column, or hour.*; {re.escape(remedy)}$"):
+            texts(given)
     for wrong in (
         [],
         "",
@@ -94,6 +112,23 @@ def test_how_groups_are_named():
             DataError, match=r"^by names the state column 's': in which group each record is, is public"
         ):
             texts(private)
+
+
+def test_messages_write_columns_as_they_are_to_be_given():
+    odd, t = "Zeit (lokal)", [datetime(2021, 1, 1) + timedelta(days=i) for i in range(4)]
+    frame = pl.DataFrame({odd: t, "s": list("aabb")})
+    data = pf.read_sequences(frame, "s", time=odd, by="weekday")
+    assert data.groups.by == data.base.by == ('weekday(col("Zeit (lokal)"))',)
+    again = pf.read_sequences(frame, "s", by=data.groups.by)
+    assert again.groups.cells == data.groups.cells
+    asked = {
+        'col("Zeit (lokal)")': (pl.Datetime, "such as date(col("),
+        'hour(col("Zeit (lokal)"))': (pl.Date, "so hour(col("),
+        'month(col("Zeit (lokal)"))': (pl.Int64, "and hour(col("),
+    }
+    for by, (kind, said) in asked.items():
+        with pytest.raises(DataError, match=re.escape(f'{said}"Zeit (lokal)"))')):
+            pf.read_sequences(frame.with_columns(pl.col(odd).cast(kind)), "s", by=by)
 
 
 def test_cells_are_in_the_order_of_numbers_or_of_text_and_every_record_is_in_one():
