@@ -172,9 +172,11 @@ class Model(Printed, ReadOnly):
 def _origin(said: str, data: Sequences) -> str:
     """Return what Θ was fitted to, and what it says of itself besides."""
     base, fitted = data.base, "fitted to public data"
+    odd = base.state != base.state.strip() or "," in base.state
+    state = repr(base.state) if odd else base.state
     kept = f", rows where {base.where}" if base.where else ""
     origin = (
-        f"{fitted} on {datetime.now(UTC).date().isoformat()}: {base.source}, column {base.state}{kept}, "
+        f"{fitted} on {datetime.now(UTC).date().isoformat()}: {base.source}, column {state}{kept}, "
         f"{data.records:,} records of {data.subjects:,} subject{'s' if data.subjects != 1 else ''}"
     )
     own = said.removeprefix(f"{fitted}: ").removeprefix(f"{base.source}, column {base.state}, ")

@@ -9,7 +9,7 @@ import numpy as np
 from pufferfish.data.calendar import PARTS
 from pufferfish.data.chains import CELL
 from pufferfish.data.columns import Column, collected, is_absent, kind_of, state_column
-from pufferfish.data.groupings import Grouping
+from pufferfish.data.groupings import Grouping, part_of
 from pufferfish.data.groups import MAX_CELLS, Groups, in_order
 from pufferfish.data.labels import count_rows
 from pufferfish.data.places import Places
@@ -21,6 +21,7 @@ __all__ = [
     "Found",
     "expressions_of",
     "groups_of",
+    "hour_columns",
     "missing_group",
     "refuse_many_cells",
     "timed_columns",
@@ -60,7 +61,9 @@ def expressions_of(
         else:
             kind = kind_of(schema[each.column])
             if kind in ("instant", "other"):
-                parts = f": group by a part of them, such as date({each.column})" if kind == "instant" else ""
+                parts = (
+                    f": group by a part of them, such as {part_of('date', each.column)}" if kind == "instant" else ""
+                )
                 raise DataError(f"column {each.column!r} holds {schema[each.column]}, expected names of groups{parts}")
             key = state_column(each.column, schema[each.column])
         found[f"{CELL}{i}"] = key
@@ -140,6 +143,11 @@ def missing_group(grouping: Grouping, rows: nw.LazyFrame[Any], places: Places) -
 def timed_columns(where: Where | None, by: Sequence[Grouping]) -> list[str]:
     """Return the columns of which a filter or groupings read parts of time."""
     return list(dict.fromkeys((*(where.timed if where else ()), *(each.column for each in by if each.part))))
+
+
+def hour_columns(where: Where | None, by: Sequence[Grouping]) -> list[str]:
+    """Return the columns of which a filter or groupings read the hour."""
+    return [*(where.hours if where else ()), *(each.column for each in by if each.part == "hour")]
 
 
 def _spelled(column: str) -> str:

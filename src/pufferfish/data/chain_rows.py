@@ -10,7 +10,7 @@ from typing import Any
 
 import narwhals as nw
 
-from pufferfish.data.cells import expressions_of, missing_group, timed_columns
+from pufferfish.data.cells import expressions_of, hour_columns, missing_group, timed_columns
 from pufferfish.data.chains import CELL, KEEP, PHASE, STATE, SUBJECT, TIME, Layout, keep_rows
 from pufferfish.data.columns import (
     ISO,
@@ -118,7 +118,7 @@ class ChainRows:
         columns = dict[str, Column]()
         if where is not None:
             frame, columns = self.table.filter_columns(where.columns)
-        hours = [each.column for each in options.by if each.part == "hour"]
+        hours = hour_columns(where, options.by)
         frame, local = local_columns(self.table, frame, timed_columns(where, options.by), hours)
         if where is not None:
             chosen[KEEP] = where.keep(columns, local)

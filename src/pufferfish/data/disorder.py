@@ -65,6 +65,9 @@ class Disorder:
         of = f" for subject {state_label(found[SUBJECT])!r}" if rows.has_subject else ""
         column, order = f"column {rows.options.time!r}", "times increase strictly within a subject"
         whose = "" if rows.has_subject else ", or give subject="
+        check = (
+            f"check that column {rows.options.subject!r} says whose records they are, then " if rows.has_subject else ""
+        )
         set_back = (
             "; where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00"
             if clocks
@@ -74,13 +77,13 @@ class Disorder:
         if duplicate:
             where = f"{twice}; duplicate times" if twice else "duplicate times"
             raise DataError(
-                f"{column} repeats {times['later']}{of} ({where} in {n}): {order}; drop or aggregate the "
+                f"{column} repeats {times['later']}{of} ({where} in {n}): {order}; {check}drop or aggregate the "
                 f"duplicates{whose}"
             )
         if twice and rows.has_subject:  # as in a table that was added to itself: sorting it would not help
             raise DataError(
-                f"{column} has {times['later']} twice{of} ({twice}): {order}; drop or aggregate the duplicates, and "
-                f"sort the table by subject and time{set_back}"
+                f"{column} has {times['later']} twice{of} ({twice}): {order}; {check}drop or aggregate the "
+                f"duplicates, and sort the table by subject and time{set_back}"
             )
         raise DataError(
             f"{column} is unsorted: {times['later']} comes after {times['earlier']}{of} (in {n}): {order}; sort the "

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -37,6 +38,10 @@ Needed = Sequence[str] | Callable[[Sequence[str]], Sequence[str]]
 """Names of the columns that are needed, or a function that chooses them from those that are there."""
 
 
+def _no_dates(_: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A table on its way in.
@@ -57,6 +62,8 @@ class Source:
         The file, if it is one.
     zones : callable
         Returns the time zones that columns had on the way in, where their types no longer say so.
+    dates : callable
+        Returns whether a public column had dates without a time of day on the way in, where its type no longer says so.
     """
 
     frame: nw.LazyFrame[Any]
@@ -66,6 +73,7 @@ class Source:
     zoned: frozenset[str] = frozenset()
     path: Path | None = None
     zones: Callable[[], dict[str, str]] = dict[str, str]
+    dates: Callable[[str], bool] = _no_dates
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -244,7 +252,7 @@ def _from_spark(files: SparkFiles, needed: Needed, parts: Collection[str]) -> So
 
 def _from_table(table: Any, needed: Needed, public: Collection[str], parts: Collection[str]) -> Source:
     source = _untimed(table, needed, public, parts)
-    return replace(source, zones=partial(_zones, table))
+    return replace(source, zones=partial(_zones, table), dates=partial(_dates, table))
 
 
 def _zones(table: Any) -> dict[str, str]:
@@ -255,6 +263,26 @@ def _zones(table: Any) -> dict[str, str]:
     schema = nw.from_native(native).collect_schema()
     zones = {name: getattr(dtype, "time_zone", None) for name, dtype in schema.items()}
     return {name: zone for name, zone in zones.items() if zone is not None}
+
+
+def _dates(table: Any, name: str) -> bool:
+    """Whether all values of a public column of a pandas frame are dates of Python, which are read as midnights."""
+    native: Any = nw.to_native(table, pass_through=True)
+    if type(native).__module__.partition(".")[0] != "pandas":
+        return False
+    pd: Any = import_module("pandas")
+    column = native[_labels(native)[name]]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype)
+    # a timestamp is a date to Python, and so to pandas
+    return pd.api.types.infer_dtype(column, skipna=True) == "date" and not any(
+        isinstance(value, datetime) for value in column.dropna()
+    )
+
+
+def _labels(native: Any) -> dict[str, Any]:
+    """Return the labels of the columns of a pandas frame, which need not be text, by their names."""
+    return {str(label): label for label in native.columns}
 
 
 def _untimed(table: Any, needed: Needed, public: Collection[str], parts: Collection[str]) -> Source:
@@ -314,7 +342,7 @@ def _duckdb(native: Any, frame: nw.LazyFrame[Any], columns: Sequence[str]) -> tu
 def _pandas(native: Any, needed: Needed, public: Collection[str], parts: Collection[str]) -> Any:
     """Needed columns of a pandas frame with one type each and missing values that are not NaN."""
     pd: Any = import_module("pandas")
-    labels = {str(name): name for name in native.columns}
+    labels = _labels(native)
     tidy: dict[str, Any] = {}
     index = [str(name) for name in native.index.names if name is not None]
     for name in _require(needed, [str(name) for name in native.columns], parts=parts, index=index):

@@ -17,7 +17,7 @@ from pufferfish.errors import DataError, ParameterError
 from pufferfish.given import is_list
 from pufferfish.theta.states import state_label
 
-__all__ = ["Grouping", "parse_by"]
+__all__ = ["Grouping", "parse_by", "part_of"]
 
 TAKEN = ("output", "records", "value", "noisy_value", "error_95")
 """Columns of the table of a release."""
@@ -25,6 +25,7 @@ TAKEN = ("output", "records", "value", "noisy_value", "error_95")
 _PART = re.compile(rf"({'|'.join(PARTS)})\s*\((.*)\)", re.DOTALL)
 _COLUMN = re.compile(r"""col\s*\(\s*(?:"([^"]*)"|'([^']*)')\s*\)""")
 _CALL = re.compile(r"\w+\s*\(.*\)", re.DOTALL)
+_BARE = re.compile(r"col\s*\((.*)\)", re.DOTALL)
 _1970 = date(1970, 1, 1)
 
 
@@ -35,7 +36,7 @@ class Grouping:
     Parameters
     ----------
     text : str
-        As it is shown.
+        As it is shown, which is as it may be given.
     column : str
         The column that it reads.
     part : str or None
@@ -91,8 +92,8 @@ def parse_by(by: Any, *, time: str | None, private: Collection[str], called: str
     for i, each in enumerate(found):
         if each.column in private:
             raise DataError(
-                f"by names the {called} {each.column!r}: in which group a record is is public, so it must not depend "
-                "on the private states; group by another column"
+                f"by names the {called} {each.column!r}: in which group each record is, is public, so it must not "
+                "depend on the private states; group by another column"
             )
         if each.text in [earlier.text for earlier in found[:i]]:
             raise ParameterError(f"by names {each.text!r} twice: name it once")
@@ -113,9 +114,38 @@ def _parsed(text: str, time: str | None) -> Grouping:
         column = "" if _CALL.fullmatch(inner) else inner
     if not column:
         raise ParameterError(
-            f"by has {text!r}, expected a column, or {', '.join(f'{name}(column)' for name in PARTS)}; a column of any "
-            'other name is col("name")'
+            f"by has {text!r}, expected a column, or {', '.join(f'{name}(column)' for name in PARTS)}; "
+            f"{_remedy(part, inner)}"
         )
     if part is not None:
-        return Grouping(f"{part}({column})", column, part)
-    return Grouping(f'col("{column}")' if column in PARTS or _CALL.fullmatch(column) else column, column, None)
+        return Grouping(part_of(part, column), column, part)
+    return Grouping(_quoted(column) if column in PARTS else _spelled(column), column, None)
+
+
+def _remedy(part: str | None, inner: str) -> str:
+    """Say how a column is named whose name looks like something else."""
+    name = inner if (bare := _BARE.fullmatch(inner)) is None else bare[1].strip()
+    if not name or not _COLUMN.fullmatch(_quoted(name)):
+        return 'a column of any other name is col("name")'
+    meant = _quoted(name) if part is None else f"{part}({_quoted(name)})"
+    return f"if {name!r} is the name of a column, write {meant}"
+
+
+def part_of(part: str, column: str) -> str:
+    """Write a part of the times in a column, as it may be given.
+
+    Examples
+    --------
+    >>> part_of("hour", "my time"), part_of("hour", "Time (local)")
+    ('hour(my time)', 'hour(col("Time (local)"))')
+    """
+    return f"{part}({_spelled(column)})"
+
+
+def _spelled(column: str) -> str:
+    """Write the name of a column, in ``col`` where it would not be read as it stands."""
+    return _quoted(column) if column != column.strip() or _CALL.fullmatch(column) else column
+
+
+def _quoted(column: str) -> str:
+    return f"col('{column}')" if '"' in column else f'col("{column}")'

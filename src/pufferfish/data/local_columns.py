@@ -16,6 +16,7 @@ from pufferfish.data.columns import (
     with_text_instants,
 )
 from pufferfish.data.files import Source
+from pufferfish.data.groupings import part_of
 from pufferfish.data.local_time import local_time
 from pufferfish.errors import DataError
 
@@ -49,7 +50,7 @@ def local_columns(
         if kind_of(dtype) == "text":
             frame, missing = _of_text(frame, name, wall, hour=name in hours)
         elif kind_of(dtype) == "instant":
-            if name in hours and dtype == nw.Date:
+            if name in hours and (dtype == nw.Date or table.dates(name)):
                 raise _no_hour(name)
             column = native_column(name, dtype, polars=frame.implementation.is_polars())
             frame, missing = frame.with_columns(column.value.alias(wall)), column.missing
@@ -79,13 +80,13 @@ def _of_text(frame: nw.LazyFrame[Any], name: str, wall: str, *, hour: bool) -> t
 
 def _no_hour(name: str) -> DataError:
     return DataError(
-        f"column {name!r} holds dates without a time of day, so hour({name}) would be 0 for every record: group by "
-        "date, weekday or month, or by the hour of another column"
+        f"column {name!r} holds dates without a time of day, so {part_of('hour', name)} would be 0 for every record: "
+        "use its date, weekday or month, or the hour of another column"
     )
 
 
 def _no_times(name: str, held: str) -> DataError:
     return DataError(
-        f"column {name!r} holds {held}, and hour({name}), weekday, date and month need times, such as "
+        f"column {name!r} holds {held}, and {part_of('hour', name)}, weekday, date and month need times, such as "
         "2016-04-13 08:00:00"
     )

@@ -17,6 +17,7 @@ from pufferfish.data.cells import (
     MAX_PAIRS,
     expressions_of,
     groups_of,
+    hour_columns,
     missing_group,
     refuse_many_cells,
     timed_columns,
@@ -131,7 +132,7 @@ def _kept(table: Source, options: RowOptions, cells: Mapping[str, str]) -> Frame
     frame, where, columns = table.frame, options.where, dict[str, Column]()
     if where is not None:
         frame, columns = table.filter_columns(where.columns)
-    hours = [each.column for each in options.by if each.part == "hour"]
+    hours = hour_columns(where, options.by)
     frame, local = local_columns(table, frame, timed_columns(where, options.by), hours)
     chosen |= expressions_of(options.by, schema, local)
     if where is not None:

@@ -58,11 +58,14 @@ class Where:
         Columns it reads.
     timed : tuple of str
         Columns of which it reads parts of time.
+    hours : tuple of str
+        Those of which it reads the hour.
     """
 
     text: str
     columns: tuple[str, ...]
     timed: tuple[str, ...]
+    hours: tuple[str, ...]
     _tree: ast.expr
 
     def refuse_unquoted(self, present: Collection[str]) -> None:
@@ -156,8 +159,10 @@ def parse_where(text: Any, private: Collection[str], called: str) -> Where:
             )
     if not columns:
         raise DataError(f"where {text!r} names no column, expected a condition such as 'awake and steps > 0'")
-    timed = [_part_of_time(node) for node in ast.walk(tree)]
-    return Where(text, columns, tuple(dict.fromkeys(found[1] for found in timed if found is not None)), tree)
+    parts = [found for node in ast.walk(tree) if (found := _part_of_time(node)) is not None]
+    timed = tuple(dict.fromkeys(column for _, column in parts))
+    hours = tuple(dict.fromkeys(column for part, column in parts if part == "hour"))
+    return Where(text, columns, timed, hours, tree)
 
 
 def _keep_names_as_written(tree: ast.expr, text: str) -> None:

@@ -292,7 +292,8 @@ def test_duplicate():
     message = refused(change(timestamp=times), "activity", subject="subject", time="timestamp")[1]
     assert message == (
         "column 'timestamp' repeats 2020-01-01 02:00:00 for subject 'a' (rows 2 and 3; duplicate times in 2 rows): "
-        "times increase strictly within a subject; drop or aggregate the duplicates"
+        "times increase strictly within a subject; check that column 'subject' says whose records they are, then drop "
+        "or aggregate the duplicates"
     )
 
 
@@ -303,11 +304,13 @@ def test_a_table_that_is_there_twice_is_not_called_unsorted(tmp_path):
     message = refused(tmp_path / "t.csv", "activity", subject="subject", time="timestamp")[1]
     assert message == (
         "column 'timestamp' has 2024-05-01 08:01:00 twice for subject 'a' (rows 1 and 4 below the header): times "
-        "increase strictly within a subject; drop or aggregate the duplicates, and sort the table by subject and time; "
-        "where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00"
+        "increase strictly within a subject; check that column 'subject' says whose records they are, then drop or "
+        "aggregate the duplicates, and sort the table by subject and time; where clocks were set back, write times "
+        "with their offset, such as 2024-10-27T02:00+01:00"
     )
     message = refused(tmp_path / "t.csv", "activity", time="timestamp")[1]
     assert "sort the table by time, or give subject=" in message  # no subject was named: these may be several
+    assert "whose records" not in message
 
 
 @pytest.mark.parametrize("times", [[1, 2, 3, 1, 2], [1, 2, 3, 3, 4]])

@@ -74,6 +74,24 @@ def test_how_groups_are_named():
         ('col("weekday")', "weekday", None),
     ]
     assert texts("col('year(t)')") == [('col("year(t)")', "year(t)", None)]
+    shown = {
+        'weekday(col("Zeit (lokal)"))': ('weekday(col("Zeit (lokal)"))', "Zeit (lokal)", "weekday"),
+        "hour(col('T \"x\" '))": ("hour(col('T \"x\" '))", 'T "x" ', "hour"),
+        "col(' sex')": ('col(" sex")', " sex", None),
+        "hour(Zeit (lokal) 2)": ("hour(Zeit (lokal) 2)", "Zeit (lokal) 2", "hour"),
+        "month(date)": ("month(date)", "date", "month"),
+    }
+    for given, label in shown.items():
+        assert texts(given) == texts(label[0]) == [label]  # what is shown may be given
+    meant = {
+        "hour(Zeit (lokal))": """if 'Zeit (lokal)' is the name of a column, write hour(col("Zeit (lokal)"))""",
+        "year(t)": """if 'year(t)' is the name of a column, write col("year(t)")""",
+        "date(col(my time))": """if 'my time' is the name of a column, write date(col("my time"))""",
+        "hour()": 'a column of any other name is col("name")',
+    }
+    for given, remedy in meant.items():
+        with pytest.raises(ParameterError, match=rf"^by has .*expected a column, or hour.*; {re.escape(remedy)}$"):
+            texts(given)
     for wrong in (
         [],
         "",
@@ -90,8 +108,27 @@ def test_how_groups_are_named():
         with pytest.raises(ParameterError, match=r"^by "):
             texts(wrong)
     for private in ("s", "hour(s)", ["sex", 'col("s")'], "date(col('s'))"):
-        with pytest.raises(DataError, match="by names the state column 's': in which group"):
+        with pytest.raises(
+            DataError, match=r"^by names the state column 's': in which group each record is, is public"
+        ):
             texts(private)
+
+
+def test_messages_write_columns_as_they_are_to_be_given():
+    odd, t = "Zeit (lokal)", [datetime(2021, 1, 1) + timedelta(days=i) for i in range(4)]
+    frame = pl.DataFrame({odd: t, "s": list("aabb")})
+    data = pf.read_sequences(frame, "s", time=odd, by="weekday")
+    assert data.groups.by == data.base.by == ('weekday(col("Zeit (lokal)"))',)
+    again = pf.read_sequences(frame, "s", by=data.groups.by)
+    assert again.groups.cells == data.groups.cells
+    asked = {
+        'col("Zeit (lokal)")': (pl.Datetime, "such as date(col("),
+        'hour(col("Zeit (lokal)"))': (pl.Date, "so hour(col("),
+        'month(col("Zeit (lokal)"))': (pl.Int64, "and hour(col("),
+    }
+    for by, (kind, said) in asked.items():
+        with pytest.raises(DataError, match=re.escape(f'{said}"Zeit (lokal)"))')):
+            pf.read_sequences(frame.with_columns(pl.col(odd).cast(kind)), "s", by=by)
 
 
 def test_cells_are_in_the_order_of_numbers_or_of_text_and_every_record_is_in_one():
@@ -166,6 +203,20 @@ def test_what_is_no_group_is_refused(monkeypatch):
     assert groupings.TAKEN == ("output", "records", "value", "noisy_value", "error_95")
 
 
+def of_pandas_dates(days, name, values):
+    """Frames of pandas whose column holds Python's dates, as objects and as categories."""
+    plain = pd.DataFrame({"d": pd.Series(days, dtype=object), name: values})
+    return plain, plain.assign(d=plain["d"].astype("category"))
+
+
+def test_python_dates_beside_times_have_an_hour():
+    """A timestamp is a date to Python, too: only a column of nothing else is one of dates."""
+    for times in ([date(2021, 1, 1), datetime(2021, 1, 1, 13), None], [datetime(2021, 1, 1, 13), date(2021, 1, 2)]):
+        frame = pd.DataFrame({"d": pd.Series(times, dtype=object), "s": list("aba")[: len(times)]})
+        assert pf.read_sequences(frame, "s", where="hour(d) in [0, 13]").records == 2
+        assert pf.read_sequences(frame, "s", by="hour(d)", where="d != none").groups.cells == (("0",), ("13",))
+
+
 def test_dates_have_no_hour(tmp_path):
     days = [date(2021, 1, 1) + timedelta(days=i) for i in range(6)]
     frame = pl.DataFrame({"d": days, "s": list("aabbab")})
@@ -175,13 +226,21 @@ def test_dates_have_no_hour(tmp_path):
         frame.to_arrow(),
         tmp_path / "d.csv",
         frame.select(pl.all().cast(pl.String)),
+        *of_pandas_dates(days, "s", list("aabbab")),
     ):
-        with pytest.raises(DataError, match=r"'d' holds dates without a time of day, so hour\(d\) would be 0"):
-            pf.read_sequences(table, "s", by="hour(d)")
+        for asked in ({"by": "hour(d)"}, {"where": "hour(d) == 0"}, {"where": "weekday(d) < 9 or not hour(d) > 7"}):
+            with pytest.raises(DataError, match=r"'d' holds dates without a time of day, so hour\(d\) would be 0"):
+                pf.read_sequences(table, "s", **asked)
         assert len(pf.read_sequences(table, "s", by="weekday(d)").groups.cells) == 6
+        assert pf.read_sequences(table, "s", where="month(d) == 1 and date(d) > '2021-01-02'").records == 4
     network = pf.BayesianNetwork({"s": pf.CPT(["a", "b"], [0.5, 0.5])})
-    with pytest.raises(DataError, match="group by date, weekday or month"):
-        pf.read_rows(frame, network, by="hour(d)")
+    for table in (frame, *of_pandas_dates(days, "s", list("aabbab"))):
+        for asked in ({"by": "hour(d)"}, {"where": "hour(d) == 8"}):
+            with pytest.raises(DataError, match="use its date, weekday or month, or the hour of another column"):
+                pf.read_rows(table, network, **asked)
+    missing = pd.DataFrame({"d": pd.Series([None, *days], dtype=object), "s": list("baabbab")})
+    with pytest.raises(DataError, match="dates without a time of day"):
+        pf.read_sequences(missing, "s", by="hour(d)", where="d != none")
     mixed = pl.DataFrame({"d": ["2021-01-01", "2021-01-01 13:00", "2021-01-02"], "s": list("aab")})
     assert pf.read_sequences(mixed, "s", by="hour(d)").groups.cells == (("0",), ("13",))
 

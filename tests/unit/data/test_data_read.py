@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from pufferfish import Model, fit_chain
 from pufferfish.data import Base, Sequences, read_sequences
 from pufferfish.data.fold import gap_steps
 from pufferfish.errors import DataError, ParameterError
@@ -491,3 +492,22 @@ def test_assumptions_say_what_was_chosen():
     assert "unobserved" not in other
     single = read_sequences(frame, "x").assumptions
     assert single[0] == "The table is one chain: any record may depend on any other."
+
+
+def test_values_outside_of_the_edges_are_in_the_first_and_the_last_bin():
+    frame = pl.DataFrame({"watts": [-7, -5, 0, 1, 2, 1000, 5000]})
+    assert read_sequences(frame, "watts", bins="0,2,1000").counts.tolist() == [[4, 3]]
+
+
+@pytest.mark.parametrize(
+    ("column", "shown"),
+    [
+        ("Aktivität ", "column 'Aktivität ', 4 records"),
+        ("a, b", "column 'a, b', 4 records"),
+        ("my s", "column my s, 4"),
+    ],
+)
+def test_a_model_says_which_column_it_was_fitted_to(column, shown):
+    """A name with a blank at its end, or a comma, is in quotes: it could not be told from the words around it."""
+    data = read_sequences(pl.DataFrame({column: list("abba")}), column)
+    assert f"polars frame, {shown}" in Model.fitted(fit_chain(data), data).theta.origin
