@@ -318,6 +318,7 @@ def test_what_is_wider_than_the_page_says_so(browser: Any, pages: dict[str, Path
     )[:2]
     assert 0 < no < 50 < 140 < what, "its number takes little of the room, its words most"
     look(browser, pages["network"], 390)
+    assert browser.execute_script(state, ".paper")[:3] == [False, False, False], "three nodes fit"
     words = browser.execute_script("return [...document.querySelectorAll('.paper text')].map(t => t.textContent)")
     caption = browser.find_element("css selector", "figure:has(.paper) figcaption").text
     assert "Arrows go from parents" in caption
