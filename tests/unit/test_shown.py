@@ -1,12 +1,16 @@
 """What objects show: one HTML writer that escapes all names, short texts, and tables of any library."""
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 import pufferfish as pf
+from pufferfish.release.summary import noise_line, postprocessing_lines, promise_line, without_ledger
+from pufferfish.release.under_model import FITTED_HERE
 from pufferfish.shown import Shown
 from release_cases import CHAINS, LOOP, NETWORK, TABLE
 
@@ -110,6 +114,44 @@ def test_records_print_in_few_words_whatever_they_hold():
     assert repr(found).startswith("Release(histogram, 60 values, GroupDP, ε = 1, noise scale ")
     assert len(repr(found.theta)) < 1500  # it holds 3,600 probabilities
     assert str(found).count("\n") < 30
+
+
+def words_of(thing):
+    return unescape(re.sub(r"(<[^>]*>)+", "|", thing._repr_html_()))
+
+
+@pytest.mark.parametrize("by", [None, ["id"]])
+def test_a_release_says_in_notebooks_what_its_text_says(by):
+    """Which values the errors are of, by what the noise is divided, and that no ledger knows of it."""
+    data = pf.read_sequences(ROWS, "x", by=by, **READING)
+    bound = pf.LeakagePropagation(CHAIN, length=data.length)
+    for query in (pf.Histogram(), pf.Frequency("rest")):
+        calibration = bound.calibrate(query, 0.3)
+        plain = words_of(pf.release(data, query, calibration))
+        assert "± 95%: each is within this of the exact one with 95% probability" in plain
+        assert "post-process" not in plain
+        found = pf.release(data, query, calibration, postprocess="valid")
+        words = words_of(found)
+        assert "± 95%: each noisy value, before the post-processing, is within this of the exact one" in words
+        assert "each is within" not in words
+        for line in (*postprocessing_lines(found), noise_line(found), *without_ledger(found)):
+            assert line.partition(": ")[2] in words
+        assert "|No ledger: Other releases of the same records" in words
+        if by:
+            assert ", divided by the group's number of records" in words
+            assert "|records|" in words
+            assert words.count("|40|") == len(found.values)
+            assert f"within {found.writer()(found.accuracy(joint=True), 40)} of the exact ones" in words
+    booked = pf.release(data, query, calibration, ledger=pf.Ledger(bound, 2.0, base=data))
+    assert "o ledger:" not in words_of(booked)
+
+
+def test_a_model_of_the_table_itself_promises_nothing_in_notebooks_either():
+    data = data_of_all()
+    noise = pf.LeakagePropagation(CHAIN, length=data.length).calibrate(pf.Histogram(), 1.0)
+    found = replace(pf.release(data, pf.Histogram(), noise), warnings=[FITTED_HERE])
+    assert promise_line(found).startswith("nothing is promised")
+    assert "|Nothing is promised: the model was fitted to this very table" in words_of(found)
 
 
 def test_frames_are_those_of_the_library_asked_for():

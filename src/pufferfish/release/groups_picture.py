@@ -4,6 +4,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from pufferfish.queries import measure_of
@@ -23,7 +24,7 @@ from pufferfish.report.axes import (
     titled,
     told_error,
 )
-from pufferfish.report.labels import shortened
+from pufferfish.report.labels import cells_for_people, shortened
 from pufferfish.report.palette import BLUE, INK, LINES, PALE
 from pufferfish.report.plot import new_figure
 
@@ -46,6 +47,7 @@ def draw_groups(release: ReleaseFields, groups: GroupsRecord) -> "Figure":
     panel for each output, with a scale of its own, so that rare states are seen beside frequent ones: lines along the
     grouping that has most groups, one for each group of the others, or heat maps where these are many.
     """
+    groups = replace(groups, cells=cells_for_people(groups.by, groups.cells))
     if len(release.query.labels) > 1 and len(groups.cells) <= _MOST_PANELS:
         return _panel_of_each_group(release, groups)
     if len(release.query.labels) == 1 and len(groups.by) == 1:

@@ -7,7 +7,7 @@ import numpy as np
 
 from pufferfish.queries import measure_of
 from pufferfish.release.fields import ReleaseFields
-from pufferfish.report.axes import made_with, name_ticks, titled, told_error
+from pufferfish.report.axes import log_ticks, made_with, name_ticks, titled, told_error
 from pufferfish.report.labels import shortened
 from pufferfish.report.palette import INK
 from pufferfish.report.plot import new_figure, require_matplotlib
@@ -63,9 +63,10 @@ def draw_table(
             dark = value > 0 and float(norm(value)) > 0.6
             text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
             axes.text(y, x, text, ha="center", va="center", fontsize=8, color="white" if dark else INK)
-    bar: Any = figure.colorbar(image, ax=axes, shrink=0.8, format=StrMethodFormatter("{x:,.10g}"))
+    ticks = log_ticks(float(norm.vmin or 0.0), most)
+    bar: Any = figure.colorbar(image, ax=axes, shrink=0.8, ticks=ticks, format=StrMethodFormatter("{x:,.10g}"))
     bar.ax.minorticks_off()
-    bar.set_label(measure_of(release.query.kind))
+    bar.set_label(f"{measure_of(release.query.kind)} (log scale)")
     titled(
         figure,
         release.query.description,

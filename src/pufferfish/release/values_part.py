@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from pufferfish.digits import number
@@ -20,6 +21,7 @@ from pufferfish.release.groups import GroupsRecord
 from pufferfish.release.measurement import MeasurementRelease
 from pufferfish.report.heat import MOST_COLUMNS, WEAK, heat_map, marked_weak
 from pufferfish.report.html import fold, table
+from pufferfish.report.labels import cells_for_people
 from pufferfish.shown import counted
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class _Value:
 
 def values_part(found: ReleaseFields) -> Html:
     """Return the values of a release as pictures and tables."""
+    found = _for_people(found)
     if found.query.kind in Transitions.kinds:
         shown = _transitions(found)
     elif found.groups is not None and 1 < len(found.query.labels) <= MOST_COLUMNS:
@@ -54,6 +57,14 @@ def values_part(found: ReleaseFields) -> Html:
     else:
         shown = _rows(found, list(_values(found)))
     return join(_quantiles(found), shown, _after(found))
+
+
+def _for_people(found: ReleaseFields) -> ReleaseFields:
+    """Return a release whose groups are named as people name them."""
+    groups = found.groups
+    if groups is None:
+        return found
+    return replace(found, groups=replace(groups, cells=cells_for_people(groups.by, groups.cells)))
 
 
 def _values(found: ReleaseFields) -> Iterator[_Value]:

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 from pufferfish.digits import at_most, number
 from pufferfish.release.fields import ReleaseFields
-from pufferfish.release.summary import lines_of
+from pufferfish.release.summary import (
+    heads_of_groups,
+    lines_of,
+    noise_line,
+    postprocessing_lines,
+    promise_line,
+    rows_of_groups,
+    without_ledger,
+)
 from pufferfish.shown import MOST_ROWS, Grid, View, counted
 
 if TYPE_CHECKING:
@@ -18,29 +26,42 @@ __all__ = ["of_each", "of_measurement", "of_release", "of_verification"]
 
 def of_release(found: ReleaseFields) -> View:
     """Return what a release shows: its values with their errors, quantiles, and the promise."""
-    m, groups = len(found.query.labels), found.groups
-    heads = ["output"] if groups is None else [*groups.by, "output"]
-    names = [[label] for label in found.query.labels]
-    if groups is not None:
-        names = [[*cell, label] for cell in groups.cells[: -(-MOST_ROWS // m)] for label in found.query.labels]
-    values = islice(lines_of(found), MOST_ROWS)
-    rows = [[*name, value, error] for name, (_, value, error) in zip(names, values, strict=False)]
-    what = "Released values; ± 95%: each is within this of the exact one with 95% probability"
-    grids = [Grid(what, [*heads, "value", "± 95%"], rows, heads=len(heads), long=len(found.values))]
+    size = "" if found.groups is None else f", {counted(len(found.groups.cells), 'group')}"
+    grids = [_values(found)]
     if found.quantiles:
         each = [[f"{q.share:g}", q.state, q.low, q.high] for q in found.quantiles]
         caption = "Quantiles; all are between the two states with 95% probability"
         grids = [Grid(caption, ["quantile", "state", "from", "to"], each), *grids]
-    joint = found.writer()(found.accuracy(0.05, joint=True), 1)
-    size = "" if groups is None else f", {counted(len(groups.cells), 'group')}"
     facts = {
         "query": found.query.description,
-        "noise": f"{found.mechanism.title}, discrete Laplace of scale {found.scale:.6g}"
-        f"{' at most' if found.noise.measurements else ''}; all values are within {joint} with 95% probability",
+        "noise": noise_line(found),
+        "all values together": _together(found),
         "class Θ": f"{found.theta.kind}; {found.theta.origin}",
         **_facts(found),
     }
     return View(f"Release: {found.query.kind}, ε = {at_most(found.epsilon)}{size}", facts, grids, _notes(found))
+
+
+def _values(found: ReleaseFields) -> Grid:
+    """Return the values with their errors, and say which values the errors are of."""
+    groups = found.groups
+    if groups is None:
+        heads, lines = ["output", "value", "± 95%"], (list(line) for line in lines_of(found))
+    else:
+        heads, lines = heads_of_groups(found, groups), rows_of_groups(found, groups)
+    names = 1 if groups is None else len(heads) - 3  # the last three are numbers
+    each = "each" if found.postprocessing is None else "each noisy value, before the post-processing,"
+    caption = f"Released values; ± 95%: {each} is within this of the exact one with 95% probability"
+    return Grid(caption, heads, list(islice(lines, MOST_ROWS)), heads=names, long=len(found.values))
+
+
+def _together(found: ReleaseFields) -> str | None:
+    """Say how far off all values of all groups are, to the digits of the noise where that is most."""
+    if found.groups is None:
+        return None  # noise_line says it
+    both = found.writer()(found.accuracy(0.05, joint=True), 1 / found.groups.most_error)
+    noisy = "" if found.postprocessing is None else ", before the post-processing"
+    return f"within {both} of the exact ones with 95% probability{noisy}"
 
 
 def of_each(found: "EachRelease") -> View:
@@ -79,8 +100,8 @@ def of_verification(found: "Verification") -> View:
 
 
 def _facts(found: Any) -> dict[str, Any]:
-    done = found.postprocessing
-    return {"post-processed": None if done is None else str(done), "ledger": _booked(found.ledger)}
+    done = [line.removeprefix("post-processed: ") for line in postprocessing_lines(found)]
+    return {"post-processed": done[0] if done else None, "ledger": _booked(found.ledger)}
 
 
 def _booked(booked: Any) -> str | None:
@@ -90,4 +111,6 @@ def _booked(booked: Any) -> str | None:
 
 
 def _notes(found: Any) -> list[str]:
-    return [*(f"Warning: {text}" for text in found.warnings), found.promise]
+    without = [line[:1].upper() + line[1:] for line in without_ledger(found)]
+    promise = promise_line(found)
+    return [*(f"Warning: {text}" for text in found.warnings), *without, promise[:1].upper() + promise[1:]]

@@ -169,8 +169,8 @@ def log_ticks(low: float, high: float) -> list[float]:
 
     Examples
     --------
-    >>> log_ticks(6, 61), log_ticks(1, 9), log_ticks(0.5, 2e3), log_ticks(61, 64)
-    ([10.0, 20.0, 50.0], [1.0, 2.0, 5.0], [1.0, 10.0, 100.0, 1000.0], [61.0, 62.0, 63.0, 64.0])
+    >>> log_ticks(6, 61), log_ticks(1, 9), log_ticks(0.5, 2e3), log_ticks(61, 64), log_ticks(2.1, 4.2)
+    ([10.0, 20.0, 50.0], [1.0, 2.0, 5.0], [1.0, 10.0, 100.0, 1000.0], [61.0, 62.0, 63.0, 64.0], [2.5, 3.0, 3.5, 4.0])
     """
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for digits in ((1,), (1, 2, 5), tuple(range(1, 10))):
@@ -179,7 +179,8 @@ def log_ticks(low: float, high: float) -> list[float]:
         if len(inside) >= 3:
             return inside[:: -(-len(inside) // _MOST_LOG_TICKS)]
     step = 10.0 ** math.floor(math.log10(max(high - low, 1e-9 * high)))
-    step = step if (high - low) / step >= 2 else step / 5
+    room = (high - low) / step
+    step /= 1 if room >= 3 else 2 if room >= 2 else 5
     return [step * i for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 

@@ -1,11 +1,13 @@
 """Labels of pictures: how wide they are, and how long ones are cut to what fits."""
 
 import unicodedata
+from collections.abc import Sequence
 from itertools import accumulate
 
 from pufferfish.errors import printable
+from pufferfish.theta.clocks import phase_name
 
-__all__ = ["shortened", "width_of"]
+__all__ = ["cells_for_people", "shortened", "width_of"]
 
 _LONGEST_LABEL = 24
 
@@ -39,3 +41,16 @@ def _beginning(text: str, columns: int) -> str:
 
 def _columns(letter: str) -> int:
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def cells_for_people(by: Sequence[str], cells: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the labels of groups with the names of weekdays, which records count from Monday, 0.
+
+    Examples
+    --------
+    >>> cells_for_people(["weekday(time)", "hour(time)"], [["0", "5"], ["6", "23"]])
+    [['Mon', '5'], ['Sun', '23']]
+    """
+    days = {str(day): phase_name("weekday", day)[:3] for day in range(7)}
+    names = [days if each.startswith("weekday(") else {} for each in by]
+    return [[own.get(label, label) for own, label in zip(names, cell, strict=True)] for cell in cells]

@@ -7,6 +7,7 @@ in grey print, and for all eyes. Lengths are inches throughout, so that boxes ar
 import re
 import textwrap
 import warnings
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
 from pufferfish.errors import printable
-from pufferfish.report.network_marks import Role, marked
+from pufferfish.report.network_marks import Marked, Role, marked
 from pufferfish.report.plot import new_figure, require_matplotlib
 from pufferfish.theta.bayesian_network import BayesianNetwork
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from pufferfish.report.layered import Layout
 
-__all__ = ["draw_network"]
+__all__ = ["draw_network", "network_in_page"]
 
 _INK, _GREY = "#1a1a1a", "#8c8c8c"
 _COLOURS: dict[Role, tuple[str, str, float]] = {
@@ -47,8 +48,8 @@ _CORNERS: dict[Role, tuple[float, float, int]] = {
 
 _FONT, _HEIGHT, _PAD, _NARROWEST = 8.0, 0.4, 0.13, 0.62
 _MARGIN, _LINE, _ENTRY, _COLUMN = 0.25, 0.2, 0.27, 2.7
-_LEAST_WIDTH, _LETTERS = 6.4, 11
-"""Least width of a picture, and letters of its title that fit an inch."""
+_LEAST_WIDTH, _LEAST_WIDTH_IN_PAGE, _LETTERS = 6.4, 3.3, 11
+"""Least width of a picture, and of one without a title, which a phone shows whole; letters that fit an inch."""
 
 
 @called_as("draw_network(network, calibration)")
@@ -97,17 +98,35 @@ def draw_network(
         pf.draw_network(network, calibration, quilt=first).savefig("first.svg")
     """
     require_matplotlib()
+    shown = marked(network, calibration, node, quilt)
+    return _figure(shown, _LEAST_WIDTH, [words for words in (shown.title, shown.note) if words])
+
+
+def network_in_page(network: BayesianNetwork, calibration: Calibration | None) -> tuple["Figure", str]:
+    """Return the picture of a network as wide as what is in it, and its title, which the page has beside it.
+
+    Raises
+    ------
+    ParameterError
+        If matplotlib is not installed, or the network is large and no node decides.
+    """
+    require_matplotlib()
+    shown = marked(network, calibration, None, None)
+    return _figure(shown, _LEAST_WIDTH_IN_PAGE, []), " ".join(words for words in (shown.title, shown.note) if words)
+
+
+def _figure(shown: Marked, least: float, said: Sequence[str]) -> "Figure":
+    """Draw a network that is marked, at least so many inches wide, below what is said of it."""
     from matplotlib.legend_handler import HandlerPatch
     from matplotlib.patches import FancyArrowPatch, Polygon
 
     from pufferfish.report.layered import layered
 
-    shown = marked(network, calibration, node, quilt)
     labels = [_label(name) for name in shown.names]
     widths = [max(_NARROWEST, _text_width(label) + 2 * _PAD) for label in labels]
     layout = layered(shown.parents, widths, _HEIGHT)
-    wide = max(_LEAST_WIDTH, layout.size[0] + 2 * _MARGIN)
-    title = [line for words in (shown.title, shown.note) for line in textwrap.wrap(words, int(_LETTERS * wide))]
+    wide = max(least, layout.size[0] + 2 * _MARGIN)
+    title = [line for words in said for line in textwrap.wrap(words, int(_LETTERS * wide))]
     columns = max(1, min(len(shown.legend), int((wide - 2 * _MARGIN) / _COLUMN)))
     below = _MARGIN + _ENTRY * -(-len(shown.legend) // columns) + (_MARGIN if shown.legend else 0)
     tall = below + layout.size[1] + _LINE * len(title) + 2 * _MARGIN

@@ -10,7 +10,7 @@ from pufferfish.digits import at_most, number, to_the_noise
 from pufferfish.markup import Html, join, tag
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
 from pufferfish.report.html import fold, table
-from pufferfish.report.spread import nearest
+from pufferfish.report.noise_chart import noise_chart
 
 __all__ = ["Noise", "noise_part", "points_around"]
 
@@ -19,21 +19,6 @@ _STEPS = 10
 
 _TO_TEN = 4
 """Computed ε on either side, up to ten times and down to a tenth of the one that is asked for."""
-
-_WIDE, _HIGH = 896, 330
-_LEFT, _RIGHT, _TOP, _BOTTOM = 66, 620, 14, 286
-"""The picture takes the width of a page; right of ``_RIGHT`` stand the names of its lines."""
-
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-_NAME = 20
-"""How far apart the names of lines are at least: the height of a letter on a phone."""
-
-_ONE_END = 3.0
-"""Lines that end so near each other have one place where their names stand."""
-
-_DASHES = ("7 4", "2 3", "12 4", "8 3 2 3", "14 3 2 3 2 3", "4 4", "1 5", "16 6", "10 3 5 3")
-"""Strokes and gaps of lines, which tell them apart without colour; that of the page's own mechanism is whole."""
 
 
 def points_around(epsilon: float) -> list[float]:
@@ -127,7 +112,8 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
         said += [fold("Mechanisms that do not apply, or were not asked, and why", reasons)]
     if own is None:
         return join(shown, *said), None
-    chart, frame = _chart(about, own)
+    errors = [_times(curve.errors, about.error_factor) for curve in about.curves]
+    chart, frame = noise_chart([curve.title for curve in about.curves], errors, about.epsilons, about.epsilon, own)
     data = {
         "id": name,
         "epsilons": about.epsilons,
@@ -136,8 +122,8 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
         "whole": about.whole,
         "own": own,
         "curves": [
-            {"scale": _times(c.scales, about.scale_factor), "error": _times(c.errors, about.error_factor)}
-            for c in about.curves
+            {"scale": _times(curve.scales, about.scale_factor), "error": error}
+            for curve, error in zip(about.curves, errors, strict=True)
         ],
         **frame,
     }
@@ -210,147 +196,6 @@ def error_in_words(error: str) -> str:
     if error == "0":
         return "the noise is 0 with at least 95% probability: each value would then be published exactly"
     return f"each value is within {error} of the exact one with 95% probability"
-
-
-def _chart(about: Noise, own: int) -> tuple[Html, dict[str, float]]:
-    """Return the errors against ε, both on logarithmic scales, and where the script finds its way in the picture."""
-    errors = [_times(curve.errors, about.error_factor) for curve in about.curves]
-    known = [error for each in errors for error in each if error]
-    if not known or max(known) <= min(known):
-        return Html(""), {}
-    least, most = _decade(min(known), math.floor), _decade(max(known), math.ceil)
-    last = len(about.epsilons) - 1
-
-    def at(i: int, error: float) -> tuple[float, float]:
-        share = math.log(error / least) / math.log(most / least)
-        return _LEFT + (_RIGHT - _LEFT) * i / last, _BOTTOM - (_BOTTOM - _TOP) * share
-
-    lines: list[Html] = []
-    ends: dict[int, tuple[float, float]] = {}
-    for place in sorted(range(len(errors)), key=lambda i: i == own):
-        points = [at(i, error) for i, error in enumerate(errors[place]) if error]
-        d = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-        title = tag("title", about.curves[place].title)
-        if len(points) > 1:
-            lines.append(tag("path", title, d=d, **_line(place, own)))
-            ends[place] = points[-1]
-    decades = round(math.log10(most / least))
-    every = -(-decades // 6)
-    ticks: list[Html] = []
-    for power in range(0, decades + 1, every):
-        y = at(0, least * 10**power)[1]
-        ticks += [
-            tag("path", d=f"M{_LEFT} {y:.1f}H{_RIGHT}", class_="grid"),
-            tag("text", _tick(least * 10**power), x=_LEFT - 6, y=f"{y + 4:.1f}", text_anchor="end"),
-        ]
-    for i in sorted({0, list(about.epsilons).index(about.epsilon), last}):
-        x = at(i, least)[0]
-        ticks += [tag("text", f"ε = {at_most(about.epsilons[i])}", x=f"{x:.1f}", y=_BOTTOM + 18, text_anchor="middle")]
-    ticks[-1] = Html(ticks[-1].replace('"middle"', '"end"'))
-    middle = list(about.epsilons).index(about.epsilon)
-    x, y = at(middle, errors[own][middle] or most)
-    marks = [
-        tag("path", d=f"M{x:.1f} {_TOP}V{_BOTTOM}", class_="at"),
-        tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=5, class_="dot"),
-    ]
-    label = (
-        f"The error that one value exceeds with 5% probability, from ε = {at_most(about.epsilons[0])} to "
-        f"{number(about.epsilons[-1])}: it falls as ε grows. The table below has the numbers."
-    )
-    names = _names(about, ends, own)
-    drawn = tag(
-        "svg",
-        ticks,
-        lines,
-        names,
-        marks,
-        viewBox=f"0 0 {_WIDE} {_HIGH - 16}",
-        class_="chart",
-        role="img",
-        aria_label=label,
-    )
-    words = (
-        f"± 95% against ε, both on logarithmic scales. Thick: {about.curves[own].title}; dashed: the other mechanisms "
-        "of the table, named where their lines end."
-    )
-    if any(">= " in name for name in names):
-        words += " A name with = before it is of a line that ends at the same point as the one above."
-    if any(error == 0 for each in errors for error in each):
-        words += " A line ends where the noise is 0 with 95% probability: exact values would be published there."
-    frame = {"left": _LEFT, "right": _RIGHT, "top": _TOP, "bottom": _BOTTOM, "least": least, "most": most}
-    box = tag("div", drawn, class_="scroll", role="region", aria_label="Chart: ± 95% against ε", tabindex=0)
-    return tag("figure", box, tag("figcaption", words)), frame
-
-
-def _names(about: Noise, ends: dict[int, tuple[float, float]], own: int) -> list[Html]:
-    """Return the names of lines, each with its dashes, beside their ends: moved apart where they would overlap.
-
-    Where lines end at one point their names are one block, with the page's own mechanism first.
-    """
-    blocks: list[list[int]] = []
-    for place in sorted(ends, key=lambda place: (ends[place][1], place)):
-        there = next((block for block in blocks if math.dist(ends[block[0]], ends[place]) <= _ONE_END), None)
-        if there is None:
-            blocks.append([place])
-        else:
-            there.append(place)
-    blocks = [sorted(block, key=lambda place: (place != own, place)) for block in blocks]
-    order = [place for block in blocks for place in block]
-    middle = {place: ends[block[0]][1] - _NAME * (len(block) - 1) / 2 for block in blocks for place in block}
-    offsets = {place: _NAME * block.index(place) for block in blocks for place in block}
-    lowest = [_BOTTOM - _NAME * i for i in reversed(range(len(order)))]  # the last is no lower than the axis
-    wanted = [[(min(middle[p] + offsets[p], low), 1.0)] for p, low in zip(order, lowest, strict=True)]
-    heights = dict(zip(order, nearest(wanted, [_NAME * i for i in range(len(order))]), strict=True))
-    found: list[Html] = []
-    for block in blocks:
-        x, y = ends[block[0]]
-        centre = (heights[block[0]] + heights[block[-1]]) / 2
-        found.append(tag("path", d=f"M{x + 2:.1f} {y:.1f}L{_RIGHT + 14} {centre:.1f}", class_="leader"))
-        if len(block) > 1:
-            found.append(
-                tag(
-                    "path",
-                    d=f"M{_RIGHT + 14} {heights[block[0]] - 6:.1f}V{heights[block[-1]] + 6:.1f}",
-                    class_="leader",
-                )
-            )
-        for place in block:
-            height = heights[place]
-            found += [
-                tag("path", d=f"M{_RIGHT + 18} {height:.1f}h28", **_line(place, own)),
-                tag(
-                    "text",
-                    f"{'' if place == block[0] else '= '}{about.curves[place].title}",
-                    x=_RIGHT + 51,
-                    y=f"{height + 5:.1f}",
-                    class_="name own" if place == own else "name",
-                ),
-            ]
-    return found
-
-
-def _line(place: int, own: int) -> dict[str, Any]:
-    """Return how the line of a mechanism looks."""
-    if place == own:
-        return {"class_": "line own"}
-    other = place - (place > own)
-    return {"class_": f"line of-{other % 4}", "stroke_dasharray": _DASHES[other % len(_DASHES)]}
-
-
-def _tick(value: float) -> str:
-    """Write a power of ten in the room that is left of the axis.
-
-    Examples
-    --------
-    >>> _tick(0.001), _tick(10000.0), _tick(1e6), _tick(1e-12)
-    ('0.001', '10,000', '10⁶', '10⁻¹²')
-    """
-    power = round(math.log10(value))
-    return number(value, 2) if -4 < power < 5 else f"10{str(power).translate(_RAISED)}"
-
-
-def _decade(value: float, rounding: Any) -> float:
-    return 10.0 ** rounding(math.log10(value))
 
 
 def _times(values: Sequence[float | None], factor: float) -> list[float | None]:

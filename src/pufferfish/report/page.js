@@ -46,11 +46,23 @@ function between(values, at) {
   return a > 0 && b > 0 ? Math.exp((1 - share) * Math.log(a) + share * Math.log(b)) : (1 - share) * a + share * b;
 }
 
+// Moves the mark of the slider in a chart to place `at`, and its dot to the error there.
+function mark(chart, frame, about, at, error) {
+  const x = frame.left + (frame.right - frame.left) * at / (about.epsilons.length - 1), dot = chart.querySelector(".dot");
+  chart.querySelector(".at").setAttribute("d", `M${x} ${frame.top}V${frame.bottom}`);
+  dot.setAttribute("cx", x);
+  dot.setAttribute("visibility", error > 0 ? "visible" : "hidden");
+  if (error > 0) {
+    const share = Math.log(error / about.least) / Math.log(about.most / about.least);
+    dot.setAttribute("cy", frame.bottom - (frame.bottom - frame.top) * share);
+  }
+}
+
 for (const about of data) {
   const root = document.getElementById(about.id);
   const input = root.querySelector("input"), output = root.querySelector("output");
   const rows = root.querySelectorAll("tr[data-curve]");
-  const line = root.querySelector(".at"), dot = root.querySelector(".dot");
+  const charts = [...root.querySelectorAll(".chart")];  // for wide screens and for narrow ones
   const written = (error, scale) => error && scale ? toTheNoise(error, scale / about.division, about.whole) : number(error);
   const show = () => {
     const at = input.value / about.steps;
@@ -70,16 +82,7 @@ for (const about of data) {
       ? `ε = ${atMost(epsilon)}: the noise is 0 with at least 95% probability: each value would then be published exactly`
       : `ε = ${atMost(epsilon)}: each value is within ${Number.isInteger(at) ? "" : "about "}${written(error, between(own.scale, at))} of the exact one with 95% probability`;
     input.setAttribute("aria-valuetext", output.textContent);
-    if (line) {
-      const x = about.left + (about.right - about.left) * at / (about.epsilons.length - 1);
-      line.setAttribute("d", `M${x} ${about.top}V${about.bottom}`);
-      dot.setAttribute("cx", x);
-      dot.setAttribute("visibility", error > 0 ? "visible" : "hidden");
-      if (error > 0) {
-        const share = Math.log(error / about.least) / Math.log(about.most / about.least);
-        dot.setAttribute("cy", about.bottom - (about.bottom - about.top) * share);
-      }
-    }
+    charts.forEach((chart, i) => mark(chart, about.frames[i], about, at, error));
   };
   input.disabled = false;
   input.addEventListener("input", show);

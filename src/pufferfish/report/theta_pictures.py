@@ -198,16 +198,15 @@ def _drawn(network: BayesianNetwork, calibration: Calibration | None) -> Html:
     except ImportError:
         told = "The network is not drawn, for that needs matplotlib: pip install 'pufferfish-privacy[plot]'."
         return tag("p", told, class_="soft")
-    from pufferfish.report.network_plot import draw_network
+    from pufferfish.report.network_plot import network_in_page
 
     if calibration is None and len(network.nodes) > 120:
         return tag("p", "The network is too large to be drawn.", class_="soft")
     svg = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "pufferfish"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure: Any = draw_network(network, calibration)
-        words = printable(" ".join(text.get_text() for text in figure.texts).replace("\n", " "))
-        figure.suptitle("")  # the caption says it: a title of so wide a picture would be cut on a phone
+        figure, title = network_in_page(network, calibration)
+        words = printable(title)  # the caption says it: a title of a wide picture would be cut on a phone
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     picture = inline_svg(svg.getvalue(), f"The network, parents above children. {words}")
     paper = tag("div", picture, class_="paper")

@@ -200,3 +200,16 @@ def test_a_picture_of_transitions(tmp_path: Path) -> None:
         released(DATA, query).plot(tmp_path / f"{query.kind}.svg")
     text = (tmp_path / "transitions.svg").read_text()
     assert "20,000 steps" in text
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0, 20.0])
+def test_the_colours_of_transitions_are_named_on_a_scale_that_is_named(epsilon: float) -> None:
+    pytest.importorskip("matplotlib")
+    for query in (pf.Transitions(), pf.Transitions(relative=True)):
+        figure = released(DATA, query, epsilon).plot()
+        figure.canvas.draw()
+        bar = figure.axes[1]
+        assert bar.get_ylabel().endswith("(log scale)")
+        low, high = bar.get_ylim()
+        ticks = zip(bar.get_yticks(), bar.get_yticklabels(), strict=True)
+        assert sum(low <= at <= high and bool(label.get_text()) for at, label in ticks) >= 3

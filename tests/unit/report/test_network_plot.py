@@ -13,6 +13,7 @@ from matplotlib.patches import FancyArrowPatch, Polygon
 import pufferfish as pf
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.report.network_marks import MOST_NODES, marked
+from pufferfish.report.network_plot import network_in_page
 from pufferfish.report.plot import save_figure
 
 TABLE = np.array([[0.9, 0.1], [0.2, 0.8]])
@@ -117,6 +118,21 @@ def test_the_worst_node_its_quilt_and_their_numbers() -> None:
     boxes = [p for p in figure.axes[0].patches if not isinstance(p, FancyArrowPatch)]
     assert sum(box.get_facecolor() == (1, 1, 1, 1) for box in boxes) == 3
     check_labels(figure)
+
+
+def test_a_page_has_the_picture_without_its_title_and_as_wide_as_its_content() -> None:
+    """A few nodes fit a phone; the legend is whole, and nothing else than the width and the title differs."""
+    calibration = mechanism().calibrate(pf.Count("yes"), 1.0)
+    figure = pf.draw_network(CHAIN, calibration)
+    narrow, title = network_in_page(CHAIN, calibration)
+    assert title == figure.get_suptitle().replace("\n", " ")
+    assert not narrow.get_suptitle()
+    assert (drawn(narrow), words_of(narrow)) == (drawn(figure), words_of(figure))
+    assert narrow.get_figwidth() < 3.5 < 6 < figure.get_figwidth()
+    FigureCanvasAgg(narrow).draw()
+    legend, (wide, tall) = narrow.legends[0].get_window_extent(), narrow.bbox.size
+    assert 0 <= legend.x0 < legend.x1 <= wide
+    assert 0 <= legend.y0 < legend.y1 < tall
 
 
 def test_a_node_whose_states_the_query_does_not_count_is_hollow() -> None:

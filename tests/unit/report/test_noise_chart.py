@@ -51,9 +51,16 @@ def test_names_of_lines_that_end_at_one_point_are_one_block() -> None:
 
 
 def test_lines_are_told_apart_without_colour() -> None:
-    """Each has strokes of its own, in the chart and beside its name; the page's own line alone is whole."""
+    """Each has strokes of its own, in both charts and beside both its names; the page's own line alone is whole."""
     page = drawn({f"M{i}": falling(1000 + 900 * i, 2 + 3 * i) for i in range(9)}, "M4")
     dashes = re.findall(r'class="line of-[0-9]" stroke-dasharray="([^"]*)"', page)
-    assert len(dashes) == 2 * 8
+    assert len(dashes) == 4 * 8
     assert len(set(dashes)) == 8
-    assert page.count('class="line own"') == 2
+    assert page.count('class="line own"') == 4
+
+
+def test_lines_have_their_names_in_a_list_for_narrow_screens() -> None:
+    """The page's own mechanism first, the others from the top of the chart."""
+    page = drawn({"Low": falling(1000, 2), "Own": falling(4000, 30), "High": falling(9e4, 9e3)}, "Own")
+    listed = page[page.index('<ul class="lines') :]
+    assert re.findall(r"<span>([^<]*)</span></li>", listed) == ["Own", "High", "Low"]

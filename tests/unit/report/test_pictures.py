@@ -8,6 +8,7 @@ from click.testing import CliRunner
 import pufferfish as pf
 from pufferfish.cli import main
 from pufferfish.comparison_row import ComparisonRow
+from pufferfish.release.values_part import values_part
 
 pytest.importorskip("matplotlib")
 
@@ -325,3 +326,22 @@ def test_a_mechanism_without_a_mark_of_its_own_is_drawn_too():
     rows = [ComparisonRow(mechanism=name, title=name.title(), epsilon=1.0, scale=2.0) for name in names]
     (axes,) = draw_noise({1.0: rows, 2.0: rows}).axes
     assert [line.get_label() for line in axes.lines] == ["Propagation", "My-Bound, the same as\nPropagation within 1%"]
+
+
+def test_weekdays_have_names_in_pictures_and_on_the_page_alone():
+    """Panels, axes and legends; records and tables keep their numbers, 0 for Monday."""
+    times = pl.datetime_range(pl.datetime(2024, 1, 1), pl.datetime(2024, 1, 14, 23), "1h", eager=True)
+    rows = pl.DataFrame({"time": times, "x": (STATES * 112)[: len(times)], "half": [i % 2 for i in range(len(times))]})
+    days = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    for query, by in ((pf.Histogram(), []), (pf.Count("walk"), []), (pf.Count("walk"), ["half"])):
+        data = pf.read_sequences(rows, "x", time="time", max_gap="1h", states=STATES, by=["weekday(time)", *by])
+        bound = pf.LeakagePropagation(CHAIN, length=data.length)
+        found = pf.release(data, query, bound.calibrate(query, 1.0))
+        figure = found.plot()
+        figure.canvas.draw()
+        told = [axes.get_title("left").split(" ")[0] for axes in figure.axes]
+        told += [label.get_text() for axes in figure.axes for label in axes.get_xticklabels()]
+        assert [name for name in told if name in days] == days
+        assert all(day in values_part(found) for day in days)
+        assert found.groups.cells[0][0] == "0"
+        assert found.to_frame()["weekday(time)"].unique().sort().to_list() == list(range(7))

@@ -214,9 +214,8 @@ def test_pages_fit_load_nothing_and_run_nothing_else(browser: Any, pages: dict[s
             assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth"), (name, width)
             assert "taken" not in browser.title
             names = browser.execute_script(
-                "const end = e => e.getBoundingClientRect(), picture = document.querySelector('.chart:has(.name)');"
-                "return picture ? [...picture.querySelectorAll('.name')].map(end).map(r =>"
-                " [r.top, r.bottom, end(picture).right - r.right]) : []"
+                "return [...document.querySelectorAll('.chart .name, .lines span')].filter(e => e.checkVisibility())"
+                ".map(e => e.getBoundingClientRect()).map(r => [r.top, r.bottom, innerWidth - r.right])"
             )
             assert (len(names) > 3) == (name in ("report", "preview")), (name, len(names))
             for (_, above, _), (below, *_) in pairwise(sorted(names)):
@@ -241,16 +240,17 @@ def test_pages_fit_load_nothing_and_run_nothing_else(browser: Any, pages: dict[s
 
 
 def test_the_chart_is_read_whole_on_a_phone_too(browser: Any, pages: dict[str, Path]) -> None:
-    for width in (390, 1280):
+    chart = "const chart = [...document.querySelectorAll('.chart')].find(e => e.checkVisibility());"
+    for width in (360, 390, 1280):
         look(browser, pages["steep"], width)
         left, labels = browser.execute_script(
-            "const chart = document.querySelector('.chart'), end = chart.getBoundingClientRect().left;"
+            f"{chart} const end = chart.getBoundingClientRect().left;"
             "const scale = chart.getScreenCTM().a;"
             "return [end, [...chart.querySelectorAll('text')].map(t => [t.textContent,"
             " t.getBoundingClientRect().left, parseFloat(getComputedStyle(t).fontSize) * scale])]"
         )
-        room = "return document.querySelector('.chart').clientWidth / document.querySelector('.noise').clientWidth"
-        assert browser.execute_script(room) > 0.98, "the chart takes the width that the table has"
+        room = f"{chart} return chart.getBoundingClientRect().width / document.querySelector('.noise').clientWidth"
+        assert 0.98 < browser.execute_script(room) < 1.02, "the chart takes the width that the table has"
         assert len({text for text, *_ in labels}) == len(labels) > 5
         assert "10⁵" in {text for text, *_ in labels}
         assert all(at >= left for _, at, _ in labels), (width, "a label is cut")
@@ -259,6 +259,36 @@ def test_the_chart_is_read_whole_on_a_phone_too(browser: Any, pages: dict[str, P
             "return [...document.querySelectorAll('.ends span')].map(e => e.getBoundingClientRect())"
         )
         assert b["top"] >= a["bottom"] or b["left"] - a["right"] >= 16, "the labels of the slider touch"
+
+
+def test_the_lines_of_the_chart_have_names_and_follow_the_slider_on_a_phone(
+    browser: Any, pages: dict[str, Path]
+) -> None:
+    """Nothing of the chart needs scrolling: neither its last ε nor which line is which."""
+    from selenium.webdriver.common.keys import Keys
+
+    marks = "return [...document.querySelectorAll('.chart .at')].map(e => [e.checkVisibility(), e.getAttribute('d')])"
+    for width, named in ((390, "below the chart"), (700, "below the chart"), (1280, "where their lines end")):
+        look(browser, pages["report"], width)
+        curves = browser.execute_script("return data[0].curves.length")
+        shown = browser.execute_script(
+            "return [...document.querySelectorAll('.chart .name, .lines span')].filter(e => e.checkVisibility())"
+            ".map(e => e.getBoundingClientRect().right)"
+        )
+        assert len(shown) == curves > 3
+        assert max(shown) <= width
+        last = browser.execute_script(
+            "return [...document.querySelectorAll('.chart text')].filter(e => e.checkVisibility()"
+            " && e.textContent === 'ε = 10').map(e => e.getBoundingClientRect().right)"
+        )
+        assert len(last) == 1
+        assert last[0] <= width
+        assert named in browser.find_element("css selector", "figcaption").text
+        before = browser.execute_script(marks)
+        browser.find_element("css selector", "input[type=range]").send_keys(Keys.END)
+        after = browser.execute_script(marks)
+        assert sorted(visible for visible, _ in after) == [False, True]
+        assert all(old != new for (_, old), (_, new) in zip(before, after, strict=True))
 
 
 def test_what_is_wider_than_the_page_says_so(browser: Any, pages: dict[str, Path]) -> None:
@@ -272,10 +302,8 @@ def test_what_is_wider_than_the_page_says_so(browser: Any, pages: dict[str, Path
         "const box = [...document.querySelectorAll('.scroll')].find(b => b.querySelector('.heat'));"
         "box.scrollLeft = 9999; const done = arguments[0]; setTimeout(done, 200)"
     )
-    for name, part in (("wide", ".heat"), ("steep", ".chart")):
-        look(browser, pages[name], 390)
-        assert browser.execute_script(state, part) == [True, True, True, "scroll → for all of it"], name
     look(browser, pages["wide"], 390)
+    assert browser.execute_script(state, ".heat") == [True, True, True, "scroll → for all of it"]
     heads = browser.execute_script("return [...document.querySelectorAll('.heat thead th')].map(h => h.textContent)")
     assert heads[:3] == ["g", "records", "± 95%"], "what values are read with is seen before scrolling"
     assert browser.execute_script("return document.querySelector('.heat td').textContent") == "5"
@@ -283,13 +311,14 @@ def test_what_is_wider_than_the_page_says_so(browser: Any, pages: dict[str, Path
     assert browser.execute_script(state, ".heat")[:3] == [True, False, True], "at its end it does not fade"
     assert browser.execute_script("return document.querySelector('.heat tbody th').getBoundingClientRect().left") >= 0
     look(browser, pages["steep"], 1280)
-    assert browser.execute_script(state, ".chart")[:3] == [False, False, False]
+    assert browser.execute_script(state, ".noise")[:3] == [False, False, False]
     look(browser, pages["ledger"], 390)
     no, what = browser.execute_script(
         "return [...document.querySelectorAll('.ledger tbody > tr > *')].map(e => e.getBoundingClientRect().width)"
     )[:2]
     assert 0 < no < 50 < 140 < what, "its number takes little of the room, its words most"
     look(browser, pages["network"], 390)
+    assert browser.execute_script(state, ".paper")[:3] == [False, False, False], "three nodes fit"
     words = browser.execute_script("return [...document.querySelectorAll('.paper text')].map(t => t.textContent)")
     caption = browser.find_element("css selector", "figure:has(.paper) figcaption").text
     assert "Arrows go from parents" in caption
