@@ -83,6 +83,34 @@ def _values(found: ReleaseFields) -> Iterator[_Value]:
             at += 1
 
 
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    """What is the same in all rows of a table of groups, as text; None of what is not."""
+
+    records: str | None = None
+    error: str | None = None
+
+    def in_words(self, error: str) -> str:
+        """Return it for a caption, with the heading of the errors."""
+        each = [
+            *([] if self.records is None else [f"{self.records} records in each group"]),
+            *([] if self.error is None else [f"{error}: {self.error} for each value"]),
+        ]
+        return f"; {', '.join(each)}" if each else ""
+
+
+def _alike(records: Sequence[str], errors: Sequence[str]) -> _Alike:
+    """Return what the caption says once, so that values are seen first on a narrow screen.
+
+    Examples
+    --------
+    >>> _alike(["420", "420"], ["0.50", "0.40"]).in_words("± 95%"), _alike(["9"], ["0.1"]).in_words("± 95%")
+    ('; 420 records in each group', '')
+    """
+    same = [each[0] if len(each) > 1 and len(set(each)) == 1 else None for each in (records, errors)]
+    return _Alike(*same)
+
+
 def _rows(found: ReleaseFields, values: Sequence[_Value]) -> Html:
     least = min(0.0, *(min(v.value, v.noisy - v.error) for v in values))
     most = max(0.0, *(max(v.value, v.noisy + v.error) for v in values))
@@ -90,23 +118,33 @@ def _rows(found: ReleaseFields, values: Sequence[_Value]) -> Html:
     by: list[str] = [] if found.groups is None else found.groups.by
     one = bool(by) and len(found.query.labels) == 1  # then the groups are the names, and the caption has the output
     names = [*by, *([] if one else ["output"])]
+    alike = _alike([f"{v.records:,}" for v in values], [write(v.error, v.over) for v in values]) if by else _Alike()
+    with_records, with_errors = bool(by) and alike.records is None, alike.error is None
     picture = tag("span", "picture", class_="picture")  # a heading that stands left, as it is of no number
-    heads = [*names, *(["records"] if by else []), "value", *(["noisy value"] if changed else []), "± 95%", picture]
+    heads = [
+        *names,
+        *(["records"] if with_records else []),
+        "value",
+        *(["noisy value"] if changed else []),
+        *(["± 95%"] if with_errors else []),
+        picture,
+    ]
 
     def row(v: _Value) -> Html:
         return tag(
             "tr",
             *(tag("th", name, scope="row") for name in v.names[: len(names)]),
-            tag("td", f"{v.records:,}", class_="n") if by else None,
+            tag("td", f"{v.records:,}", class_="n") if with_records else None,
             tag("td", write(v.value, v.over), class_="n"),
             tag("td", write(v.noisy, v.over), class_="n") if changed else None,
-            tag("td", write(v.error, v.over), class_="n"),
+            tag("td", write(v.error, v.over), class_="n") if with_errors else None,
             tag("td", _bar(v, least, most), class_="bar"),  # last: a narrow screen shows the numbers first
         )
 
     measure = measure_of(found.query.kind)
     of = f" of {found.query.labels[0]}" if one else ""
-    caption = f"Released values{of} ({measure}). Bar: the value; line: the noisy value and what its noise may hide, 95%"
+    bar = "Bar: the value; line: the noisy value and what its noise may hide, 95%"
+    caption = f"Released values{of} ({measure}){alike.in_words('± 95%')}. {bar}"
     first = table(heads, map(row, values[:_FIRST]), caption, names=len(names), class_="values")
     if len(values) <= _FIRST:
         return first
@@ -149,36 +187,44 @@ def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
     errors = [write(error, over) for error, over in zip(groups.error_95, by, strict=True)]
     weak = np.abs(values) <= found.accuracies(0.05)
     most = "± 95%" if found.noise.measurements is None else "± 95%, at most"
-    caption = f"Released values ({measure_of(found.query.kind)}), a row for each group: {', '.join(groups.by)}"
-    many = len(names) > 60 or len(labels) + 2 > MOST_COLUMNS
-    first = 0 if many else 2  # columns before the outputs: what they are to be read with is seen without scrolling
+    alike = _alike(records, errors)
+    columns: list[tuple[Any, list[str]]] = [
+        *([("records", records)] if alike.records is None else []),
+        *([(tag("span", most, class_="whole"), errors)] if alike.error is None else []),
+    ]
+    caption = (
+        f"Released values ({measure_of(found.query.kind)}), a row for each group: {', '.join(groups.by)}"
+        f"{alike.in_words(most)}"
+    )
+    many = len(names) > 60 or len(labels) + len(columns) > MOST_COLUMNS
+    beside = columns[: 0 if many else None]  # before the outputs: what they are read with is seen without scrolling
+    first = len(beside)
 
     def text(i: int, j: int) -> str:
-        beside = [records[i], errors[i]][:first]
-        return beside[j] if j < first else write(values[i, j - first], by[i])
+        return beside[j][1][i] if j < first else write(values[i, j - first], by[i])
 
-    beside = np.full((shape[0], first), np.nan)
+    empty = np.full((shape[0], first), np.nan)
     drawn = heat_map(
         names,
-        [*["records", tag("span", most, class_="whole")][:first], *labels],
-        np.column_stack([beside, values]),
+        [*(head for head, _ in beside), *labels],
+        np.column_stack([empty, values]),
         caption,
         corner=", ".join(groups.by),
         text=text,
         plain=first,
-        weak=np.column_stack([np.zeros(beside.shape, dtype=np.bool_), weak]),
+        weak=np.column_stack([np.zeros(empty.shape, dtype=np.bool_), weak]),
     )
     if not many:
         return join(_weakness(weak), drawn)
     rows = [
-        [names[i], records[i], errors[i]]
+        [names[i], *(cells[i] for _, cells in columns)]
         + [
             marked_weak(write(value, by[i])) if weak[i, j] else write(value, by[i])
             for j, value in enumerate(values[i].tolist())
         ]
         for i in range(min(len(names), _MOST))
     ]
-    told = table([", ".join(groups.by), "records", most, *labels], rows, caption)
+    told = table([", ".join(groups.by), *(head for head, _ in columns), *labels], rows, caption)
     which = "The groups" if len(rows) == len(names) else f"The {len(rows):,} first groups"
     return join(_weakness(weak), drawn, fold(f"{which} as a table", told))
 
