@@ -263,7 +263,7 @@ def _transitions(found: ReleaseFields) -> Html:
     return join(
         _weakness(weak),
         parts,
-        tag("p", f"Each of the {_values(found)} is within {write(error, 1)} of the exact one with 95% probability."),
+        tag("p", f"Each of the {_erring(found)} is within {write(error, 1)} of the exact one with 95% probability."),
     )
 
 
@@ -275,7 +275,7 @@ def _quantiles(found: ReleaseFields) -> Html:
     return table(["share", "state", "interval"], rows, caption)
 
 
-def _values(found: ReleaseFields) -> str:
+def _erring(found: ReleaseFields) -> str:
     """Name the values that errors are of: post-processing may move a value further from its exact one."""
     return "values" if found.postprocessing is None else "noisy values (before they were made possible ones)"
 
@@ -286,7 +286,7 @@ def _after(found: ReleaseFields) -> Html:
     outputs = len(found.values)
     lines: list[Any] = []
     if outputs > 1:
-        lines += [tag("p", f"All {outputs:,} {_values(found)} together are within {both} with 95% probability.")]
+        lines += [tag("p", f"All {outputs:,} {_erring(found)} together are within {both} with 95% probability.")]
     if found.postprocessing is not None:
         lines += [
             tag(
