@@ -117,6 +117,7 @@ class _Verdict:
         self._transitions = sum(each.transitions for each in subjects)
         self._found = [kind for kind in _FOUND if self._is_found(kind)]
         self._known = {each.kind: each for each in richer if each.leakage is not None}
+        self._others = [each for each in self._known.values() if each.kind != "forgets"]
         self._above = [each for each in self._known.values() if _leaks_more(each, epsilon)]
         self._doubts = self._in_doubt()
 
@@ -133,7 +134,7 @@ class _Verdict:
         few = self._transitions < _FEW
         if decisive:
             yield "Do not go on with this model."
-        elif unknown or not self._known:
+        elif unknown or not self._others:
             yield "It is in doubt whether to go on with this model."
         elif few and not self._found:
             yield f"It is in doubt whether to go on with this model: {self._transitions:,} transitions tell little."
@@ -163,12 +164,11 @@ class _Verdict:
             yield f"What decides: {listed} {verb} not clearly predict these data better."
             if "hour" not in self._gains:
                 yield "Hours were not looked at."
-            if not self._known:
+            if not self._others:
                 yield "What noise for it leaks to somebody who knows more is not computed."
             elif not self._doubts:
-                known = [each.leakage or 0.0 for each in self._known.values() if each.kind != "forgets"]
-                if known:
-                    yield f"{_capital(noise)} leaks at most {at_most(max(known), 3)} to somebody who knows these, too."
+                most = max(each.leakage or 0.0 for each in self._others)
+                yield f"{_capital(noise)} leaks at most {at_most(most, 3)} to somebody who knows these, too."
             return
         said = _listed([self._says(kind) for kind in self._found])
         told = _listed([_leaks(self._known[kind]) for kind in self._found if kind in self._known])
@@ -232,7 +232,7 @@ class _Verdict:
     def _enough(self, richer: Sequence[RicherModel]) -> str:
         """Return the remedy whose noise covers all of these models."""
         enough = _most_noise(richer)
-        also = "; so much noise covers the others, too" if len(enough) < len(richer) else ""
+        also = "; so much noise covers the others that are named, too" if len(enough) < len(richer) else ""
         return f"{self._remedies(enough)}{also}"
 
     def _cost(self, richer: RicherModel) -> str:

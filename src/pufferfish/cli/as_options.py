@@ -25,7 +25,7 @@ _ARGUMENT = re.compile(
     r"|(?P<call>\w\([^()]*\))"  # in Python
     rf"|(?<![\w./-])(?P<flag>{'|'.join(_FLAGS)})=True"
     rf"|(?<![\w./-])(?P<name>{'|'.join(_NAMES)}|{_VALID})=(?:(?P<quote>['\"])(?P<value>.*?)(?P=quote)|(?=[\s,;:)]|$))"
-    r"|\A(?P<first>epsilon|accuracy|alpha|smoothing|pooling)(?= is )"
+    r"|\A(?P<first>epsilon|accuracy|alpha|smoothing|pooling)(?= is (?:[-+]?[\d.]+(?:e[-+]?\d+)?|-?inf|nan),)"
     rf"|(?<![\w./-])(?P<alone>max_gap|up_to|{_VALID})(?![\w./=-])"  # what is no English word
 )
 
@@ -45,6 +45,8 @@ def as_options(text: str) -> str:
     'for all that is left: --up-to 1.5'
     >>> as_options("epsilon is -1.0, expected a positive finite number such as 1.0")
     '--epsilon is -1.0, expected a positive finite number such as 1.0'
+    >>> as_options("epsilon is no model")  # a file
+    'epsilon is no model'
     >>> as_options("column 'max_gap' not found. Columns: max_gap, step.")
     "column 'max_gap' not found. Columns: max_gap, step."
     """

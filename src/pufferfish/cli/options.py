@@ -160,15 +160,23 @@ def parse_lengths(texts: tuple[str, ...]) -> list[int]:
     """Return the lengths of all ``--length``, each one or several with commas; 10,080 may be either, and is refused."""
     for text in texts:
         if _THOUSANDS.fullmatch(text.strip()):
-            one, several = text.replace(",", "").strip(), " ".join(f"--length {int(n)}" for n in text.split(","))
-            raise ParameterError(f"--length {text} may be one number or several: write --length {one}, or {several}")
+            one, several = text.strip().replace(",", ""), " ".join(f"--length {int(n)}" for n in text.split(","))
+            raise ParameterError(
+                f"--length {text.strip()} may be one number or several: write --length {one}, or {several}"
+            )
     return [_whole(part) for text in texts for part in text.split(",")]
 
 
+_PADDED = re.compile(r"[+-]?0[0-9]")
 _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(,[0-9]{3})+")
 
 
 def _whole(text: str) -> int:
+    if _PADDED.match(text.strip()):
+        raise ParameterError(
+            f"--length has the part {text.strip()!r}: write numbers without a zero in front, and without commas for "
+            "thousands, 10080 and not 10,080"
+        )
     try:
         return plain_whole(text)
     except ValueError:

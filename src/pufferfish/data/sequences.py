@@ -20,7 +20,7 @@ from pufferfish.data.groups import Groups, check_by, sentence_of
 from pufferfish.durations import parse_duration
 from pufferfish.errors import ParameterError, shortened
 from pufferfish.given import check_kind, listed, texts
-from pufferfish.shown import Printed, View, counted, listed_in_short
+from pufferfish.shown import Printed, View, counted
 from pufferfish.theta.clocks import clock_named
 from pufferfish.theta.lengths import ChainLength
 
@@ -298,7 +298,7 @@ class Sequences(Printed, ReadOnly):
         base, chains = self.base, len(self.length)
         unseen = sum(self.spans) - self.records
         facts = {
-            "states": listed_in_short(self.states),
+            "states": len(self.states),
             "records": self.records,
             "subjects": self.subjects if base.subject else None,
             "chains": chains if chains != self.subjects or not base.subject else None,

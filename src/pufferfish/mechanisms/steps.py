@@ -12,11 +12,10 @@ from pufferfish.errors import ParameterError
 __all__ = ["LARGEST_ANSWER", "LEAST_EPSILON", "MOST_EPSILON", "accuracy_reached", "four_digits_up", "steps_within"]
 
 LEAST_EPSILON = 1e-9
+"""Below it the rounding errors of a proof, about 1e-13, add up to more than what may leak, and no search comes near."""
 
 MOST_EPSILON = 10.0
 """Above it nobody asks who means to promise something: there the odds of two values change by a factor of 22,026."""
-
-"""Below it the rounding errors of a proof, about 1e-13, add up to more than what may leak, and no search comes near."""
 
 LARGEST_ANSWER = 2**60
 """Largest answer, in units, that a query may have on any data: sums, and the noise on them, are 64-bit integers."""

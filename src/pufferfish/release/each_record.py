@@ -38,7 +38,7 @@ __all__ = ["EACH", "EachQuery", "EachRelease", "TableRecord", "is_table_of", "ta
 TABLE_ENDINGS = (".parquet", ".csv")
 
 FORMAT = "pufferfish-each-subject"
-VERSION = 2
+VERSION = 3
 
 OWN_RECORDS = "records of the subject"
 """What a description says in place of the number of records of the table."""

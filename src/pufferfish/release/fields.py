@@ -51,7 +51,7 @@ WEIGHTED = "weighted "
 """What the kind of a query begins with whose records count with factors of their own."""
 
 FORMAT = "pufferfish-release"
-VERSION = 2
+VERSION = 3
 
 NOISE_LAW = "discrete Laplace, P(Z = z) ∝ exp(-|z| unit/scale)"
 

@@ -68,9 +68,11 @@ def warnings_of_reading(data: Sequences | Rows, model: Described) -> tuple[str, 
         return () if isinstance(data, Rows) else data.warnings
     told, base = list(data.warnings), data.base
     if base.time is not None and base.max_gap is None:
+        known = base.step or data.usual_step
+        gap = f"max_gap='{known}'" if known else "max_gap"
         told.append(
             "The times say only the order of the records: without max_gap nobody looked whether some are missing, and "
-            f"where they are, more leaks than is promised. Give max_gap='{base.step or data.usual_step}'."
+            f"where they are, more leaks than is promised. Give {gap}."
         )
     if data.usual_step is not None:
         told.append(

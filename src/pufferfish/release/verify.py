@@ -375,7 +375,7 @@ def _words(found: ReleaseFields, again: Calibration) -> list[tuple[bool, str]]:
     return [
         *rules,
         (bool(found.assumptions) and found.assumptions[0] == first, f"the first assumption {first!r}"),
-        (set(warnings_of(again)) <= set(found.warnings), "the warning that there is hardly any noise"),
+        (set(warnings_of(again)) <= set(found.warnings), "what is warned of at this epsilon"),
     ]
 
 

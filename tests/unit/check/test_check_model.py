@@ -183,10 +183,17 @@ def test_a_doubt_says_on_how_little_it_rests() -> None:
     )
     assert said.endswith(
         "fit --each-subject (noise about 1.6 times as large, multiplier 8 instead of 5); so much noise covers the "
-        "others, too."
+        "others that are named, too."
     )
     many[7] = some_subject("R7", -0.81)
     assert "which its own chain predicts no better" in verdict_of(gains, models, 1.0, many, 5.0)
+
+
+def test_what_is_not_computed_is_no_reason_to_go_on() -> None:
+    models = [RicherModel(kind="pooled", reason="x"), RicherModel(kind="own", reason="x"), richer("forgets", 0.9, 4.0)]
+    said = verdict_of({"pooled": -1.0, "own": -9.0}, models, 1.0, [some_subject("R7", -0.9)] * 40, 5.0)
+    assert said.startswith("It is in doubt whether to go on with this model.")
+    assert "leaks to somebody who knows more is not computed" in said
 
 
 def test_one_subject_that_clearly_differs_is_not_outvoted() -> None:
@@ -210,7 +217,7 @@ def test_the_next_step_is_the_one_whose_noise_covers_all() -> None:
     said = verdict_of(gains, models, 1.0, [some_subject("R7", -0.9)] * 40, 5.0)
     assert said.endswith(
         "Next: fit --each-subject (noise about 2.4 times as large, multiplier 12 instead of 5); so much noise covers "
-        "the others, too; and check again."
+        "the others that are named, too; and check again."
     )
     models[1] = RicherModel(kind="hour", leakage=1.5)
     said = verdict_of(gains, models, 1.0, [some_subject("R7", -0.9)] * 40, 5.0)

@@ -390,6 +390,8 @@ def test_it_is_said_how_much_is_read_and_of_how_many_chains(tmp_path: Path, priv
     assert f"read: {data.records:,} records of {data.subjects} subjects\n" in result.stdout
     says = ["--length 1,050 may be one number or several: write --length 1050, or --length 1 --length 50"]
     refused("compare", model, "--length", "1,050", "--epsilon", 1, says=says)
+    for text in ("10,080,5", "1,000,2000", "+10,080", "10, 080"):
+        refused("compare", model, "--length", text, "--epsilon", 1, says=["--length has the part '0", "10080 and not"])
     compared = run("compare", model, "--length", "1050,20", "--epsilon", 1)
     assert "of 2 chains, of 1050, 20 records\n" in compared.stdout
     assert " chains, of " not in run("compare", model, "--length", "1050", "--epsilon", 1).stdout

@@ -410,7 +410,7 @@ def test_what_is_shown_is_public():
     data = read_sequences(pl.DataFrame({"x": ["rest"] * 17 + ["walk"] * 23}), "x")
     assert repr(data) == "Sequences(2 states, 1 chain, 1 subject, 40 records)"
     said = str(data)
-    assert said.splitlines()[:4] == ["polars frame, column x", "states: rest, walk", "records: 40", "chains: 1"]
+    assert said.splitlines()[:4] == ["polars frame, column x", "states: 2", "records: 40", "chains: 1"]
     assert "17" not in said + data._repr_html_()  # how many are of which state is private
     gappy = read_sequences(minutes([0, 1, 5], ["a", None, "b"]), "x", time="t", max_gap=1)
     assert "\nsteps without a record between them (gaps, missing states): 4\na step: 1\n" in str(gappy)
