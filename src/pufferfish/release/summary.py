@@ -48,7 +48,7 @@ def described(found: ReleaseFields | EachRelease) -> str:
     told = [
         *(f"warning: {text}" for text in found.warnings),
         f"made {found.created[:19]} by pufferfish {found.software.get('pufferfish-privacy')}; Θ: {found.theta.origin}",
-        f"the noise is for the secret that needs most{where}{pair} ({seen.kind}); "
+        f"the noise is for the secret that needs most{where}{pair}; "
         f"at most {at_most(found.mechanism.leakage)} nats leak",
         *(
             f"{'' if text.startswith(TOGETHER) else 'not '}promised: {text}"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["each_part", "measured_part", "values_part"]
 
-_FIRST, _MOST = 40, 1_000
+_FIRST, _MOST = 60, 1_000
 """Rows that are shown at once, and when they are unfolded."""
 
 _LONGEST_VALUE = 4_000
