@@ -15,6 +15,7 @@ from fuzz.target import Accepted, Target, scratch
 
 __all__ = ["TARGET"]
 
+_LEDGERED = ["--epsilon", "1", "--ledger", "book.json", "--anyway"]
 _READ = ["--state", "state", "--subject", "id", "--time", "t"]
 _PAIRS = {
     "--state": ["state", "id", "n", "nowhere", ""],
@@ -118,11 +119,7 @@ def seeds() -> list[bytes]:
             *_READ,
             "--model",
             "model.json",
-            "--epsilon",
-            "1",
-            "--ledger",
-            "book.json",
-            "--anyway",
+            *_LEDGERED,
             "--output",
             "new.json",
         ],
@@ -236,11 +233,7 @@ def _files() -> dict[str, bytes]:
             "release",
             "table.csv",
             *read,
-            "--epsilon",
-            "1",
-            "--ledger",
-            "book.json",
-            "--anyway",
+            *_LEDGERED,
             "--output",
             "release.json",
         ],
