@@ -151,6 +151,36 @@ def supremum(law: Array, d: Array) -> float:
     return worst
 
 
+def supremum_of_steps(law: Array, d: Array, step: float) -> float:
+    """Largest ratio of any density that also moves by at most ``step`` for each step that changes: every pair compared.
+
+    The distance of two sequences is the sum of the losses of the records that differ, and ``step`` for every step from
+    one record to the next that is another one. Several records that change in a row share steps, so pairs of sequences
+    that differ in one record alone do not say it all.
+    """
+    length, k = law.ndim, law.shape[0]
+    z = np.array(list(itertools.product(range(k), repeat=length)))
+    apart = sum(shortest_paths(d)[t][z[:, None, t], z[None, :, t]] for t in range(length))
+    pairs = z[:, :-1] * k + z[:, 1:]
+    apart = apart + step * (pairs[:, None, :] != pairs[None, :, :]).sum(axis=2)
+    apart = np.asarray(apart)
+    i, j = np.nonzero(~np.eye(len(z), dtype=bool))
+    rows = np.arange(i.size)
+    values = np.concatenate([np.ones(i.size), -np.exp(apart[i, j])])
+    edges = coo_matrix((values, (np.tile(rows, 2), np.concatenate([i, j]))), shape=(i.size, len(z))).tocsr()
+    weights, worst = law.ravel(), 0.0
+    for t in range(length):
+        given = [np.where(z[:, t] == x, weights, 0.0) for x in range(k)]
+        possible = [each / each.sum() for each in given if each.any()]
+        for gain, unit in itertools.permutations(possible, 2):
+            found = linprog(-gain, A_ub=edges, b_ub=np.zeros(i.size), A_eq=unit[None, :], b_eq=[1.0], method="highs")
+            assert found.status == 0, found.message
+            m = np.log(np.maximum(found.x, 1e-300))
+            m = np.exp((m[None, :] + apart).min(axis=1))  # Lipschitz exactly
+            worst = max(worst, math.log(float(gain @ m) / float(unit @ m)))
+    return worst
+
+
 def powers_of_two_in_cone(rng: np.random.Generator, exponents: NDArray[np.int64]) -> list[Fraction]:
     """A v of the cone v_y ≤ 2^{c(y,z)} v_z, exactly; ``exponents`` c is a closed matrix of whole numbers ≥ 0."""
     k = len(exponents)

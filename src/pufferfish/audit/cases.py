@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pufferfish.audit.exact import Databases, databases_of
+from pufferfish.audit.exact import Databases, databases_of, paths
 from pufferfish.audit.sampled import sampled_loss
 from pufferfish.audit.shapes import BROKEN, shapes
 from pufferfish.calibration import Calibration
@@ -84,7 +84,7 @@ def audited(epsilons: tuple[float, ...] = (0.5, 2.0), models: Collection[str] = 
         states = theta.states
         queries: list[Query] = [Count(states[1]), Histogram(relative=False), Sum(list(range(len(states))))]
         for length in (None,) if isinstance(theta, BayesianNetwork) else (_SHORT, _LONG):
-            every = [] if length == _LONG else list(_enumerated(theta, length))
+            every: list[Databases] = [] if length == _LONG else _enumerated(theta, length)
             for query in queries:
                 for kind in MECHANISMS:
                     if length == _LONG and not kind.composes:
@@ -120,20 +120,11 @@ def _lines(
         yield Audited(noise.title, name, query.kind, records, epsilon, loss, exact)
 
 
-def _enumerated(theta: Any, length: int | None) -> Iterator[Databases]:
-    for member in _members(theta):
-        yield databases_of(member, length)
-
-
-def _members(theta: Any) -> list[Any]:
-    """Return the model, or some members of a continuum, from stationary starts."""
-    if not isinstance(theta, BinaryChainInterval):
-        return [theta]
-    return [
-        MarkovChain([[p, 1 - p], [1 - q, q]], states=list(theta.states))
-        for p in (theta.low, theta.high)
-        for q in (theta.low, theta.high)
-    ]
+def _enumerated(theta: Any, length: int | None) -> list[Databases]:
+    """Return the rows of a network, or the databases of chains, under some of the laws that a class allows."""
+    if length is None:
+        return [databases_of(theta)]
+    return [paths(first, steps) for first, steps in theta.some_laws(length)]
 
 
 def _true_loss(noise: Calibration, every: list[Databases]) -> float:
@@ -146,8 +137,8 @@ def _least_loss(noise: Calibration, theta: Any, records: int) -> float:
     linear = noise.linear
     assert isinstance(linear, LinearQuery)
     found = 0.0
-    for chain in _members(theta):
-        tilted = TiltedChain(chain.transition_matrix, chain.initial_distribution, linear.weights, records)
+    for first, steps in theta.some_laws(2):
+        tilted = TiltedChain(steps[0], first, linear.weights, records)
         found = max(found, float(tilted.losses(tilted.candidates(), noise.unit_scale).max()))
     return found
 

@@ -18,11 +18,9 @@ from pufferfish.errors import NotApplicableError
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import BOUNDS, EntryDP, InfluenceBound, LeakagePropagation
 from pufferfish.queries import CDF, Count, Histogram, LinearQuery, Quantiles, Query, StepQuery, Switches, Transitions
-from pufferfish.theta.chain_intervals import IntervalChain
-from pufferfish.theta.continuum import Continuum
-from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.model_class import ModelClass
 from pufferfish.theta.periodic_chain import PeriodicChain
 
 __all__ = ["BROKEN", "Shape", "shapes"]
@@ -33,13 +31,8 @@ _STATES = ["no", "yes"]
 _SLOW = MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=_STATES)
 _EVEN = MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=_STATES)
 _THREE = MarkovChain([[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.15, 0.8]], states=["a", "b", "c"])
-_STAYS, _MOVES = [[0.99, 0.01], [0.01, 0.99]], [[0.5, 0.5], [0.5, 0.5]]
-_CLOCK = PeriodicChain([_STAYS] * 4 + [_MOVES] * 4, [0.5, 0.5], states=_STATES)
-_TWO_BACK = HigherOrderChain(
-    [[[0.95, 0.05]] * 2, [[0.05, 0.95]] * 2], np.full((2, 2), 0.25), states=_STATES
-)  # the last record but one is repeated: one step alone tells nothing
-_BETWEEN = IntervalChain([[0.75, 0.05], [0.1, 0.7]], [[0.95, 0.25], [0.3, 0.9]], states=_STATES)
-_FORGETS = ForgettingClass(steps=2, overlap=0.5, states=_STATES)
+_KINDS: dict[str, Any] = {kind.__name__: kind for bound in BOUNDS for kind in bound.kinds if kind is not ModelClass}
+"""Every kind of class of chains that some bound covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +102,21 @@ def _groups(epsilon: float) -> Iterator[Shape]:
 
 
 def _models(epsilon: float) -> Iterator[Shape]:
-    known: tuple[tuple[str, Any, int], ...] = (
-        ("a clock: four sticky steps, four free ones", _CLOCK, 6),
-        ("order two: repeats the last record but one", _TWO_BACK, 6),
-        ("a matrix between bounds", _BETWEEN, 6),
-        ("forgets half within two steps", _FORGETS, 6),
-    )
-    for name, theta, length in known:
-        every = _enumerated(theta, length)
-        for query in (Count("yes"), Histogram(relative=False)):
-            for bound in _bounds(theta, length):
-                noise = bound.calibrate(query, epsilon)
-                exact = not isinstance(theta, Continuum)
-                yield Shape(bound.title, name, query.kind, length, _loss(every, _measured, noise), exact)
+    """Ask every kind of class of chains, by the examples that it names of itself."""
+    for kind in _KINDS.values():
+        for name, theta in kind.examples().items():
+            length = 6 if theta.k == 2 else 4
+            every = _enumerated(theta, length)
+            exact = bool(theta.members) and not any(_anyhow(member) for member in theta.members)
+            for query in (Count(theta.states[1]), Histogram(relative=False)):
+                for bound in _bounds(theta, length):
+                    noise = bound.calibrate(query, epsilon)
+                    yield Shape(bound.title, name, query.kind, length, _loss(every, _measured, noise), exact)
+
+
+def _anyhow(chain: Any) -> bool:
+    start = chain.initial_distribution
+    return isinstance(start, str) and start == "any"
 
 
 def _several(epsilon: float) -> Iterator[Shape]:
@@ -158,15 +153,8 @@ def _bounds(theta: Any, length: int) -> Iterator[InfluenceBound]:
 
 
 def _enumerated(theta: Any, length: int) -> list[Databases]:
-    """Return the databases of a model at every phase, or of some members of a class."""
-    if isinstance(theta, PeriodicChain):
-        start = np.asarray(theta.initial_distribution)
-        n = len(theta.matrices)
-        return [paths(start, [theta.matrices[(phase + t) % n] for t in range(length - 1)]) for phase in range(n)]
-    if isinstance(theta, HigherOrderChain):
-        return [paths(np.asarray(theta.initial_distribution), [theta.tensor] * (length - theta.order))]
-    members = [MarkovChain(chain.transition_matrix, states=list(theta.states)) for chain in theta.some_members]
-    return [databases_of(chain, length) for chain in members]
+    """Return the databases of some laws of a class, or of a chain."""
+    return [paths(first, steps) for first, steps in theta.some_laws(length)]
 
 
 def _loss(every: Sequence[Databases], measured: Callable[..., tuple[Whole, Array]], noise: Any) -> float:
@@ -222,13 +210,15 @@ def _largest_of_several(epsilon: float) -> float:
 
 
 def _mean_of_a_clock(epsilon: float) -> float:
-    mean = MarkovChain(_CLOCK.matrices.mean(axis=0), [0.5, 0.5], states=_STATES)
-    return _loss(_enumerated(_CLOCK, 5), _measured, LeakagePropagation(mean, 5).calibrate(Count("yes"), epsilon))
+    clock = next(iter(PeriodicChain.examples().values()))
+    mean = MarkovChain(clock.matrices.mean(axis=0), [0.5, 0.5])
+    return _loss(_enumerated(clock, 5), _measured, LeakagePropagation(mean, 5).calibrate(Count("1"), epsilon))
 
 
 def _memory_forgotten(epsilon: float) -> float:
     noise = EntryDP(_EVEN, 6).calibrate(Count("yes"), epsilon)  # of one step all that is seen is a fair coin
-    return _loss(_enumerated(_TWO_BACK, 6), _measured, noise)
+    back = next(iter(HigherOrderChain.examples().values()))
+    return _loss(_enumerated(back, 6), _measured, noise)
 
 
 def _groups_released_twice(epsilon: float) -> float:

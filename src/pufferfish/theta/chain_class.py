@@ -1,5 +1,7 @@
 """A class Θ of Markov chains: a finite list of them, and where it came from."""
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +11,7 @@ from pufferfish.given import is_list, listed
 from pufferfish.shown import counted
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.some_laws import ChainLaw
 from pufferfish.theta.views import ShownModel
 
 __all__ = ["ChainClass", "as_chain_class"]
@@ -74,6 +77,21 @@ class ChainClass(ShownModel, ReadOnly):
 
     def __repr__(self) -> str:
         return f"ChainClass(<{counted(len(self.chains), 'Markov chain')} of {self.k} states>, origin={self.origin!r})"
+
+    def some_laws(self, length: int) -> Iterator[ChainLaw]:
+        """Yield laws of so many records, for what must hold of every member."""
+        return itertools.chain.from_iterable(chain.some_laws(length) for chain in self.chains)
+
+    @classmethod
+    def examples(cls) -> "dict[str, ChainClass]":
+        """Return a few classes of this kind, by what they are."""
+        sticky, other = [[0.9, 0.1], [0.2, 0.8]], [[0.7, 0.3], [0.1, 0.9]]
+        three = [[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.15, 0.8]]
+        return {
+            "two states, slow": as_chain_class(MarkovChain(sticky)),
+            "two chains, any start": as_chain_class([MarkovChain(sticky, "any"), MarkovChain(other, "any")]),
+            "three states, slow": as_chain_class(MarkovChain(three)),
+        }
 
     @property
     def members(self) -> "tuple[MarkovChain, ...]":

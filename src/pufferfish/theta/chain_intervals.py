@@ -6,6 +6,8 @@ imprecise Markov chain (Hartfiel, *Markov Set-Chains*, 1998): any number of stat
 matrix between two bounds, and the matrix free to change from step to step.
 """
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -23,6 +25,7 @@ from pufferfish.theta.chain_class import STATED
 from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.labelled import states_by_labels
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.some_laws import ChainLaw, some_starts
 from pufferfish.theta.states import state_names
 from pufferfish.theta.views import ShownModel
 
@@ -96,6 +99,19 @@ class BinaryChainInterval(ShownModel, ReadOnly, Continuum):
             MarkovChain([[stay, 1 - stay], [1 - stay, stay]], self.initial_distribution, states=self.states)
             for stay in (self.high, self.low)
         )
+
+    def some_laws(self, length: int) -> Iterator[ChainLaw]:
+        """Yield laws of so many records: those of the four corners."""
+        for p0, p1 in itertools.product({self.low, self.high}, repeat=2):
+            yield from MarkovChain([[p0, 1 - p0], [1 - p1, p1]], self.initial_distribution).some_laws(length)
+
+    @classmethod
+    def examples(cls) -> "dict[str, BinaryChainInterval]":
+        """Return a few classes of this kind, by what they are."""
+        return {
+            "two states that last, any start": cls(0.6, 0.9),
+            "two states that alternate or last": cls(0.2, 0.8, initial_distribution="stationary"),
+        }
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -185,6 +201,33 @@ class IntervalChain(ShownModel, ReadOnly, Continuum):
         return tuple(
             MarkovChain(p / p.sum(axis=1, keepdims=True), "any", states=self.states) for p in (middle, lasting)
         )
+
+    def some_laws(self, length: int) -> Iterator[ChainLaw]:
+        """Yield laws of so many records: states that last, that are left, go round or one way; and these in turn."""
+        k = self.k
+        lasts, rounds = (np.roll(np.eye(k), by, axis=1) for by in (0, 1))
+        wished = [lasts, -lasts, rounds, *(np.tile(np.eye(k)[y], (k, 1)) for y in range(k))]
+        matrices = [self._nearest(wish) for wish in wished]
+        turns = [(p, p) for p in matrices] + list(itertools.combinations(matrices, 2))
+        for first, (even, odd) in itertools.product(some_starts(k), turns):
+            yield ChainLaw(first, [odd if t % 2 else even for t in range(length - 1)])
+
+    def _nearest(self, wish: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the matrix of the class that goes where most is wished for, as far as its bounds allow."""
+        found = self.lower.copy()
+        for x, row in enumerate(found):
+            for y in np.argsort(-wish[x], kind="stable"):
+                row[y] += min(self.upper[x, y] - row[y], max(1 - row.sum(), 0.0))
+        return found / found.sum(axis=1, keepdims=True)
+
+    @classmethod
+    def examples(cls) -> "dict[str, IntervalChain]":
+        """Return a few classes of this kind, by what they are."""
+        lower = [[0.6, 0.1, 0.0], [0.1, 0.6, 0.1], [0.0, 0.1, 0.6]]
+        return {
+            "a matrix between bounds": cls([[0.75, 0.05], [0.1, 0.7]], [[0.95, 0.25], [0.3, 0.9]]),
+            "three states between bounds": cls(lower, np.array(lower) + 0.2),
+        }
 
     @property
     def plain(self) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """A class Θ of chains that are more than one matrix: a finite list of periodic ones, or of ones with more memory."""
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,6 +11,7 @@ from pufferfish.given import listed
 from pufferfish.theta.chain_class import STATED
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.periodic_chain import PeriodicChain
+from pufferfish.theta.some_laws import ChainLaw
 from pufferfish.theta.views import ShownModel
 
 __all__ = ["CHAIN_MODELS", "ChainModels"]
@@ -66,6 +69,15 @@ class ChainModels(ShownModel, ReadOnly):
 
     def __repr__(self) -> str:
         return f"ChainModels(<{len(self.members)} {self.kind} of {self.k} states>, origin={self.origin!r})"
+
+    def some_laws(self, length: int) -> Iterator[ChainLaw]:
+        """Yield laws of so many records, for what must hold of every member."""
+        return itertools.chain.from_iterable(member.some_laws(length) for member in self.members)
+
+    @classmethod
+    def examples(cls) -> "dict[str, ChainModels]":
+        """Return a few classes of this kind, by what they are."""
+        return {name: cls((member,)) for kind in CHAIN_MODELS for name, member in kind.examples().items()}
 
     @property
     def in_words(self) -> str:

@@ -1,9 +1,11 @@
 """What classes of chains that no list can hold have in common: they are described as a whole."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.some_laws import ChainLaw
 
 __all__ = ["Continuum"]
 
@@ -40,6 +42,19 @@ class Continuum(ABC):
     @abstractmethod
     def some_members(self) -> tuple[MarkovChain, ...]:
         """A few chains of the class, for what must hold of every member."""
+
+    @abstractmethod
+    def some_laws(self, length: int) -> Iterator[ChainLaw]:
+        """Yield laws of so many records, for what must hold of every member.
+
+        They come as near as can be to all that the class allows: its corners, states that are kept and states that are
+        left, one-way and permuted ones, matrices that change where the class lets them.
+        """
+
+    @classmethod
+    @abstractmethod
+    def examples(cls) -> dict[str, Self]:
+        """Return a few classes of this kind, by what they are: audits and the contract of engines ask them."""
 
     @property
     @abstractmethod

@@ -1,6 +1,8 @@
 """Classes of Markov processes of which only one thing is known: how much of the present is forgotten, and how soon."""
 
+import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,6 +19,7 @@ from pufferfish.shown import counted
 from pufferfish.theta.chain_class import STATED
 from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.some_laws import ChainLaw
 from pufferfish.theta.states import listed_labels
 from pufferfish.theta.views import ShownModel
 
@@ -136,6 +139,30 @@ class ForgettingClass(ShownModel, ReadOnly, Continuum):
             laws.append(law)
         same = keeps * np.eye(self.k)
         return tuple(MarkovChain(same + (1 - keeps) * law, "stationary", states=self.states) for law in laws)
+
+    def some_laws(self, length: int) -> Iterator[ChainLaw]:
+        """Yield laws of so many records: those of some members, and of others that forget all at once, in turn.
+
+        The latter keep their state, or go round, and draw it anew with some probability once in as many steps as the
+        shortest statement has: every stretch of that length holds one such step.
+        """
+        for chain in self.some_members:
+            yield from chain.some_laws(length)
+        k, soonest = self.k, self.steps[0]
+        keeps = min((1 - share) ** (1 / (n // soonest)) for n, share in self.pairs) * (1 - 1e-12)
+        even = np.full(k, 1 / k)
+        drawn = keeps * np.eye(k) + (1 - keeps) * even
+        for moves, shift in itertools.product((np.eye(k), np.roll(np.eye(k), 1, axis=1)), range(min(soonest, length))):
+            yield ChainLaw(even, [drawn if (t + shift) % soonest == 0 else moves for t in range(length - 1)])
+
+    @classmethod
+    def examples(cls) -> "dict[str, ForgettingClass]":
+        """Return a few classes of this kind, by what they are."""
+        return {
+            "forgets half within two steps": cls(2, 0.5, ["no", "yes"]),
+            "forgets some soon and most later": cls([1, 3], [0.2, 0.8], ["no", "yes"]),
+            "three states, forgotten in three steps": cls(3, 0.6, ["a", "b", "c"]),
+        }
 
     @property
     def plain(self) -> dict[str, Any]:

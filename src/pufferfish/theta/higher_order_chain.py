@@ -7,7 +7,7 @@ References: ``docs/proofs/higher_order.md``.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -22,6 +22,7 @@ from pufferfish.core.numbers.read_only import ReadOnly, read_only
 from pufferfish.errors import ModelError
 from pufferfish.theta.labelled import states_by_labels
 from pufferfish.theta.markov_chain import TOLERANCE, MarkovChain
+from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names
 from pufferfish.theta.views import ShownModel
 
@@ -143,15 +144,37 @@ class HigherOrderChain(ShownModel, ReadOnly):
         law[members] = 1.0 if chain is None else chain.stationary_distribution
         return read_only(law.reshape((self.k,) * self.order))
 
+    def some_laws(self, length: int) -> Iterator[ChainLaw]:
+        """Yield the law of so many records, or some of them where the first m may have any law."""
+        m = self.order
+        for first in starts_of(self.initial_distribution, lambda: self.stationary_distribution, self.k, m):
+            if length < m:
+                yield ChainLaw(first.sum(axis=tuple(range(length, m))), ())
+            else:
+                yield ChainLaw(first, [self.tensor] * (length - m))
+
+    @classmethod
+    def examples(cls) -> "dict[str, HigherOrderChain]":
+        """Return a few chains of this kind, by what they are."""
+        back, slow = [[[0.95, 0.05]] * 2, [[0.05, 0.95]] * 2], [[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.2, 0.8]]]
+        return {
+            "order two: repeats the last record but one": cls(back, np.full((2, 2), 0.25)),
+            "order two, any two first records": cls(slow, "any"),
+        }
+
     @property
     def reduced(self) -> "HigherOrderChain | MarkovChain":
-        """The same chain with as little memory as it has, where that is known exactly."""
+        """The same chain with as little memory as it has, where that is known exactly.
+
+        Only the stationary law goes with the tensor: "any" is every law of the first m records *together*, and few of
+        them are laws of a chain with less memory.
+        """
         if self.order == 1:
             start = self.initial_distribution
             return MarkovChain(self.tensor, start, states=self.states)
-        oldest = self.tensor[0]
-        if isinstance(self.initial_distribution, str) and np.all(self.tensor == oldest):
-            return HigherOrderChain(oldest, self.initial_distribution, states=self.states).reduced
+        oldest, start = self.tensor[0], self.initial_distribution
+        if isinstance(start, str) and start == "stationary" and np.all(self.tensor == oldest):
+            return HigherOrderChain(oldest, start, states=self.states).reduced
         return self
 
     def _closed(self) -> list[int]:

@@ -11,7 +11,7 @@ treat them differently:
 References: Song, Wang, Chaudhuri (2017), Section 4.4; Levin, Peres, Wilmer, *Markov Chains and Mixing Times*.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -33,6 +33,7 @@ from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import ModelError
 from pufferfish.theta.chain_import import Parts, crosstab_parts, deeptime_parts, hmmlearn_parts, quantecon_parts
 from pufferfish.theta.labelled import states_by_labels
+from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names
 from pufferfish.theta.views import ShownModel
 
@@ -175,6 +176,11 @@ class MarkovChain(ShownModel, ReadOnly):
             found = cls(matrix, "any", states=names)
             return cls(matrix, states=names) if found.is_irreducible else found
         return cls(matrix, start, states=names)
+
+    def some_laws(self, length: int) -> Iterator[ChainLaw]:
+        """Yield the law of so many records, or some of them where the chain may start anyhow."""
+        for first in starts_of(self.initial_distribution, lambda: self.stationary_distribution, self.k):
+            yield ChainLaw(first, [self.transition_matrix] * (length - 1))
 
     def __repr__(self) -> str:
         q = self.initial_distribution

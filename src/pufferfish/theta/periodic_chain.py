@@ -7,9 +7,9 @@ day, the weekday, or plain phases, one for each step. A chain of records may beg
 References: ``docs/proofs/periodic.md``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.clocks import clock_named, steps_of_phase
 from pufferfish.theta.labelled import states_by_labels
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names
 from pufferfish.theta.views import ShownModel
 
@@ -160,6 +161,23 @@ class PeriodicChain(ShownModel, ReadOnly):
         if len(self.cycle) > 1:
             return self
         return MarkovChain(self.cycle[0], self.initial_distribution, states=self.states)
+
+    def some_laws(self, length: int) -> Iterator[ChainLaw]:
+        """Yield the law of so many records from every phase on, or some of them where the chain may start anyhow."""
+        cycle = self.cycle
+        for phase in range(len(cycle)):
+            law = partial(self._law_at, phase)
+            for first in starts_of(self.initial_distribution, law, self.k):
+                yield ChainLaw(first, [cycle[(phase + t) % len(cycle)] for t in range(length - 1)])
+
+    @classmethod
+    def examples(cls) -> "dict[str, PeriodicChain]":
+        """Return a few chains of this kind, by what they are."""
+        stays, moves = [[0.99, 0.01], [0.01, 0.99]], [[0.5, 0.5], [0.5, 0.5]]
+        return {"a clock: four sticky steps, four free ones": cls([stays] * 4 + [moves] * 4, [0.5, 0.5])}
+
+    def _law_at(self, phase: int) -> NDArray[np.float64]:
+        return self.periodic_distribution[phase]
 
     def phase_of(self, step: int) -> int:
         """Return the phase that a step of :attr:`cycle` belongs to, the first one where several are alike."""

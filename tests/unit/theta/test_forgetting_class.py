@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pufferfish as pf
@@ -75,3 +76,14 @@ def test_some_members_are_members() -> None:
         for chain in theta.some_members:
             for n, share in theta.pairs:
                 assert pf.overlap(chain, n) >= share - 1e-12
+        for first, steps in theta.some_laws(9):
+            laws = [first]
+            for step in steps:
+                laws.append(laws[-1] @ step)
+            for n, share in theta.pairs:
+                for t in range(len(steps) + 1 - n):
+                    now = np.linalg.multi_dot([np.eye(theta.k), np.eye(theta.k), *steps[t : t + n]])
+                    then = (laws[t][:, None] * now / laws[t + n]).T  # of the record n steps earlier
+                    for law in (now, then):
+                        apart = np.abs(law[:, None, :] - law[None, :, :]).sum(axis=2).max() / 2
+                        assert 1 - apart >= share - 1e-9

@@ -154,6 +154,10 @@ def test_some_members_are_members() -> None:
         for chain in theta.some_members:
             assert np.all(theta.lower - 1e-12 <= chain.transition_matrix)
             assert np.all(chain.transition_matrix <= theta.upper + 1e-12)
+        for _, steps in theta.some_laws(4):
+            for matrix in steps:
+                assert np.all((theta.lower - 1e-12 <= matrix) & (matrix <= theta.upper + 1e-12))
+                assert matrix.sum(axis=1) == pytest.approx(1, abs=1e-15)
     assert THETA.some_members[1].transition_matrix == pytest.approx(np.array([[0.95, 0.05], [0.3, 0.7]]))
 
 
