@@ -275,6 +275,20 @@ MUTANTS = [
         "unit/data contract/test_engines.py",
     ),
     Mutant(
+        "theta: a tensor that ignores the oldest record forgets that any first records are any together",
+        "theta/higher_order_chain.py",
+        'if isinstance(start, str) and start == "stationary" and np.all(self.tensor == oldest):',
+        "if isinstance(start, str) and np.all(self.tensor == oldest):",
+        "oracle/test_oracle_odd_classes.py",
+    ),
+    Mutant(
+        "forgetting: next to nothing is kept",
+        "core/propagation/forgetting_loops.py",
+        "share, then = 1.0 if p == pairs else float(keeps[p]), float(excess[after])",
+        "share, then = 1.0 if p == pairs else float(keeps[p]) * 0.01, float(excess[after])",
+        "contract/test_truth.py",
+    ),
+    Mutant(
         "release: noise is proved for twice its epsilon",
         "release/checks.py",
         "if witness is None or not 0 <= leakage <= calibration.epsilon < math.inf:",

@@ -8,14 +8,13 @@ examples could not tell an engine that is unsound.
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pufferfish as pf
-from propagation_oracle import Array, density_loss, losses_per_pair, supremum, supremum_of_steps, tilts
+from propagation_oracle import Array, losses_per_pair, most_telling, supremum, supremum_of_steps
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms import BOUNDS, InfluenceBound
 from pufferfish.theta import ModelClass
@@ -45,13 +44,6 @@ def laws(theta: Any, length: int) -> Iterator[Array]:
         for step in steps:
             law = law[..., None] * step  # axes are lined up from the last one
         yield law
-
-
-def most_telling(every: list[Array], d: Array, count: int) -> list[Array]:
-    """The laws under which the extreme sums of potentials leak most: linear programs for all of them take minutes."""
-    by_tilts = [max(density_loss(law, m) for m in islice(tilts(d), 40)) for law in every] if count < len(every) else []
-    order = sorted(range(len(by_tilts)), key=by_tilts.__getitem__, reverse=True)
-    return [every[i] for i in order[:count]] if by_tilts else every
 
 
 def losses(k: int, length: int) -> dict[str, Any]:

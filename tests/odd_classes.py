@@ -1,0 +1,155 @@
+"""Classes Θ of every kind with what shortcuts trip over: exact equalities, and states that cannot come back.
+
+Privacy was lost where a branch was taken on an exact equality (a tensor that ignores its memory), and where a state
+cannot occur (a zero column). So matrices here have equal rows, two states alike, no state that is left, one that only
+the start has, an order of states that goes round; and every kind of class is made of them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import pufferfish as pf
+from pufferfish.errors import ModelError
+from pufferfish.mechanisms import BOUNDS
+from pufferfish.theta import ChainModels, ModelClass, as_chain_class
+
+__all__ = ["KINDS", "SHAPES", "odd_class", "odd_rows", "odd_start"]
+
+Array = NDArray[np.float64]
+Generator = np.random.Generator
+
+
+def _normal(rows: Array) -> Array:
+    return rows / rows.sum(axis=-1, keepdims=True)
+
+
+def _plain(rng: Generator, k: int) -> Array:
+    return rng.dirichlet(np.full(k, rng.choice([0.4, 1.0, 4.0])), size=k)
+
+
+def _alike(rng: Generator, k: int) -> Array:
+    """Two states that are followed alike, and perhaps are reached alike: duplicates of each other."""
+    rows = _plain(rng, k)
+    rows[-1] = rows[0]
+    if k > 2 and rng.random() < 0.5:
+        rows[:, -1] = rows[:, 0]
+    return _normal(rows)
+
+
+def _zeros(rng: Generator, k: int) -> Array:
+    rows = np.where(rng.random((k, k)) < 0.4, 0.0, _plain(rng, k))
+    rows[rows.sum(axis=1) == 0, int(rng.integers(k))] = 1.0
+    return _normal(rows)
+
+
+def _only_the_start(rng: Generator, k: int) -> Array:
+    """A zero column: one state is never reached."""
+    rows, state = _plain(rng, k), int(rng.integers(k))
+    rows[:, state] = 0.0
+    return _normal(rows)
+
+
+def _one_way(rng: Generator, k: int) -> Array:
+    rows = np.triu(_plain(rng, k))
+    return _normal(rows + float(rng.choice([0.0, 1e-12])))
+
+
+SHAPES: dict[str, Callable[[Generator, int], Array]] = {
+    "plain": _plain,
+    "equal rows": lambda rng, k: np.tile(rng.dirichlet(np.ones(k)), (k, 1)),
+    "even": lambda _, k: np.full((k, k), 1 / k),
+    "symmetric": lambda rng, k: (lambda p: p * np.eye(k) + (1 - p) * (np.ones((k, k)) - np.eye(k)) / (k - 1))(
+        rng.choice([0.05, 0.5, 0.9, 0.99])
+    ),
+    "goes round": lambda rng, k: np.eye(k)[rng.permutation(k)],
+    "nearly goes round": lambda rng, k: 0.98 * np.eye(k)[rng.permutation(k)] + 0.02 / k,
+    "two alike": _alike,
+    "zeros": _zeros,
+    "only the start": _only_the_start,
+    "one way": _one_way,
+}
+
+
+def odd_rows(rng: Generator, k: int, shape: str | None = None) -> Array:
+    """A transition matrix of a shape, or of any."""
+    return SHAPES[shape or str(rng.choice(list(SHAPES)))](rng, k)
+
+
+def odd_start(rng: Generator, size: int) -> Any:
+    """An initial law: "stationary", "any", even, a point, or with zeros."""
+    how = rng.choice(["stationary", "any", "any", "even", "point", "zeros", "plain"])
+    if how in ("stationary", "any"):
+        return str(how)
+    if how == "even":
+        return np.full(size, 1 / size)
+    if how == "point":
+        return np.eye(size)[rng.integers(size)]
+    law = rng.dirichlet(np.ones(size))
+    return _normal(np.where(rng.random(size) < 0.3, 0.0, law) + (law == law.max())) if how == "zeros" else law
+
+
+def _names(k: int) -> list[str]:
+    return list("abcdef"[:k])
+
+
+def _chains(rng: Generator, k: int) -> Any:
+    return as_chain_class(
+        [pf.MarkovChain(odd_rows(rng, k), odd_start(rng, k), states=_names(k)) for _ in range(rng.integers(1, 3))]
+    )
+
+
+def _clocks_or_memory(rng: Generator, k: int) -> Any:
+    if rng.random() < 0.5:
+        matrices = [odd_rows(rng, k) for _ in range(int(rng.integers(1, 4)))]
+        return ChainModels((pf.PeriodicChain(matrices, odd_start(rng, k), states=_names(k)),))
+    order = int(rng.choice([1, 2, 2, 2] if k > 2 else [1, 2, 2, 3]))
+    memory = rng.choice(["all", "ignores the oldest", "only the oldest", "none"])
+    if memory == "all":
+        tensor = np.concatenate([odd_rows(rng, k) for _ in range(k ** (order - 1))]).reshape((k,) * (order + 1))
+    else:
+        matrix = np.tile(odd_rows(rng, k)[0], (k, 1)) if memory == "none" else odd_rows(rng, k)
+        tensor = np.broadcast_to(matrix, (k,) * (order + 1))
+        if memory == "only the oldest":
+            tensor = np.moveaxis(tensor, -2, 0)
+    return ChainModels((pf.HigherOrderChain(tensor, odd_start(rng, k**order), states=_names(k)),))
+
+
+def _stays_between(rng: Generator, _: int) -> Any:
+    low = float(rng.choice([1e-9, 0.2, 0.5, 0.8]))
+    high = float(rng.choice([low, max(low, 0.5), max(low, 0.9)]))
+    return pf.BinaryChainInterval(
+        low, high, initial_distribution="any" if rng.random() < 0.5 else "stationary", states=_names(2)
+    )
+
+
+def _between(rng: Generator, k: int) -> Any:
+    middle, width = odd_rows(rng, k), rng.choice([0.0, 0.05, 0.3], size=(k, k))
+    return pf.IntervalChain(np.maximum(middle - width, 0), np.minimum(middle + width, 1), states=_names(k))
+
+
+def _forgets(rng: Generator, k: int) -> Any:
+    steps = sorted({int(n) for n in rng.integers(1, 5, size=int(rng.integers(1, 3)))})
+    return pf.ForgettingClass(steps, np.sort(rng.choice([0.1, 0.5, 0.9, 1.0], size=len(steps))), _names(k))
+
+
+_OF_KIND: dict[str, Callable[[Generator, int], Any]] = {
+    "ChainClass": _chains,
+    "ChainModels": _clocks_or_memory,
+    "BinaryChainInterval": _stays_between,
+    "IntervalChain": _between,
+    "ForgettingClass": _forgets,
+}
+KINDS = sorted({kind.__name__ for bound in BOUNDS for kind in bound.kinds if kind is not ModelClass})
+"""Every kind of class of chains that some bound covers: one that nothing here makes is an error in every oracle."""
+
+
+def odd_class(rng: Generator, kind: str, k: int) -> Any:
+    """A class of a kind on at most k states "a", "b", …"""
+    while True:
+        try:
+            return _OF_KIND[kind](rng, k)
+        except ModelError:  # several stationary laws, say
+            continue
