@@ -274,7 +274,36 @@ SHAPES: dict[str, list[list[int]]] = {
 """Edges worth a look: for each node its parents."""
 
 
+def with_odd_tables(network: Network, seed: int) -> Network:
+    """The same nodes under tables with exact equalities: rows alike, a parent that is ignored or copied, states alike.
+
+    Entries stay dyadic. A state that no row reaches is impossible, and so are the rows below that name it.
+    """
+    rng, tables = np.random.default_rng([seed, 77]), []
+    for table in network.tables:
+        k, odd = table.shape[-1], table.copy()
+        kind = rng.choice(["ignores a parent", "all rows alike", "copies a parent", "states alike", "never", "plain"])
+        if kind == "ignores a parent" and table.ndim > 1:
+            axis = int(rng.integers(table.ndim - 1))
+            odd = np.broadcast_to(table.take([0], axis=axis), table.shape).copy()
+        elif kind == "all rows alike":
+            odd = np.broadcast_to(table[(0,) * (table.ndim - 1)], table.shape).copy()
+        elif kind == "copies a parent" and table.ndim > 1:
+            axis = int(rng.integers(table.ndim - 1))
+            at = np.arange(table.shape[axis]).reshape([-1 if a == axis else 1 for a in range(table.ndim)]) % k
+            odd = np.broadcast_to(at == np.arange(k), table.shape).astype(np.float64)
+        elif kind == "states alike":
+            odd[..., 0] = odd[..., -1] = (table[..., 0] + table[..., -1]) / 2
+        elif kind == "never":
+            state = int(rng.integers(k))
+            odd[..., (state + 1) % k] += odd[..., state]
+            odd[..., state] = 0.0
+        tables.append(odd)
+    return Network(f"odd {network}", network.parents, tuple(tables), network.states)
+
+
 SHAPED = [shaped(name, parents, seed) for seed, (name, parents) in enumerate(SHAPES.items())]
+SHAPED += [with_odd_tables(network, seed) for seed, network in enumerate(SHAPED)]
 
 
 def with_other_tables(network: Network, seed: int, parents: Sequence[Sequence[int]] | None = None) -> Network:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from network_oracle import SHAPES, Network, joint_law, random_network, shaped
+from network_oracle import SHAPES, Network, joint_law, random_network, shaped, with_odd_tables
 from pufferfish.core.networks import configurations
 from pufferfish.core.networks.configurations import Configurations
 from pufferfish.core.propagation import cluster_plan, cluster_sweep, clusters
@@ -25,6 +25,7 @@ SLACK = 1e-9
 NETWORKS = [
     *(random_network(seed, 2 + seed % 4) for seed in range(60)),
     *(shaped(name, parents, seed) for name, parents in SHAPES.items() for seed in range(2)),
+    *(with_odd_tables(random_network(seed, 3 + seed % 3), seed) for seed in range(40)),
 ]
 
 
