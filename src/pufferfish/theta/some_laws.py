@@ -60,7 +60,7 @@ def some_starts(k: int, order: int = 1) -> Iterator[NDArray[np.float64]]:
             two[alike[[x, y]]] += (1 - _CORNER) / 2
             yield two.reshape((k,) * order)
     for value in range(size):
-        for rest in (0.2, _CORNER):
+        for rest in (0.5, 0.2, _CORNER):
             corner = rest * even
             corner[value] += 1 - rest
             yield corner.reshape((k,) * order)
