@@ -21,6 +21,7 @@ from pufferfish.ledger.charges import (
     EVERY,
     Charge,
     Charging,
+    Distance,
     check_tied,
     classes_of,
     composing,
@@ -82,16 +83,12 @@ class ChainCharging(Charging):
             scale = Fraction(what.unit_scale)
             if isinstance(linear, StepQuery):
                 _check_steps(data, base)
-                if linear.by_records:
-                    distance = whole(linear.unit_distance)
-                else:
-                    distance, step = whole(np.zeros((len(states),) * 2)), linear.unit_step
+                own, step = linear.losses
             else:
                 assert isinstance(linear, LinearQuery)  # several columns together are those of networks
                 windows = windows_read(linear, windows, length)
-                coarse = whole(linear.unit_distance)
-                places = range(len(states)) if groups is None else groups
-                distance = tuple(tuple(coarse[x][x_] for x_ in places) for x in places)
+                own = linear.unit_distance
+            distance = _on_the_base(whole(own), groups)
         else:
             if coarsening is not None:
                 raise ParameterError("coarsening goes with a calibration: a loss is given on the ledger's own states")
@@ -252,6 +249,16 @@ def _check_states(data: Sequences, states: tuple[str, ...]) -> None:
     for state in data.states:
         if state not in states:
             raise ReleaseRefused(f"the data have the state {state!r}, and the ledger's states are {names_of(states)}")
+
+
+def _on_the_base(distance: Distance, groups: Sequence[int] | None) -> Distance:
+    """Return a distance between the states of a release as one between those of the base: 0 inside of a group.
+
+    ``groups`` says for each state of the base the release's state that it counts as; None where they are the same. A
+    release reads what each record counts as, and no more: so it moves with a record, and with its steps, as it does
+    between these.
+    """
+    return distance if groups is None else tuple(tuple(distance[x][x_] for x_ in groups) for x in groups)
 
 
 def _loss(what: Any, k: int) -> NDArray[np.float64]:
