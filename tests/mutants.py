@@ -226,6 +226,21 @@ MUTANTS = [
         "unit/ledger/test_ledger_sums.py unit/ledger/test_ledger_base.py unit/ledger/test_ledger_places.py",
     ),
     Mutant(
+        "ledger: steps are charged between the states of the release's model, in its order",
+        "ledger/chain_charges.py",
+        "distance = _on_the_base(whole(own), groups)",
+        "distance = _on_the_base(whole(own), None if isinstance(linear, StepQuery) else groups)",
+        "oracle/test_oracle_ledger_states.py",
+    ),
+    Mutant(
+        "ledger: steps are charged in the order of states of the release's model where it has as many",
+        "ledger/chain_charges.py",
+        "distance = _on_the_base(whole(own), groups)",
+        "distance = whole(own) if isinstance(linear, StepQuery) and step == 0 and len(own) == len(states) "
+        "else _on_the_base(whole(own), groups)",
+        "oracle/test_oracle_ledger_states.py",
+    ),
+    Mutant(
         "ledger: the sum of charges is rounded to nearest",
         "ledger/charges.py",
         "known[distances] = float_up(",
