@@ -60,7 +60,14 @@ class ChainCharging(Charging):
             )
 
     def charge(
-        self, what: Any, *, base: AnyBase | None, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
+        self,
+        what: Any,
+        *,
+        base: AnyBase | None,
+        subjects: Subjects | None,
+        data: Any,
+        window: Any,
+        coarsening: Mapping[Any, Any] | None,
     ) -> Charge:
         """Return the charge of a calibrated release, or of a loss as a number or matrix, on the states of the base."""
         assert base is None or isinstance(base, Base)
@@ -69,8 +76,12 @@ class ChainCharging(Charging):
                 f"the data are {type(data).__name__}, and this ledger is about Markov chains: read the table with "
                 "read_sequences"
             )
+        if data is not None and data.names is None and isinstance(window, Mapping):
+            raise ReleaseRefused(
+                "window is given by name, and the data do not say whose they are: read them as the base"
+            )
         states, length = self._bound.theta.states, self._bound.length
-        windows, step = as_windows(window, length), 0
+        windows, step = as_windows(window, length, subjects), 0
         if isinstance(what, Calibration):
             if what.theta.variables is not None:
                 raise ReleaseRefused(
@@ -205,7 +216,10 @@ class ChainCharging(Charging):
             for name, own in places.items():
                 seen = tuple(windows[place] for place in own)
                 if not any(seen):
-                    raise ReleaseRefused(f"window is None for all chains of subject {name!r}, who is in the data")
+                    raise ReleaseRefused(
+                        f"window leaves out all steps of subject {name!r}, who is in the data: give a window for every "
+                        "subject that is read"
+                    )
                 chains = [chain for n, chain in zip(data.names, data.length, strict=True) if n == name]
                 check_lengths(chains, [length[place] for place in own], seen, f"subject {name!r}")
         return None if marks.all() else marks.tobytes()
@@ -213,7 +227,7 @@ class ChainCharging(Charging):
     def part(self, length: Any, window: Any) -> InfluenceBound:
         """Return the bound on chains of these lengths, refused where they start later and Θ tells the first law."""
         bound = self._bound
-        check_start(bound.theta, as_windows(window, bound.length))
+        check_start(bound.theta, window)
         return bound.of(bound.given_by, length, **bound.settings)
 
     def _check_data(self, data: Sequences, base: Base | None, windows: Windows | None, *, everything: bool) -> None:

@@ -15,6 +15,7 @@ from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.hints import names_of
 from pufferfish.ledger.book import AnyBase
 from pufferfish.ledger.charges import Charge, Charging, Distance, check_tied, composing, in_decimals, sum_up, whole
+from pufferfish.ledger.subjects import Subjects
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.queries import JointQuery, LinearQuery
 from pufferfish.queries.record_loss import as_record_loss
@@ -63,7 +64,14 @@ class NodeCharging(Charging):
             taken[column] = node
 
     def charge(
-        self, what: Any, *, base: AnyBase | None, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
+        self,
+        what: Any,
+        *,
+        base: AnyBase | None,
+        subjects: Subjects | None,
+        data: Any,
+        window: Any,
+        coarsening: Mapping[Any, Any] | None,
     ) -> Charge:
         """Return the charge of a calibrated release, or of a loss of the nodes."""
         assert base is None or isinstance(base, RowsBase)
