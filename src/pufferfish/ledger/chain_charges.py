@@ -88,7 +88,7 @@ class ChainCharging(Charging):
                     f"the noise was calibrated for {what.theta.kind}, whose records have names, and this ledger is "
                     "about Markov chains: make a ledger for them"
                 )
-            linear = composing(what, "calibration.record_loss")
+            linear = composing(what, "calibration.record_loss" if what.theta.states == states else None)
             check_lengths(what.length, length, None, "the calibration")
             groups = groups_of(states, base, what.theta.states, data, coarsening)
             scale = Fraction(what.unit_scale)
@@ -106,7 +106,13 @@ class ChainCharging(Charging):
             if data is not None and not data.base.bins:
                 _check_states(data, states)
             groups = groups_of(states, base, states, data, None)
-            (distance,), scale = in_decimals([_loss(what, len(states))])
+            loss = _loss(what, len(states))
+            if data is not None and data.states != states and len(set(loss[~np.eye(len(states), dtype=np.bool_)])) > 1:
+                raise ReleaseRefused(
+                    "the loss is one for every pair of the ledger's states, in their order, and the data have their "
+                    "states in another one: charge the calibration itself, whose states are told by their names"
+                )
+            (distance,), scale = in_decimals([loss])
         if data is not None:
             self._check_data(data, base, windows, everything=not (groups or windows))
         if not step and not any(any(row) for row in distance):

@@ -213,7 +213,7 @@ def classes_of(
     return [found for found in lists if found], numbers[which]
 
 
-def composing(what: Calibration, way_out: str) -> RecordQuery:
+def composing(what: Calibration, way_out: str | None) -> RecordQuery:
     """Return the query whose release with noise of ``unit_scale`` has a calibration's record losses, which add.
 
     It is what was asked, or with a strategy what is measured for it.
@@ -221,14 +221,18 @@ def composing(what: Calibration, way_out: str) -> RecordQuery:
     Raises
     ------
     ReleaseRefused
-        If its ε holds for one query only; ``way_out`` is the loss to charge instead.
+        If its ε holds for one query only; ``way_out`` is the loss to charge instead, None where its states are others.
     ParameterError
         If its noise or its ε is out of range, or the query has no record-level loss.
     """
     if not what.composes:
+        remedy = (
+            "calibrate it on the ledger's states, in their order, and charge it at its record-level loss, which adds"
+            if way_out is None
+            else f"charge the same release at its record-level loss, which adds: ledger.spend({way_out})"
+        )
         raise ReleaseRefused(
-            f"{what.title} calibrates noise to one query, and its epsilon does not add to others; charge the "
-            f"same release at its record-level loss, which adds: ledger.spend({way_out})"
+            f"{what.title} calibrates noise to one query, and its epsilon does not add to others; {remedy}"
         )
     if not (0 < what.unit_scale < math.inf and 0 < what.epsilon < math.inf):
         raise ParameterError(

@@ -322,8 +322,9 @@ class Ledger(Printed):
         Parameters
         ----------
         what : Calibration, float or array_like
-            The release: calibrated noise, or its record-level loss in nats (a number, or shape (k, k); for a network a
-            number, a list of one entry per node, or a dict from nodes to entries, as ``bound.leakage`` takes them).
+            The release: calibrated noise, or its record-level loss in nats. That is a number, or shape (k, k) between
+            the ledger's states in their order, ``ledger.bound.theta.states``; for a network a number, or a dict from
+            nodes to entries, as ``bound.leakage`` takes them.
         data : Sequences or Rows, optional
             What it reads, to be checked against the base.
         window : (int, int), list of these, or dict, optional

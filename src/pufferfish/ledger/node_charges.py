@@ -84,6 +84,11 @@ class NodeCharging(Charging):
         if isinstance(what, Calibration):
             distances, scale = self._of_calibration(what), Fraction(what.unit_scale)
         else:
+            if isinstance(what, list | tuple) or getattr(what, "ndim", 0):
+                raise ParameterError(
+                    "the loss is a list, and nodes are told by their names: expected a number for all of them, or "
+                    "{node: loss, …}, such as calibration.node_loss"
+                )
             losses, scale = in_decimals(as_record_loss(what, self._bound.theta, ()).nodes)
             distances = dict(zip(self._states, losses, strict=True))
         read = {node: distance for node, distance in distances.items() if any(map(any, distance))}
