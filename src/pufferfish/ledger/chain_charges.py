@@ -97,7 +97,7 @@ class ChainCharging(Charging):
                 own, step = linear.losses
             else:
                 assert isinstance(linear, LinearQuery)  # several columns together are those of networks
-                windows = windows_read(linear, windows, length)
+                windows = windows_read(linear, what.length, windows, length)
                 own = linear.unit_distance
             distance = _on_the_base(whole(own), groups)
         else:

@@ -93,23 +93,30 @@ def windows_written(windows: Sequence[Any], length: Sequence[ChainLength]) -> Wi
     return found
 
 
-def windows_read(linear: LinearQuery, windows: Windows | None, length: Sequence[ChainLength]) -> Windows | None:
-    """Return the window that a query reads by itself, of all chains or those that a window is given of; or that window.
+def windows_read(
+    linear: LinearQuery, of: Sequence[ChainLength], windows: Windows | None, length: Sequence[ChainLength]
+) -> Windows | None:
+    """Return the windows that were given, or else what a query says itself that it reads.
+
+    It says so by the places of records in the chain that it was calibrated for. These are places in a chain of the base
+    only where that is as long: of a part nobody said where it begins, so every step of the base's chain is charged.
 
     Raises
     ------
     ReleaseRefused
-        If both are there and differ.
+        If a window is given, and the query says otherwise.
     """
     if linear.factors is None:
         return windows
-    read = np.flatnonzero(linear.factors)
-    own = as_windows((int(read[0]), int(read[-1]) + 1), length, None)
-    if windows is not None and any(given not in (None, there) for given, there in zip(windows, own or (), strict=True)):
+    read, chain = np.flatnonzero(linear.factors), of[0].anywhere
+    own: Steps = ((int(read[0]), int(read[-1]) + 1),)
+    if windows is None:
+        return tuple(own if there == chain else ((0, there.steps),) for there in length)
+    if any(there == chain and given not in (None, own) for there, given in zip(length, windows, strict=True)):
         raise ReleaseRefused(
             f"the query reads records {read[0]} to {read[-1]}, and window says otherwise: leave window out"
         )
-    return own if windows is None else windows
+    return windows
 
 
 def windows_by_time(
