@@ -60,7 +60,11 @@ def put(path: Path, book: dict[str, Any]) -> None:
 
 
 def read(
-    counts: list[list[int]], states: tuple[str, ...] = ("rest", "active"), steps: list[int] | None = None, **base: Any
+    counts: list[list[int]],
+    states: tuple[str, ...] = ("rest", "active"),
+    steps: list[int] | None = None,
+    names: tuple[str, ...] | None = None,
+    **base: Any,
 ) -> pf.Sequences:
     spans = steps or [sum(row) for row in counts]
     return pf.Sequences(
@@ -69,7 +73,8 @@ def read(
         transitions=np.zeros((len(states), len(states)), dtype=np.int64),
         length=tuple(pf.ChainLength(n, sum(row)) for n, row in zip(spans, counts, strict=True)),
         subjects=len(counts),
-        base=Base(**({"source": "table.csv", "state": "activity"} | base)),
+        names=names,
+        base=Base(**({"source": "table.csv", "state": "activity", "subject": names and "id"} | base)),
     )
 
 

@@ -226,6 +226,42 @@ MUTANTS = [
         "unit/ledger/test_ledger_sums.py unit/ledger/test_ledger_base.py unit/ledger/test_ledger_places.py",
     ),
     Mutant(
+        "ledger: steps are charged between the states of the release's model, in its order",
+        "ledger/chain_charges.py",
+        "distance = _on_the_base(whole(own), groups)",
+        "distance = _on_the_base(whole(own), None if isinstance(linear, StepQuery) else groups)",
+        "oracle/test_oracle_ledger_states.py",
+    ),
+    Mutant(
+        "ledger: steps are charged in the order of states of the release's model where it has as many",
+        "ledger/chain_charges.py",
+        "distance = _on_the_base(whole(own), groups)",
+        "distance = whole(own) if isinstance(linear, StepQuery) and step == 0 and len(own) == len(states) "
+        "else _on_the_base(whole(own), groups)",
+        "oracle/test_oracle_ledger_states.py",
+    ),
+    Mutant(
+        "ledger: a window without a name is one of the first chain alone",
+        "ledger/windows.py",
+        "return [(list(range(chains)), _steps(window))]",
+        "return [([0], _steps(window))]",
+        "unit/ledger/test_ledger_sums.py",
+    ),
+    Mutant(
+        "ledger: records of a part of a chain are charged as if they were its first ones",
+        "ledger/windows.py",
+        "return tuple(own if there == chain else ((0, there.steps),) for there in length)",
+        "return tuple(own for there in length)",
+        "unit/queries/test_query_records.py",
+    ),
+    Mutant(
+        "ledger: lengths that are planned for subjects are taken in the order of a table",
+        "ledger/subjects.py",
+        "        return planned\n",
+        "        return sorted(planned)\n",
+        "unit/ledger/test_ledger_subjects.py",
+    ),
+    Mutant(
         "ledger: the sum of charges is rounded to nearest",
         "ledger/charges.py",
         "known[distances] = float_up(",

@@ -245,7 +245,8 @@ class Calibration(Printed, ReadOnly):
         """Record-level loss of the release for every pair of states, in nats, rounded up; shape (k, k).
 
         Where records count with factors, or only some are read, it is that of the record that counts most. Of a query
-        about steps it is what both steps of a record cost; a ledger charges such a query less, by its steps.
+        about steps it is what both steps of a record cost, and ``leakage`` of it is above ε: 1.6 for ``Switches`` at
+        ε = 1, say. What the noise leaks says :meth:`prove_leakage`; a ledger charges such a query by its steps.
 
         Raises
         ------

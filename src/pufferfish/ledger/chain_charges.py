@@ -21,6 +21,7 @@ from pufferfish.ledger.charges import (
     EVERY,
     Charge,
     Charging,
+    Distance,
     check_tied,
     classes_of,
     composing,
@@ -59,7 +60,14 @@ class ChainCharging(Charging):
             )
 
     def charge(
-        self, what: Any, *, base: AnyBase | None, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
+        self,
+        what: Any,
+        *,
+        base: AnyBase | None,
+        subjects: Subjects | None,
+        data: Any,
+        window: Any,
+        coarsening: Mapping[Any, Any] | None,
     ) -> Charge:
         """Return the charge of a calibrated release, or of a loss as a number or matrix, on the states of the base."""
         assert base is None or isinstance(base, Base)
@@ -68,37 +76,43 @@ class ChainCharging(Charging):
                 f"the data are {type(data).__name__}, and this ledger is about Markov chains: read the table with "
                 "read_sequences"
             )
+        if data is not None and data.names is None and isinstance(window, Mapping):
+            raise ReleaseRefused(
+                "window is given by name, and the data do not say whose they are: read them as the base"
+            )
         states, length = self._bound.theta.states, self._bound.length
-        windows, step = as_windows(window, length), 0
+        windows, step = as_windows(window, length, subjects), 0
         if isinstance(what, Calibration):
             if what.theta.variables is not None:
                 raise ReleaseRefused(
                     f"the noise was calibrated for {what.theta.kind}, whose records have names, and this ledger is "
                     "about Markov chains: make a ledger for them"
                 )
-            linear = composing(what, "calibration.record_loss")
+            linear = composing(what, "calibration.record_loss" if what.theta.states == states else None)
             check_lengths(what.length, length, None, "the calibration")
             groups = groups_of(states, base, what.theta.states, data, coarsening)
             scale = Fraction(what.unit_scale)
             if isinstance(linear, StepQuery):
                 _check_steps(data, base)
-                if linear.by_records:
-                    distance = whole(linear.unit_distance)
-                else:
-                    distance, step = whole(np.zeros((len(states),) * 2)), linear.unit_step
+                own, step = linear.losses
             else:
                 assert isinstance(linear, LinearQuery)  # several columns together are those of networks
-                windows = windows_read(linear, windows, length)
-                coarse = whole(linear.unit_distance)
-                places = range(len(states)) if groups is None else groups
-                distance = tuple(tuple(coarse[x][x_] for x_ in places) for x in places)
+                windows = windows_read(linear, what.length, windows, length)
+                own = linear.unit_distance
+            distance = _on_the_base(whole(own), groups)
         else:
             if coarsening is not None:
                 raise ParameterError("coarsening goes with a calibration: a loss is given on the ledger's own states")
             if data is not None and not data.base.bins:
                 _check_states(data, states)
             groups = groups_of(states, base, states, data, None)
-            (distance,), scale = in_decimals([_loss(what, len(states))])
+            loss = _loss(what, len(states))
+            if data is not None and data.states != states and len(set(loss[~np.eye(len(states), dtype=np.bool_)])) > 1:
+                raise ReleaseRefused(
+                    "the loss is one for every pair of the ledger's states, in their order, and the data have their "
+                    "states in another one: charge the calibration itself, whose states are told by their names"
+                )
+            (distance,), scale = in_decimals([loss])
         if data is not None:
             self._check_data(data, base, windows, everything=not (groups or windows))
         if not step and not any(any(row) for row in distance):
@@ -208,7 +222,10 @@ class ChainCharging(Charging):
             for name, own in places.items():
                 seen = tuple(windows[place] for place in own)
                 if not any(seen):
-                    raise ReleaseRefused(f"window is None for all chains of subject {name!r}, who is in the data")
+                    raise ReleaseRefused(
+                        f"window leaves out all steps of subject {name!r}, who is in the data: give a window for every "
+                        "subject that is read"
+                    )
                 chains = [chain for n, chain in zip(data.names, data.length, strict=True) if n == name]
                 check_lengths(chains, [length[place] for place in own], seen, f"subject {name!r}")
         return None if marks.all() else marks.tobytes()
@@ -216,7 +233,7 @@ class ChainCharging(Charging):
     def part(self, length: Any, window: Any) -> InfluenceBound:
         """Return the bound on chains of these lengths, refused where they start later and Θ tells the first law."""
         bound = self._bound
-        check_start(bound.theta, as_windows(window, bound.length))
+        check_start(bound.theta, window)
         return bound.of(bound.given_by, length, **bound.settings)
 
     def _check_data(self, data: Sequences, base: Base | None, windows: Windows | None, *, everything: bool) -> None:
@@ -252,6 +269,16 @@ def _check_states(data: Sequences, states: tuple[str, ...]) -> None:
     for state in data.states:
         if state not in states:
             raise ReleaseRefused(f"the data have the state {state!r}, and the ledger's states are {names_of(states)}")
+
+
+def _on_the_base(distance: Distance, groups: Sequence[int] | None) -> Distance:
+    """Return a distance between the states of a release as one between those of the base: 0 inside of a group.
+
+    ``groups`` says for each state of the base the release's state that it counts as; None where they are the same. A
+    release reads what each record counts as, and no more: so it moves with a record, and with its steps, as it does
+    between these.
+    """
+    return distance if groups is None else tuple(tuple(distance[x][x_] for x_ in groups) for x in groups)
 
 
 def _loss(what: Any, k: int) -> NDArray[np.float64]:

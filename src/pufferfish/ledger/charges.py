@@ -24,7 +24,7 @@ from pufferfish.data.grid import TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.book import AnyBase, Entry
 from pufferfish.ledger.subjects import Subjects, packed, unpacked
-from pufferfish.ledger.windows import Windows, as_windows
+from pufferfish.ledger.windows import Windows, windows_written
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.queries import FunctionQuery, RecordQuery
 
@@ -97,11 +97,18 @@ class Charging(ABC):
 
     @abstractmethod
     def charge(
-        self, what: Any, *, base: AnyBase | None, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
+        self,
+        what: Any,
+        *,
+        base: AnyBase | None,
+        subjects: Subjects | None,
+        data: Any,
+        window: Any,
+        coarsening: Mapping[Any, Any] | None,
     ) -> Charge:
         """Return the charge of a calibrated release or a loss, refused where it is not of the base.
 
-        Parameters are those of :meth:`Ledger.spend`, and the base as it is known.
+        Parameters are those of :meth:`Ledger.spend`, the base as it is known, and who is in it.
 
         Raises
         ------
@@ -180,7 +187,7 @@ class Charging(ABC):
                 raise ParameterError(f"entry {number} has epsilon {entry.epsilon}, expected a positive finite number")
             if any(d[x][y] != d[y][x] for d in distances.values() for x in range(len(d)) for y in range(x)):
                 raise ParameterError(f"entry {number} has another distance from x to x' than from x' to x")
-        windows = None if entry.windows is None else as_windows(list(entry.windows), self._bound.length)
+        windows = None if entry.windows is None else windows_written(entry.windows, self._bound.length)
         reads = None if entry.subjects is None else unpacked(entry.subjects, self.places, f"entry {number}")
         if reads is not None and windows is not None:
             if not any(window for window, read in zip(windows, reads, strict=True) if read):
@@ -206,7 +213,7 @@ def classes_of(
     return [found for found in lists if found], numbers[which]
 
 
-def composing(what: Calibration, way_out: str) -> RecordQuery:
+def composing(what: Calibration, way_out: str | None) -> RecordQuery:
     """Return the query whose release with noise of ``unit_scale`` has a calibration's record losses, which add.
 
     It is what was asked, or with a strategy what is measured for it.
@@ -214,14 +221,18 @@ def composing(what: Calibration, way_out: str) -> RecordQuery:
     Raises
     ------
     ReleaseRefused
-        If its ε holds for one query only; ``way_out`` is the loss to charge instead.
+        If its ε holds for one query only; ``way_out`` is the loss to charge instead, None where its states are others.
     ParameterError
         If its noise or its ε is out of range, or the query has no record-level loss.
     """
     if not what.composes:
+        remedy = (
+            "calibrate it on the ledger's states, in their order, and charge it at its record-level loss, which adds"
+            if way_out is None
+            else f"charge the same release at its record-level loss, which adds: ledger.spend({way_out})"
+        )
         raise ReleaseRefused(
-            f"{what.title} calibrates noise to one query, and its epsilon does not add to others; charge the "
-            f"same release at its record-level loss, which adds: ledger.spend({way_out})"
+            f"{what.title} calibrates noise to one query, and its epsilon does not add to others; {remedy}"
         )
     if not (0 < what.unit_scale < math.inf and 0 < what.epsilon < math.inf):
         raise ParameterError(

@@ -34,7 +34,7 @@ from pufferfish.ledger.book import AnyBase, Book, BookFile, Entry, fields_of_bas
 from pufferfish.ledger.book_checks import check_book, positive
 from pufferfish.ledger.charges import Charge
 from pufferfish.ledger.charging_of import anywhere, charging_of
-from pufferfish.ledger.subjects import grid_of, subjects_of
+from pufferfish.ledger.subjects import Subjects, grid_of, names_in
 from pufferfish.ledger.views import entries_frame, in_words, view_of
 from pufferfish.ledger.what_fits import what_fits
 from pufferfish.ledger.windows import check_within
@@ -92,12 +92,12 @@ class Ledger(Printed):
 
     @called_as("Ledger(LeakagePropagation(theta, length=data.length), budget=1.0)")
     def __init__(self, bound: InfluenceBound, budget: float, *, base: AnyBase | Sequences | Rows | None = None) -> None:
-        bound = anywhere(bound)
+        given, bound = bound, anywhere(bound)
         self._charging = charging_of(bound)
         data, base = (base, base.base) if isinstance(base, Sequences | Rows) else (None, base)
         self._charging.check_base(base)
         budget = positive(budget, "budget")
-        subjects = subjects_of(data, bound, planned=True)
+        names = names_in(bound, given.subjects, base, data)
         self._bound = bound
         self._file: BookFile | None = None
         self._lock = threading.RLock()
@@ -110,8 +110,8 @@ class Ledger(Printed):
             theta=ThetaRecord.of(bound.theta),
             **size_of(bound),
             **fields_of_base(base),
-            subjects=subjects,
-            grid=grid_of(data, subjects, bound),
+            subjects=None if names is None else Subjects.of(names),
+            grid=grid_of(data, names, bound),
             entries=[],
         )
 
@@ -322,13 +322,14 @@ class Ledger(Printed):
         Parameters
         ----------
         what : Calibration, float or array_like
-            The release: calibrated noise, or its record-level loss in nats (a number, or shape (k, k); for a network a
-            number, a list of one entry per node, or a dict from nodes to entries, as ``bound.leakage`` takes them).
+            The release: calibrated noise, or its record-level loss in nats. That is a number, or shape (k, k) between
+            the ledger's states in their order, ``ledger.bound.theta.states``; for a network a number, or a dict from
+            nodes to entries, as ``bound.leakage`` takes them.
         data : Sequences or Rows, optional
             What it reads, to be checked against the base.
-        window : (int, int) or list of these, optional
-            Steps of the chain that the release reads, first (0-based) and one past the last; for several chains one
-            entry per chain, None for a chain that is not read; a list of pairs is several stretches. By default what
+        window : (int, int), list of these, or dict, optional
+            Steps that the release reads of every chain that it is about, first (0-based) and one past the last; a list
+            of pairs is several stretches. A dict from subjects, by name, to windows reads nobody else. By default what
             the times of the data say, or all. Not for networks.
         coarsening : mapping, optional
             For each state of the base the state of the release that it counts as; found by itself where both are bins.
@@ -416,18 +417,25 @@ class Ledger(Printed):
             spent=min(after, book.budget),
         )
         if data is not None and base is None:
-            base, subjects = data.base, subjects_of(data, self._bound, planned=False)
-            grid = grid_of(data, subjects, self._bound)
+            names = getattr(data, "names", None) if data.length == self._bound.length else None
+            base, subjects = data.base, None if names is None else Subjects.of(names)
+            grid = grid_of(data, names, self._bound)
         return entry, book.with_entry(entry, base, subjects=subjects, grid=grid)
 
     def _charge(self, book: Book, what: Any, data: Any, window: Any, coarsening: Any) -> Charge:
         """Return the charge of a release, and on whom; refused where it is not of the base."""
-        charge = self._charging.charge(what, base=book.tied_to, data=data, window=window, coarsening=coarsening)
-        charge = replace(charge, reads=self._charging.reads(data, book.subjects, charge.windows))
-        read = None if charge.step else self._charging.by_time(data, book.subjects, book.grid)
+        base, subjects = book.tied_to, book.subjects
+        charge = self._charging.charge(
+            what, base=base, subjects=subjects, data=data, window=window, coarsening=coarsening
+        )
+        charge = replace(charge, reads=self._charging.reads(data, subjects, charge.windows))
+        read = None if charge.step else self._charging.by_time(data, subjects, book.grid)
         if read is not None and charge.windows is not None:
             check_within(read, charge.windows, "the data")
-        return replace(charge, windows=charge.windows or read)
+        windows = charge.windows or read
+        if windows is not None and charge.reads is not None:  # a window of all chains is one of those that are read
+            windows = tuple(own if there else None for own, there in zip(windows, charge.reads, strict=True))
+        return replace(charge, windows=windows)
 
     def _leakage(self, entries: Sequence[Entry], *more: Charge, among: bytes | None = None) -> float:
         """Return what some entries leak together, with more charges; of all chains, or those that are marked by 1."""

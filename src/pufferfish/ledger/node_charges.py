@@ -15,6 +15,7 @@ from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.hints import names_of
 from pufferfish.ledger.book import AnyBase
 from pufferfish.ledger.charges import Charge, Charging, Distance, check_tied, composing, in_decimals, sum_up, whole
+from pufferfish.ledger.subjects import Subjects
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.queries import JointQuery, LinearQuery
 from pufferfish.queries.record_loss import as_record_loss
@@ -63,7 +64,14 @@ class NodeCharging(Charging):
             taken[column] = node
 
     def charge(
-        self, what: Any, *, base: AnyBase | None, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
+        self,
+        what: Any,
+        *,
+        base: AnyBase | None,
+        subjects: Subjects | None,
+        data: Any,
+        window: Any,
+        coarsening: Mapping[Any, Any] | None,
     ) -> Charge:
         """Return the charge of a calibrated release, or of a loss of the nodes."""
         assert base is None or isinstance(base, RowsBase)
@@ -76,6 +84,11 @@ class NodeCharging(Charging):
         if isinstance(what, Calibration):
             distances, scale = self._of_calibration(what), Fraction(what.unit_scale)
         else:
+            if isinstance(what, list | tuple) or getattr(what, "ndim", 0):
+                raise ParameterError(
+                    "the loss is a list, and nodes are told by their names: expected a number for all of them, or "
+                    "{node: loss, …}, such as calibration.node_loss"
+                )
             losses, scale = in_decimals(as_record_loss(what, self._bound.theta, ()).nodes)
             distances = dict(zip(self._states, losses, strict=True))
         read = {node: distance for node, distance in distances.items() if any(map(any, distance))}

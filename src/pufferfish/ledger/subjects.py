@@ -12,7 +12,8 @@ import base64
 import hmac
 import secrets
 import zlib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,9 @@ from pufferfish.data.grid import TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.frozen_record import FrozenRecord
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
+from pufferfish.theta.lengths import ChainLength
 
-__all__ = ["Subjects", "grid_of", "packed", "subjects_of", "unpacked"]
+__all__ = ["Subjects", "grid_of", "names_in", "packed", "unpacked"]
 
 _BYTES = 16
 _KEY = 32
@@ -64,13 +66,13 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         if not fits:
             raise ParameterError(f"subjects are no {places} digests of subjects, and a key of {_KEY} bytes")
 
-    def places_of(self, names: Iterable[str]) -> dict[str, list[int]]:
+    def places_of(self, names: Iterable[str], *, by: str = "the data have") -> dict[str, list[int]]:
         """Return the chains of each of these subjects, by their place in the base.
 
         Raises
         ------
         ReleaseRefused
-            If one of them is not in the base: it may be there under another name.
+            If one of them is not in the base: it may be there under another name. ``by`` says who named it.
         """
         key, content = bytes.fromhex(self.salt), self._content
         known: dict[bytes, list[int]] = {}
@@ -81,7 +83,7 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
             places = known.get(_digest(key, name))
             if places is None:
                 raise ReleaseRefused(
-                    f"the data have the subject {shortened(repr(name))}, and the ledger's base has nobody of this "
+                    f"{by} the subject {shortened(repr(name))}, and the ledger's base has nobody of this "
                     "name: releases about different people are told apart by their names, so every table has to name "
                     "them as the base does"
                 )
@@ -93,38 +95,74 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         return base64.b64decode(self.digests, validate=True)
 
 
-def subjects_of(data: Any, bound: InfluenceBound, *, planned: bool) -> Subjects | None:
-    """Return who is in the data that settle a base; None where nobody said whose chains they are.
+def names_in(bound: InfluenceBound, planned: Sequence[str] | None, base: Any, data: Any) -> Sequence[str] | None:
+    """Return whose each chain of a ledger's bound is, from the base that it is made with; None where nobody said it.
 
-    The bound may be planned for longer chains than there are by now, but in the same order.
+    Names are ``planned`` where the bound's lengths were given by name; else the table's, if its lengths are those.
+    Chains may be planned for more records than there are by now. Who has which length is never told by an order: where
+    lengths differ from those of the table, and from each other, they have to be given by name.
+
+    Raises
+    ------
+    ParameterError
+        If the table is not of these subjects, or has longer chains; or if it is not said whose the lengths are.
     """
-    names: tuple[str, ...] | None = getattr(data, "names", None)
-    if names is None:
-        return None
-    if not planned and tuple(chain.anywhere for chain in data.length) != bound.length:
-        return None
-    fits = len(names) == len(bound.length) and all(
-        here.steps <= there.steps and here.records <= there.records
-        for here, there in zip(data.length, bound.length, strict=True)
-    )
-    if not fits:
+    here: Sequence[str] | None = getattr(data, "names", None)
+    if planned is not None:
+        if getattr(base, "subject", None) is None:
+            raise ParameterError(
+                "lengths are given by name, and the ledger does not know which column names subjects: make it with "
+                "base=data, or base=data.base, of a table that is read with subject="
+            )
+        if here is not None:
+            _check_planned(data, here, bound, planned)
+        return planned
+    if here is None or tuple(chain.anywhere for chain in data.length) == bound.length:
+        return here
+    alike = len(set(bound.length)) == 1
+    if len(here) != len(bound.length) or not all(
+        alike and bound.length[0].covers(chain.anywhere) for chain in data.length
+    ):
         raise ParameterError(
-            f"base has {len(names)} chains, and the bound is on {len(bound.length)}, or on shorter ones: make it with "
-            "length=data.length of the whole table, or with longer chains in the same order"
+            f"base has {len(here)} chains, and the bound is on {len(bound.length)} of other lengths: make it with "
+            "length=data.length of the whole table, or, planned for longer chains, with their lengths by name, "
+            "length={subject: steps, …}"
         )
-    return Subjects.of(names)
+    return here
 
 
-def grid_of(data: Any, subjects: Subjects | None, bound: InfluenceBound) -> TimeGrid | None:
+def _check_planned(data: Any, here: Sequence[str], bound: InfluenceBound, planned: Sequence[str]) -> None:
+    """Refuse a table that has other subjects than are planned, or longer chains."""
+    longest: dict[str, list[ChainLength]] = {}
+    for name, chain in zip(planned, bound.length, strict=True):
+        longest.setdefault(name, []).append(chain)
+    for name, chain in zip(here, data.length, strict=True):
+        if not any(own.anywhere.covers(chain.anywhere) for own in longest.get(name, ())):
+            raise ParameterError(
+                f"base has the subject {shortened(repr(name))} with a chain of {chain.steps:,} steps, and the bound is "
+                "not on such a one: give the length of every subject by its name, as long as it is planned"
+            )
+
+
+def grid_of(data: Any, names: Sequence[str] | None, bound: InfluenceBound) -> TimeGrid | None:
     """Return where the chains of a base begin, from the data that settle it; None where it is not known whose are.
 
     Of a chain that is planned for more records than there are by now it is not known: those may come at other times.
+    ``names`` are those of the bound's chains.
     """
     grid: TimeGrid | None = getattr(data, "grid", None)
-    if grid is None or len(grid.starts) != len(bound.length) or (subjects is None and len(bound.length) > 1):
+    if grid is None or (names is None and not len(grid.starts) == len(bound.length) == 1):
         return None
-    each = zip(grid.starts, data.length, bound.length, strict=True)
-    starts = tuple(start if here.steps == there.steps else None for start, here, there in each)
+    own = list(zip(grid.starts, data.length, strict=True))
+    if (
+        names is not None and names != data.names
+    ):  # of other subjects, or in another order: by name, if it has one chain
+        at, here, there = {name: i for i, name in enumerate(data.names)}, Counter(data.names), Counter(names)
+        own = [own[at[name]] if here[name] == there[name] == 1 else (None, None) for name in names]
+    starts = tuple(
+        start if here is not None and here.steps == there.steps else None
+        for (start, here), there in zip(own, bound.length, strict=True)
+    )
     return TimeGrid(grid.step, starts) if any(start is not None for start in starts) else None
 
 

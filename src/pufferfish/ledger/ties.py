@@ -8,7 +8,7 @@ from pufferfish.data.bins import bin_labels, inner_edges_of
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ReleaseRefused
 from pufferfish.hints import did_you_mean, names_of
-from pufferfish.ledger.windows import Windows
+from pufferfish.ledger.windows import Windows, begins_later
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta, gives_first_law
 
@@ -53,7 +53,7 @@ def check_lengths(
         )
 
 
-def check_start(theta: Theta, windows: Windows | None) -> None:
+def check_start(theta: Theta, window: Any) -> None:
     """Refuse noise for a window on its own where Θ tells the law of the base's first record.
 
     Raises
@@ -61,8 +61,7 @@ def check_start(theta: Theta, windows: Windows | None) -> None:
     ReleaseRefused
         If a window starts later than the chain and a member of Θ has an array as its initial law.
     """
-    late = windows is not None and any(window and window[0][0] > 0 for window in windows)
-    if late and gives_first_law(theta):
+    if begins_later(window) and gives_first_law(theta):
         raise ReleaseRefused(
             "Θ gives the law of the chain's first record as an array, and the window starts later: calibrate with the "
             'lengths of the whole base, or use a Θ with initial_distribution="any" or "stationary"'

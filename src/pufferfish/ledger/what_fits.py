@@ -48,6 +48,8 @@ def what_fits(ledger: "Ledger", what: Any, data: Sequences | Rows | None, window
         return _USED_UP
     if not isinstance(what, Calibration):
         return f"{left:.6g} are left: release with more noise, whose loss is smaller"
+    if what.theta.of_chains and what.theta.states != ledger.bound.theta.states:
+        return _LESS  # noise of the ledger's own mechanism is for its own states
     length: Any = what.bound.rows if what.theta.networks else what.length
     try:
         found = ledger.calibrate(what.query, length=length, window=window, data=data)

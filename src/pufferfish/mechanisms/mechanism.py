@@ -24,7 +24,7 @@ from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.continuum import Continuum
-from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.lengths import ChainLength, names_of_lengths
 from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of, rows_of
 from pufferfish.theta.secrets import SecretPair
 from pufferfish.witness import AnyWitness, Nearest, Witness as Witness
@@ -44,9 +44,10 @@ class Mechanism(ABC):
     ----------
     theta : model, sequence of models, or class
         The class Θ; or a :class:`~pufferfish.Model`, whose step and origin a release then compares with its data.
-    length : int, ChainLength, or sequence of these
-        T, or the lengths of the data set's independent chains, such as ``sequences.length``; for networks the number of
-        independent rows of their table, 1 where it is left out; other models know theirs.
+    length : int, ChainLength, or sequence or dict of these
+        T, or the lengths of the data set's independent chains, such as ``sequences.length``: for a ledger that is
+        planned for longer ones a dict from subjects to lengths. For networks the number of independent rows of their
+        table, 1 where it is left out; other models know theirs.
 
     Raises
     ------
@@ -76,6 +77,7 @@ class Mechanism(ABC):
         self._model = theta if isinstance(theta, Described) else None
         self._length = lengths_of(self._theta, length)
         self._rows = rows_of(self._theta, length)
+        self._subjects = names_of_lengths(length)
         reason = self._refuses(self._theta)
         if reason is not None:
             raise NotApplicableError(reason, self.title)
@@ -143,6 +145,11 @@ class Mechanism(ABC):
     def length(self) -> tuple[ChainLength, ...]:
         """Lengths of the independent chains."""
         return self._length
+
+    @property
+    def subjects(self) -> tuple[str, ...] | None:
+        """Whose each chain is, where ``length`` was given by name; None where it was not."""
+        return self._subjects
 
     @property
     def rows(self) -> int:

@@ -253,10 +253,10 @@ def decisive(losses: RecordLoss, *, steps: bool = False) -> Iterator[BlockLoss]:
 def loss_of_query(query: RecordQuery, theta: Theta, length: Sequence[ChainLength]) -> RecordLoss:
     """Return the record losses of a query with noise of scale 1, on the records of Θ."""
     if isinstance(query, StepQuery):
-        if not query.by_records:
-            return as_record_loss(StepLoss(float(query.unit_step)), theta, length)
-        steps = any(chain.records > 1 for chain in length)
-        return as_record_loss(query.unit_distance if steps else 0.0, theta, length)
+        of_records, step = query.losses
+        if step:
+            return as_record_loss(StepLoss(float(step)), theta, length)
+        return as_record_loss(of_records if any(chain.records > 1 for chain in length) else 0.0, theta, length)
     if isinstance(query, JointQuery) or theta.networks:
         return _of_nodes(query.distances)
     if query.factors is None:

@@ -79,6 +79,14 @@ class StepQuery(ReadOnly):
         return self.unit_lipschitz <= self.unit_step
 
     @property
+    def losses(self) -> tuple[NDArray[np.float64], int]:
+        """What is charged at noise of one unit: to records that go from state x to x', shape (k, k), and to a step.
+
+        One of the two, and for both steps of a record: see :attr:`by_records`.
+        """
+        return (self.unit_distance, 0) if self.by_records else (np.zeros(self.outputs.shape), self.unit_step)
+
+    @property
     def key(self) -> tuple[object, ...]:
         """What tells this query from others on the same states."""
         return "steps", self.outputs.shape, self.outputs.tobytes(), self.unit

@@ -18,7 +18,6 @@ from pufferfish.few_records import few_in_all, few_in_groups
 from pufferfish.given import one_of, truth
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.ledger.ties import check_start
-from pufferfish.ledger.windows import as_windows
 from pufferfish.moments import now
 from pufferfish.noise import discrete_laplace_noise
 from pufferfish.queries import JointQuery, LinearQuery, Query
@@ -232,4 +231,4 @@ def _check_start(ledger: Ledger, calibration: Calibration, window: Any) -> None:
     """Refuse a part of a ledger's chains whose start the calibration's Θ does not describe."""
     theta, length = calibration.theta, ledger.bound.length
     if theta.of_chains and ledger.bound.theta.of_chains and tuple(calibration.length) != tuple(length):
-        check_start(theta, as_windows(window, length))
+        check_start(theta, window)

@@ -69,7 +69,8 @@ def verify(
     model : Model or path-like, optional
         The model that it was made under, to be compared with its Θ.
     ledger : Ledger or path-like, optional
-        The ledger that it was charged to, to be compared with its entry.
+        The ledger that it was charged to, to be compared with its entry. Each record is compared by itself: of two that
+        name one entry both agree with it, though only one of them was charged.
     table : table or path-like, optional
         The private table: it is read as the record says, and its public facts are compared. Nothing is printed of it.
     values : path-like, optional

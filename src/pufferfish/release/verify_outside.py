@@ -65,7 +65,10 @@ def of_ledger(found: Release | EachRelease, ledger: Any) -> Iterator[Finding]:
     if 1 <= booked.entry <= len(book.entries):
         differs = list(_differs(found, booked, book, book.entries[booked.entry - 1]))
         if not differs:
-            says = f"entry {booked.entry} says the same, and what is spent was computed again"
+            says = (
+                f"entry {booked.entry} says the same, and what is spent was computed again; a second record that names "
+                "this entry would be told the same: one of the two was not charged"
+            )
             yield holds("ledger", says, ["ledger"])
             return
         wrong = f"entry {booked.entry} of the ledger says {'; '.join(differs)}"

@@ -7,6 +7,7 @@ it spans, and the records observed on the way. Bounds that follow the correlatio
 first; group privacy, which charges every observed record in full, needs the second.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ParameterError
 from pufferfish.given import is_list, listed
 
-__all__ = ["MOST_PLACED", "MOST_STEPS", "ChainLength", "as_lengths"]
+__all__ = ["MOST_PLACED", "MOST_STEPS", "ChainLength", "as_lengths", "names_of_lengths"]
 
 MOST_STEPS = 2**60
 """A chain has fewer steps, so that a few times as many still are numbers of 64 bits."""
@@ -107,6 +108,9 @@ class ChainLength(ReadOnly):
 def as_lengths(length: Any) -> tuple[ChainLength, ...]:
     """Chain lengths from T, a ``ChainLength``, or an iterable of either (one entry per independent chain).
 
+    Or from a dict: for each subject, by name, the length of its chain, or of its chains. Chains are independent, so no
+    bound depends on their order; whose they are, a ledger has to know (:func:`names_of_lengths`).
+
     Raises
     ------
     ParameterError
@@ -119,6 +123,10 @@ def as_lengths(length: Any) -> tuple[ChainLength, ...]:
     """
     if isinstance(length, ChainLength):
         return (length,)
+    if isinstance(length, Mapping):
+        if not length:
+            raise ParameterError("length is empty: give a length for each subject, by its name")
+        return tuple(chain for each in _by_name(length).values() for chain in each)
     if is_list(length) and length is not np.ma.masked:
         entries = listed(length, "length", "T, or one length per independent chain")
         lengths = tuple(_one(entry, f"length[{i}]") for i, entry in enumerate(entries))
@@ -126,6 +134,29 @@ def as_lengths(length: Any) -> tuple[ChainLength, ...]:
             raise ParameterError("length is empty: give T, or one length per independent chain")
         return lengths
     return (_one(length, "length"),)
+
+
+def names_of_lengths(length: Any) -> tuple[str, ...] | None:
+    """Return whose each chain is, as :func:`as_lengths` has them; None where lengths are given without names.
+
+    Examples
+    --------
+    >>> names_of_lengths({"ann": 8736, "bob": [200, 300]})
+    ('ann', 'bob', 'bob')
+    """
+    if not isinstance(length, Mapping):
+        return None
+    return tuple(name for name, each in _by_name(length).items() for _ in each)
+
+
+def _by_name(length: Mapping[Any, Any]) -> dict[str, tuple[ChainLength, ...]]:
+    for name, each in length.items():
+        if not isinstance(name, str) or isinstance(each, Mapping):
+            raise ParameterError(
+                f"length has the entry {name!r}: {each!r}, expected a subject's name, as text, and the length of its "
+                "chain"
+            )
+    return {name: as_lengths(each) for name, each in length.items()}
 
 
 def _one(entry: Any, name: str) -> ChainLength:

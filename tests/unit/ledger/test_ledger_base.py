@@ -66,6 +66,20 @@ def test_the_same_states_in_another_order_are_not_taken_by_place() -> None:
     assert charged == [[[0, 1, 5], [1, 0, 4], [5, 4, 0]]] * 3
 
 
+def test_a_loss_between_states_in_another_order_is_refused() -> None:
+    """Its entries are told by their places: those of data, or of a calibration, whose states stand otherwise."""
+    data, turned = read([[60, 40]]), pf.MarkovChain([[0.6, 0.4], [0.1, 0.9]], states=["active", "rest"])
+    ledger = ledger_of(turned, 100, 5.0, base=data.base)
+    loss = np.array([[0.0, 0.1], [0.2, 0.0]])
+    spends_nothing(ledger, lambda: ledger.spend(loss, data=data), ReleaseRefused, "in their order")
+    once = pf.ExactLaplace(CHAIN, 10).calibrate(COUNT, 0.5)
+    spends_nothing(ledger, lambda: ledger.spend(once), ReleaseRefused, r"on the ledger's states, in their order")
+    ledger.spend(0.1, data=data)
+    ledger.spend(0.1 * (1 - np.eye(2)), data=data)  # the same between all states
+    ledger.spend(pf.LeakagePropagation(CHAIN, 100).calibrate(COUNT, 0.1), data=data)
+    assert len(ledger.entries) == 3
+
+
 def test_a_coarsening_cannot_make_a_release_free() -> None:
     """All states as one: the charge would be 0 for a release that tells them apart."""
     data, ledger = read([[60, 40]]), ledger_of()

@@ -39,7 +39,7 @@ def test_a_reopened_ledger_is_the_same(tmp_path: Path) -> None:
         ledger.spend(0.01)
         ledger.save(path)
         ledger.spend(bound.calibrate(COUNT, 0.3))
-        ledger.spend([[0, 1 / 3], [1e-9, 0]], window=[(3, 40), None])
+        ledger.spend([[0, 1 / 3], [1e-9, 0]], window=(3, 40))
         other = Ledger.open(path)
         assert other.entries == ledger.entries
         assert (other.spent, other.budget, other.base) == (ledger.spent, ledger.budget, ledger.base)

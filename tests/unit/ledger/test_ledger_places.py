@@ -153,7 +153,7 @@ def test_a_window_that_times_contradict_is_refused() -> None:
         ledger,
         lambda: ledger.spend(noise, data=data, window=(0, 288)),
         ReleaseRefused,
-        "steps 288 to 575 by their times",
+        "steps 288 to 575 of a chain by their times",
     )
     ledger.spend(noise, data=data, window=(250, 576))
     assert ledger.entries[0].windows == [[(250, 576)]]
@@ -163,7 +163,7 @@ def test_a_window_that_times_contradict_is_refused() -> None:
     assert few.length[0].records == 24
     spends_nothing(
         ledger_of(base, known=False),
-        lambda: ledger_of(base, known=False).spend(noise_for(few), data=few, window=[[(0, 1), (575, 576)]]),
+        lambda: ledger_of(base, known=False).spend(noise_for(few), data=few, window=[(0, 1), (575, 576)]),
         ReleaseRefused,
         "other records need a ledger",
     )

@@ -116,7 +116,19 @@ def test_bad_windows(window: Any) -> None:
 
 @pytest.mark.parametrize(
     "window",
-    [5, "ab", [], [(0, 5)], [(0, 5), None, None], [None, None], [(0, 11), None], [(0, math.inf), None]],
+    [
+        5,
+        "ab",
+        [],
+        (0, 11),
+        [(0, 5), None],
+        [(0, 5), (0, 5)],
+        [None, None],
+        (0, math.inf),
+        {},
+        {"ann": (0, 5)},
+        {0: (0, 5)},
+    ],
     ids=str,
 )
 def test_bad_windows_of_several_chains(window: Any) -> None:

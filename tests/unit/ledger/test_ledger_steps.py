@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -87,3 +88,35 @@ def test_rows_that_a_filter_leaves_out_would_make_other_steps() -> None:
     assert not ledger.entries
     pf.release(whole, pf.Transitions(), bound.calibrate(pf.Transitions(), 0.1), ledger=ledger)
     assert len(ledger.entries) == 1
+
+
+@pytest.mark.parametrize("query", [pf.Bouts("a"), pf.Bouts(["a", "c"]), pf.Switches(), pf.Transitions()], ids=repr)
+def test_the_order_of_a_releases_states_is_not_charged(query: Any) -> None:
+    """The ledger has an order of its own: what it charges is the same, also where a state is impossible."""
+    for matrix, start in (
+        ([[0.6, 0.3, 0.1], [0.2, 0.6, 0.2], [0.1, 0.2, 0.7]], "stationary"),
+        ([[0.6, 0.4, 0.0], [0.2, 0.8, 0.0], [0.5, 0.5, 0.0]], [0.5, 0.5, 0.0]),
+    ):
+        chain, order, spent = pf.MarkovChain(matrix, start, states=["a", "b", "c"]), [2, 0, 1], []
+        law = start if isinstance(start, str) else np.array(start)[order]
+        turned = pf.MarkovChain(np.array(matrix)[np.ix_(order, order)], law, states=["c", "a", "b"])
+        for theta in (chain, turned):
+            ledger = pf.Ledger(pf.LeakagePropagation(chain, 9), 10.0)
+            ledger.spend(pf.LeakagePropagation(theta, 9).calibrate(query, 1.0))
+            spent.append(ledger.spent)
+        assert spent[1] == pytest.approx(spent[0], rel=1e-4)
+        assert spent[0] == pytest.approx(1.0, rel=1e-4)
+
+
+def test_bouts_in_coarser_states_are_charged_between_the_states_of_the_base() -> None:
+    states, groups = ["a", "b1", "b2"], {"a": "a", "b1": "b", "b2": "b"}
+    fine = pf.MarkovChain(np.full((3, 3), 1 / 3) * 0.4 + 0.6 * np.eye(3), states=states)
+    bound = pf.LeakagePropagation(fine, length=400)
+    for order in (["a", "b"], ["b", "a"]):
+        ledger = pf.Ledger(bound, 10.0)
+        coarse = pf.LeakagePropagation(pf.MarkovChain([[0.7, 0.3], [0.3, 0.7]], states=order), 400)
+        noise = coarse.calibrate(pf.Bouts("b"), 1.0)
+        ledger.spend(noise, coarsening=groups)
+        assert ledger.entries[0].distance == [[0, 1, 1], [1, 0, 0], [1, 0, 0]]
+        same = bound.calibrate(pf.Bouts(["b1", "b2"]), 1.0)  # the same number, asked in the ledger's own states
+        assert ledger.spent == pytest.approx(bound.leakage(same.record_loss * same.unit_scale / noise.unit_scale))

@@ -10,7 +10,7 @@ import pytest
 
 import pufferfish as pf
 from ledgers import CHAIN, COUNT, put, spends_nothing
-from pufferfish.errors import BudgetExceeded, ParameterError, RecordError, ReleaseRefused
+from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, ReleaseRefused
 from pufferfish.ledger import Ledger
 
 PEOPLE = ["ann", "bob", "cyd", "dee"]
@@ -99,10 +99,10 @@ def test_windows_of_different_people_do_not_add() -> None:
     rows = table()
     for who in ("ann", "bob"):
         part = read(rows=rows.filter(pl.col("id") == who).head(20))
-        ledger.spend(noise, data=part, window=[(0, 20)] * 4)
+        ledger.spend(noise, data=part, window=(0, 20))
     once = ledger.spent
     assert once == pytest.approx(0.5, abs=1e-3)
-    ledger.spend(noise, data=part, window=[(0, 20)] * 4)
+    ledger.spend(noise, data=part, window={"bob": (0, 20), "dee": (0, 60)})  # who is not in the data pays nothing
     assert ledger.spent > 1.6 * once
 
 
@@ -242,13 +242,97 @@ def test_nobody_pays_by_the_window_of_another():
     of_b = pf.read_sequences(days.filter(pl.col("who") == "b"), "s", subject="who")
     ledger = pf.Ledger(pf.LeakagePropagation(chain, data.length), 1.0, base=data)
     noise = pf.LeakagePropagation(chain, of_b.length).calibrate(pf.Count("w"), epsilon=0.9)
-    for window in ([(0, 10), None], [(0, 10), (0, 1)], [None, (0, 1)]):
+    for window in ({"a": (0, 10)}, {"a": (0, 10), "b": (0, 1)}, {"b": (0, 1)}, (0, 1), {"c": (0, 10), "b": (0, 10)}):
         with pytest.raises(pf.ReleaseRefused):
             pf.release(of_b, pf.Count("w"), noise, ledger=ledger, window=window)
         with pytest.raises(pf.ReleaseRefused):
             ledger.leakage_with(noise, data=of_b, window=window)
     assert not ledger.entries
-    pf.release(of_b, pf.Count("w"), noise, ledger=ledger, window=[None, (0, 10)])
+    pf.release(of_b, pf.Count("w"), noise, ledger=ledger, window={"b": (0, 10)})
     assert ledger.spent == pytest.approx(0.9, rel=1e-4)
     with pytest.raises(pf.BudgetExceeded):
-        pf.release(of_b, pf.Count("w"), noise, ledger=ledger, window=[None, (0, 10)])
+        pf.release(of_b, pf.Count("w"), noise, ledger=ledger, window={"b": (0, 10)})
+
+
+# Planned ledgers
+
+WEEK = 7
+YEAR = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["r", "w"])
+
+
+def days_of(*names: str, week: int = 0) -> pf.Sequences:
+    days = pl.DataFrame(
+        {"who": np.repeat(names, WEEK), "day": list(range(WEEK * week, WEEK * week + WEEK)) * len(names)}
+    ).with_columns(s=pl.Series(list("rrwwrrw") * len(names)))
+    return pf.read_sequences(days, "s", subject="who", time="day", max_gap=1, states=["r", "w"])
+
+
+def test_the_same_week_of_one_person_is_charged_each_time() -> None:
+    """No order of chains can be given, by which five releases about one person would be about five people."""
+    bo, base = days_of("bo"), days_of("al", "bo", "cy", "di", "ed")
+    noise = pf.LeakagePropagation(YEAR, WEEK).calibrate(pf.Count("w"), 0.5)
+    bound = pf.LeakagePropagation(YEAR, [52 * WEEK] * 5)
+    for told, window in ((base, (0, WEEK)), (base, {"bo": (0, WEEK)}), (base.base, (0, WEEK))):
+        ledger = Ledger(bound, 50.0, base=told)
+        places = [[(0, WEEK) if i == j else None for i in range(5)] for j in range(5)]
+        for by_place in places:
+            with pytest.raises(ParameterError, match="window has"):
+                ledger.spend(noise, data=bo, window=by_place)
+        spent = [ledger.spend(noise, data=bo, window=window).spent for _ in range(5)]
+        assert spent[0] == pytest.approx(0.5, rel=0.02)
+        assert spent[4] > 1.5
+
+
+def test_lengths_that_are_planned_are_those_of_names() -> None:
+    """Names of a table are sorted: who comes later would move everybody to another place."""
+    plan = {"di": 4 * WEEK, "bo": 2 * WEEK, "al": 4 * WEEK, "cy": 3 * WEEK}
+    noise = pf.LeakagePropagation(YEAR, WEEK).calibrate(pf.Count("w"), 0.5)
+    first = days_of("bo", "di")
+    ledger = Ledger(pf.LeakagePropagation(YEAR, plan), 50.0, base=first)
+    ledger.spend(noise, data=first, window=(0, WEEK))
+    assert ledger.entries[0].windows == [[(0, WEEK)], [(0, WEEK)], None, None]
+    alone = ledger.spent
+    everybody = days_of("al", "cy", "di", week=2)  # newcomers before and between
+    ledger.spend(noise, data=everybody, window=(2 * WEEK, 3 * WEEK))
+    assert ledger.entries[1].windows == [[(14, 21)], None, [(14, 21)], [(14, 21)]]
+    assert ledger.spent < 1.1 * alone
+    ledger.spend(noise, data=days_of("cy", week=2), window={"cy": (2 * WEEK, 3 * WEEK)})
+    assert ledger.entries[2].windows == [None, None, None, [(14, 21)]]
+    assert ledger.spent > 1.6 * alone
+    bo = days_of("bo", week=2)  # after the end that is planned for it
+    for window in ((2 * WEEK, 3 * WEEK), {"bo": (2 * WEEK, 3 * WEEK)}):
+        with pytest.raises(PufferfishError, match=r"bo|inside a chain of 14"):
+            ledger.spend(noise, data=bo, window=window)
+    with pytest.raises(ReleaseRefused, match=r"'ed', .* nobody of this name"):
+        ledger.spend(noise, data=days_of("ed"), window=(0, WEEK))
+
+
+def test_the_times_of_a_plan_are_those_of_names() -> None:
+    """Where all records of a subject are there already its times say what is read, whatever its place."""
+    later, whole = days_of("al", week=1), days_of("cy", "al", week=0)
+    plan = {"cy": WEEK, "bo": 3 * WEEK, "al": WEEK}
+    ledger = Ledger(pf.LeakagePropagation(YEAR, plan), 50.0, base=whole)
+    noise = pf.LeakagePropagation(YEAR, WEEK).calibrate(pf.Count("w"), 0.5)
+    spends_nothing(ledger, lambda: ledger.spend(noise, data=later), ReleaseRefused, "from step 7 to step 13")
+    part = pf.LeakagePropagation(YEAR, 2).calibrate(pf.Count("w"), 0.5)
+    days = pl.DataFrame({"who": ["al"] * 2, "day": [3, 4], "s": ["r", "w"]})
+    read_part = pf.read_sequences(days, "s", subject="who", time="day", max_gap=1, states=["r", "w"])
+    ledger.spend(part, data=read_part)
+    assert ledger.entries[0].windows == [None, None, [(3, 5)]]
+
+
+@pytest.mark.parametrize(
+    ("length", "base", "says"),
+    [
+        ({"al": 28, "bo": 28}, None, "which column names subjects"),
+        ({"al": 28, "bo": 28}, days_of("al", "cy"), "the subject 'cy' with a chain of 7 steps"),
+        ({"al": 28, "bo": 5}, days_of("al", "bo"), "the subject 'bo' with a chain of 7 steps"),
+        ([28, 14], days_of("al", "bo"), "with their lengths by name"),
+        ([28, 28, 28], days_of("al", "bo"), "base has 2 chains, and the bound is on 3"),
+        ([5, 5], days_of("al", "bo"), "length=data.length of the whole table"),
+    ],
+    ids=str,
+)
+def test_plans_that_do_not_say_whose_they_are(length: object, base: object, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        Ledger(pf.LeakagePropagation(YEAR, length), 1.0, base=base)

@@ -215,20 +215,31 @@ def test_a_window_of_everything_costs_what_everything_costs() -> None:
     assert part.spend(0.1, window=(0, 100)).spent == pytest.approx(whole.spend(0.1).spent, rel=1e-12)
 
 
-def test_windows_of_several_chains_are_one_each() -> None:
-    ledger = ledger_of(length=[30, 20], budget=10.0)
-    ledger.spend(0.1, window=[(0, 10), None])
-    ledger.spend(0.2, window=[(5, 30), (0, 20)])
+def test_windows_of_several_chains_are_those_of_their_subjects() -> None:
+    base = read([[15, 15], [10, 10]], names=("ann", "bob"))
+    ledger = ledger_of(length=base.length, budget=10.0, base=base)
+    ledger.spend(0.1, window={"ann": (0, 10)})
+    ledger.spend(0.2, window={"bob": (0, 20), "ann": (5, 30)})
     profiles = [pf.Profile([(5, 0.1), (5, 0.1 + 0.2), (20, 0.2)]), pf.Profile([(20, 0.2)])]
     assert ledger.spent == pytest.approx(ledger.bound.leakage(profiles), rel=1e-12)
     assert ledger.entries[0].windows == [[(0, 10)], None]
 
 
 def test_different_chains_do_not_add() -> None:
-    ledger = ledger_of(length=[50, 50], budget=10.0)
-    first = ledger.spend(0.1, window=[(0, 50), None]).spent
-    assert ledger.spend(0.1, window=[None, (0, 50)]).spent == pytest.approx(first, rel=1e-12)
-    assert ledger.spend(0.1, window=[None, (0, 50)]).spent > 1.5 * first
+    base = read([[25, 25], [25, 25]], names=("ann", "bob"))
+    ledger = ledger_of(length=base.length, budget=10.0, base=base)
+    first = ledger.spend(0.1, window={"ann": (0, 50)}).spent
+    assert ledger.spend(0.1, window={"bob": (0, 50)}).spent == pytest.approx(first, rel=1e-12)
+    assert ledger.spend(0.1, window={"bob": (0, 50)}).spent > 1.5 * first
+
+
+def test_a_window_without_names_is_one_of_every_chain() -> None:
+    """As far as a chain goes; where no name says whose they are, every release counts for everybody."""
+    ledger = ledger_of(length=[30, 20], budget=10.0)
+    ledger.spend(0.1, window=[(0, 10), (15, 30)])
+    assert ledger.entries[0].windows == [[(0, 10), (15, 30)], [(0, 10), (15, 20)]]
+    ledger.spend(0.1, window=(25, 30))
+    assert ledger.entries[1].windows == [[(25, 30)], None]
 
 
 def test_a_release_of_a_window() -> None:

@@ -99,6 +99,20 @@ def test_a_ledger_charges_a_window_for_its_records() -> None:
     assert again.spent == alone.spent
 
 
+def test_places_in_a_part_of_a_chain_are_none_in_the_chain() -> None:
+    """Rows 50 to 69, that a filter keeps: the query knows them as its records 0 to 19, and they are none of these."""
+    rows = pl.DataFrame({"state": ["0", "1"] * 50, "row": range(100)})
+    base = pf.read_sequences(rows, "state", states=["0", "1"])
+    part = pf.read_sequences(rows, "state", where="row >= 50 and row < 70", states=["0", "1"])
+    query = pf.Weighted(pf.Count("1"), [1] * 20)
+    noise = pf.LeakagePropagation(CHAIN, part.length).calibrate(query, 0.5)
+    ledger = pf.Ledger(pf.LeakagePropagation(CHAIN, base.length), 5.0, base=base)
+    pf.release(part, query, noise, ledger=ledger)
+    pf.release(part, query, noise, ledger=ledger, window=(50, 70))
+    assert [entry.windows for entry in ledger.entries] == [[[(0, 100)]], [[(50, 70)]]]
+    assert ledger.spent > 0.9
+
+
 def test_what_is_no_fact_no_law_no_row_is_refused() -> None:
     with pytest.raises(pf.PufferfishError, match="fact in words"):
         pf.Fact(bool, "a fact")  # type: ignore[arg-type]

@@ -390,6 +390,9 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     refused("verify", model, says=["no pufferfish-release file"])
     output.write_text(json.dumps(record))
     refused("verify", output, "--ledger", model, says=["m.json"])
+    done = run("verify", output, "--ledger", book)  # it cannot know of a second record with this entry, and says so
+    assert done.exit_code == 0
+    assert "a second record that names this entry would be told the same" in " ".join(done.stdout.split())
     unbooked = tmp_path / "u.json"
     assert run("release", table, *READING, "--model", model, "--output", unbooked, "--epsilon", 1).exit_code == 0
     assert run("verify", unbooked).exit_code == 0
