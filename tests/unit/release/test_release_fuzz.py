@@ -448,6 +448,7 @@ def test_projection_onto_a_total_that_large_values_would_swallow() -> None:
 
     assert project_to_simplex(np.array([1e18, -1e18, 3.0]), 1.0).tolist() == [1.0, 0.0, 0.0]
     assert project_to_simplex(np.array([3.0, 5.0]), 0.0).tolist() == [0.0, 0.0]
+    assert project_to_simplex(np.array([-1e308, 1e308, -1e308, 1e308]), 1.0).tolist() == [0.0, 0.5, 0.0, 0.5]
 
 
 @pytest.mark.parametrize("epsilon", [1e308, 1.7976931348623157e308])
