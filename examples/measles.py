@@ -10,6 +10,7 @@ e^{cj}, as in the paper's example, for several strengths c of contagion.
 
 import argparse
 import math
+from pathlib import Path
 
 import polars as pl
 
@@ -21,6 +22,8 @@ STATES = ("healthy", "infectious")
 
 def households(path: str, day: float) -> pf.Sequences:
     """Read who is infectious on a day, household by household."""
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"{path} is a folder, expected a CSV file")
     infectious = (pl.col("tI") <= day) & (pl.col("tR") > day)
     table = pl.read_csv(path).select(
         "household", state=pl.when(infectious).then(pl.lit(STATES[1])).otherwise(pl.lit(STATES[0]))
@@ -38,14 +41,21 @@ def contagion(sizes: list[int]) -> pf.ModelClass:
 
 
 def main() -> None:
-    """Print the noise of three mechanisms, and release."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("contacts", metavar="CONTACTS")
     parser.add_argument("--day", type=float, default=38.0)
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--output")
     options = parser.parse_args()
+    try:
+        publish(options)
+    except (OSError, pl.exceptions.PolarsError, pf.PufferfishError) as error:
+        parser.error(" ".join(str(error).split()))  # one line, and exit code 2
 
+
+def publish(options: argparse.Namespace) -> None:
+    """Print the noise of three mechanisms, and release."""
     data = households(options.contacts, options.day)
     theta = contagion([chain.records for chain in data.length])
     infectious = pf.Count("infectious")

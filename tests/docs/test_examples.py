@@ -33,6 +33,33 @@ def test_measles_of_a_small_village(
     assert len(release.theta.members) == 4
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "says"),
+    [
+        (".", (), "is a folder, expected a CSV file"),
+        ("nowhere.csv", (), "No such file"),
+        ("other.csv", (), 'unable to find column "household"'),
+        ("register.csv", ("--epsilon", "-1"), "epsilon"),
+        ("register.csv", ("--output", "no/folder/r.json"), "no/folder"),
+    ],
+)
+def test_what_measles_cannot_read_is_one_line(
+    name: str,
+    options: tuple[str, ...],
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "register.csv").write_text("household,tI,tR\n1,30,40\n1,50,60\n2,37,41\n")
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(SystemExit, match="2"):
+        measles(monkeypatch, str(tmp_path / name), *options)
+    told = capsys.readouterr().err.strip().splitlines()
+    assert says in told[-1]
+    assert told[-1].startswith("measles.py: error: ")
+
+
 def test_measles_of_hagelloch(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     if not REGISTER.exists():
         pytest.skip(f"real data absent: {REGISTER.name} is not in ../shared/data")

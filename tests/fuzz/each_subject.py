@@ -1,10 +1,11 @@
 """Records of a release for each subject, with their table of values: neither is taken if the other was changed."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import pufferfish as pf
+from fuzz import mutation
 from fuzz.mutation import of_bytes, of_json
 from fuzz.releases import CHAIN, promised_more, table
 from fuzz.target import Accepted, Target, file, scratch
@@ -34,6 +35,12 @@ def mutate(data: bytes, rng: random.Random, others: Sequence[bytes]) -> bytes:
     if rng.random() < 0.1:
         return record + between + of_bytes(values, rng, others)
     return of_json(record, rng, [other.partition(_BETWEEN)[0] for other in others]) + between + values
+
+
+def extremes(data: bytes) -> Iterator[bytes]:
+    """Change the record, and not the table."""
+    record, between, values = data.partition(_BETWEEN)
+    return (changed + between + values for changed in mutation.extremes(record))
 
 
 def one_input(data: bytes) -> None:

@@ -2,10 +2,11 @@
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import pufferfish as pf
+from fuzz import mutation
 from fuzz.mutation import of_json
 from fuzz.releases import CHAIN, NETWORK, table
 from fuzz.target import Accepted, Target, file, scratch
@@ -43,6 +44,15 @@ def mutate(data: bytes, rng: random.Random, others: Sequence[bytes]) -> bytes:
         return sealed(found) if rng.random() < 0.85 else found
     except ValueError:
         return found
+
+
+def extremes(data: bytes) -> Iterator[bytes]:
+    """Change what the digest is of, and make it fit."""
+    for changed in mutation.extremes(data):
+        try:
+            yield sealed(changed)
+        except ValueError:
+            yield changed
 
 
 def one_input(data: bytes) -> None:

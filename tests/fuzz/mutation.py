@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-__all__ = ["Mutate", "leaves", "of_bytes", "of_json", "of_text", "same_path"]
+__all__ = ["Mutate", "extremes", "leaves", "of_bytes", "of_json", "of_text", "same_path"]
 
 Mutate = Callable[[bytes, random.Random, Sequence[bytes]], bytes]
 
@@ -52,6 +52,7 @@ _NUMBERS = [
     -1,
     2,
     0.5,
+    5e-324,
     1e-320,
     1e-300,
     1e300,
@@ -119,6 +120,24 @@ def leaves(record: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any,
     for key, value in items:
         yield (*path, key), value
         yield from leaves(value, (*path, key))
+
+
+def extremes(data: bytes) -> Iterator[bytes]:
+    """Yield a JSON record with one thing in it replaced: every number, text, list and dict by all that is extreme.
+
+    Of a list only the first place is taken, and the last.
+    """
+    record = json.loads(data)
+    for path, value in leaves(record):
+        inside: list[Any] = [same_path(record, path[:i]) for i in range(len(path))]
+        if any(isinstance(at, list) and 0 < key < len(at) - 1 for at, key in zip(inside, path, strict=True)):
+            continue
+        others = [*_OTHERS, "", "nan", 0, 5e-324, *([value[:1], value * 2] if isinstance(value, list) else [])]
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        for other in [*_NUMBERS, *_NOT_FINITE, *others] if number else others:
+            inside[-1][path[-1]] = other
+            yield json.dumps(record).encode()
+        inside[-1][path[-1]] = value
 
 
 def same_path(record: Any, path: tuple[Any, ...]) -> Any:

@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+import msgspec
 import polars as pl
 
 import pufferfish as pf
 from fuzz.mutation import leaves, of_json
-from fuzz.target import Accepted, Target, file
+from fuzz.target import Accepted, Target, file, scratch
 
 __all__ = ["TARGET", "promised_more", "table"]
 
@@ -63,7 +64,14 @@ def seeds() -> list[bytes]:
         pf.release(in_groups, pf.Histogram(), best, postprocess="valid"),
         pf.release([1, 0], pf.Sum([0, 1]), pf.ExactLaplace(joint).calibrate(pf.Sum([0, 1]), 1.0)),
     ]
+    made.append(_all_zero(pf.release(grouped, pf.Histogram(), of(pf.Histogram(), 1.0))))
     return [release.to_json().encode() for release in made]
+
+
+def _all_zero(release: pf.Release) -> pf.Release:
+    """Return a release whose values are whole numbers of any unit."""
+    zeros = [0.0] * len(release.values)
+    return msgspec.structs.replace(release, values=zeros, noisy_values=zeros)
 
 
 MORE: Mapping[str, int] = {
@@ -129,6 +137,7 @@ def one_input(data: bytes) -> None:
     path = file("release.json", data)
     release = pf.Release.from_json(path)
     str(release)
+    release.report(scratch() / "report.html")
     if pf.verify(path).holds:
         promised_more(data, seeds)
 

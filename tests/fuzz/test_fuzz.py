@@ -3,15 +3,19 @@
 import importlib
 import random
 import zlib
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
+from fuzz.mutation import extremes
 from fuzz.run import NAMES
 from fuzz.target import finding_of
 from pufferfish.errors import PufferfishError
 
 FOUND = Path(__file__).parent / "found"
+
+OF_JSON = ["models", "releases", "ledgers", "each-subject", "measurements"]
 
 CHANGES = {"csv": 3, "commands": 6, "ledgers": 8, "each-subject": 6}
 """How many changes are tried of targets that take longer; of the others 12; fifty times as many with --slow."""
@@ -40,4 +44,16 @@ def test_changed_inputs_are_refused_in_one_line_or_sound(name: str, slow: bool) 
     for _ in range(CHANGES.get(name, 12) * (50 if slow else 1)):
         data = target.mutated(rng.choice(seeds), rng)
         found = finding_of(target, data)
+        assert found is None, (found, data)
+
+
+@pytest.mark.grid(keep=len(OF_JSON))
+@pytest.mark.parametrize("name", OF_JSON)
+def test_extreme_numbers_are_refused_in_one_line_or_sound(name: str, slow: bool) -> None:
+    """Every number by the least and the largest there are, every list by an empty one: forty of them, or all."""
+    pytest.importorskip("resource", reason="limits of Unix")
+    module = importlib.import_module(f"fuzz.{NAMES[name]}")
+    every = list(chain.from_iterable(map(getattr(module, "extremes", extremes), module.TARGET.seeds())))
+    for data in every if slow else random.Random(zlib.crc32(name.encode())).sample(every, 40):
+        found = finding_of(module.TARGET, data)
         assert found is None, (found, data)

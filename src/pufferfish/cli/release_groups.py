@@ -1,6 +1,5 @@
 """``--by``: a value for each public group of records, and beforehand its error."""
 
-import re
 from collections.abc import Sequence
 from itertools import islice
 
@@ -37,7 +36,8 @@ def split_groupings(text: str) -> list[str]:
     >>> split_groupings('sex, col("team, name"),hour(time)')
     ['sex', 'col("team, name")', 'hour(time)']
     """
-    parts = [part.strip() for part in re.split(r',(?=(?:[^"]*"[^"]*")*[^"]*$)', text)]
+    pieces = [piece if i % 2 else piece.replace(",", "\0") for i, piece in enumerate(text.split('"'))]
+    parts = [part.strip() for part in '"'.join(pieces).split("\0")]
     if not all(parts):
         raise ParameterError(f"--by {text!r} has an empty part: take the odd comma out, or name what is missing")
     return parts

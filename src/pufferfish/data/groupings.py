@@ -12,12 +12,13 @@ from datetime import date, timedelta
 from typing import Any
 
 from pufferfish.data.calendar import PARTS
-from pufferfish.data.groups import MAX_GROUPINGS
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.given import is_list
 from pufferfish.theta.states import state_label
 
 __all__ = ["Grouping", "parse_by", "part_of"]
+
+MAX_GROUPINGS = 8
 
 TAKEN = ("output", "records", "value", "noisy_value", "error_95")
 """Columns of the table of a release."""

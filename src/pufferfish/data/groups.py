@@ -4,7 +4,7 @@ Every record is in one cell, which follows from what is public about it. So when
 counts of one cell change, as those of the whole table would: all cells together cost what one table costs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -17,10 +17,9 @@ from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
 from pufferfish.errors import ParameterError
 from pufferfish.shown import counted
 
-__all__ = ["MAX_CELLS", "MAX_GROUPINGS", "Groups", "check_by", "in_order", "sentence_of"]
+__all__ = ["MAX_CELLS", "Groups", "check_by", "in_order", "sentence_of"]
 
 MAX_CELLS = 100_000
-MAX_GROUPINGS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -80,14 +79,14 @@ class Groups(ReadOnly):
         return f"Groups({counted(len(self.cells), 'cell')} by {', '.join(self.by)})"
 
 
-def check_by(by: Any) -> tuple[str, ...]:
-    """Return groupings as they stand in records, refused where they are none."""
-    found = tuple(by)
-    if not 1 <= len(found) <= MAX_GROUPINGS or len(set(found)) != len(found):
-        raise ParameterError(f"by is {by!r}, expected 1 to {MAX_GROUPINGS} different groupings")
-    if not all(isinstance(each, str) and each.strip() for each in found):
-        raise ParameterError(f"by is {by!r}, expected names of columns, or parts of time such as hour(time)")
-    return found
+def check_by(by: Any, private: Collection[str] = (), called: str = "") -> tuple[str, ...]:
+    """Return groupings as they stand in records; what no table is read by is refused.
+
+    Parameters and errors are those of :func:`~pufferfish.data.groupings.parse_by`.
+    """
+    from pufferfish.data.groupings import parse_by  # here: it loads what reads tables
+
+    return tuple(each.text for each in parse_by(tuple(by), time=None, private=private, called=called))
 
 
 def sentence_of(by: tuple[str, ...], records: str) -> str:

@@ -65,11 +65,11 @@ class RowsBase(ReadOnly):
         if self.missing not in ("refuse", "unobserved"):
             raise ParameterError(f"missing is {self.missing!r}, expected one of refuse, unobserved")
         if self.where is not None:
-            from pufferfish.data.where import check_filter  # here: it loads what reads tables
+            from pufferfish.data.where import parse_where  # here: it loads what reads tables
 
-            check_filter(self.where)
+            parse_where(self.where, self.columns.values(), "node column")
         if self.by is not None:
-            object.__setattr__(self, "by", check_by(self.by))
+            object.__setattr__(self, "by", check_by(self.by, self.columns.values(), "node column"))
 
     @property
     def assumptions(self) -> tuple[str, ...]:

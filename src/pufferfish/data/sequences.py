@@ -91,13 +91,13 @@ class Base(ReadOnly):
         if self.max_gap is not None and self.time is None:
             raise ParameterError(f"max_gap is {self.max_gap!r} but there is no time: gaps are between times")
         if self.where is not None:
-            from pufferfish.data.where import check_filter  # here: it loads what reads tables
+            from pufferfish.data.where import parse_where  # here: it loads what reads tables
 
-            check_filter(self.where)
+            parse_where(self.where, [self.state], "state column")
         if self.bins is not None:
             object.__setattr__(self, "bins", parse_bins(self.bins))
         if self.by is not None:
-            object.__setattr__(self, "by", check_by(self.by))
+            object.__setattr__(self, "by", check_by(self.by, [self.state], "state column"))
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from pufferfish.data.columns import Column, parse_instant
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.hints import did_you_mean
 
-__all__ = ["Where", "check_filter", "parse_where"]
+__all__ = ["Where", "parse_where"]
 
 _ORDER: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
@@ -92,18 +92,10 @@ class Where:
 
 
 _LONGEST = 2000
-
-
-def check_filter(where: str | None) -> None:
-    """Refuse a filter without a word, as a file may name one: None is what stands for all rows.
-
-    Raises
-    ------
-    ParameterError
-        If it is empty.
-    """
-    if where is not None and not (isinstance(where, str) and where.strip()):
-        raise ParameterError(f"where is {where!r}, expected a filter such as 'awake and steps > 0', or None")
+_MOST_LINKS = 200
+_DEEPEST = 50
+"""What a filter may have at most: characters, comparisons with what joins them, and nesting. A record brings somebody
+else's filter, and engines take minutes for many hundreds of comparisons, or Python ends where they are nested."""
 
 
 def parse_where(text: Any, private: Collection[str], called: str) -> Where:
@@ -138,7 +130,6 @@ def parse_where(text: Any, private: Collection[str], called: str) -> Where:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(text.strip(), mode="eval").body
-        _keep_names_as_written(tree, text.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         hint = ""
         if re.search(r"(?<!['\"0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
@@ -150,6 +141,8 @@ def parse_where(text: Any, private: Collection[str], called: str) -> Where:
         raise DataError(
             f"where {text!r} is not an expression such as 'awake and steps > 0'{hint or f' ({error.args[0]})'}"
         ) from None
+    _check_size(tree, text)
+    _keep_names_as_written(tree, text.strip())
     columns = tuple(dict.fromkeys(_columns(tree, text)))
     for name in columns:
         if name in private:
@@ -163,6 +156,26 @@ def parse_where(text: Any, private: Collection[str], called: str) -> Where:
     timed = tuple(dict.fromkeys(column for _, column in parts))
     hours = tuple(dict.fromkeys(column for part, column in parts if part == "hour"))
     return Where(text, columns, timed, hours, tree)
+
+
+def _check_size(tree: ast.expr, text: str) -> None:
+    """Refuse too many comparisons, and too deep nesting, before anything goes down the tree."""
+    links, level, depth = 0, [tree], 0
+    while level:
+        depth += 1
+        if depth > _DEEPEST:
+            raise DataError(f"where {text!r} is nested more than {_DEEPEST} deep: mark the rows in a column")
+        for node in level:
+            if isinstance(node, ast.Compare):
+                links += len(node.ops)
+            elif isinstance(node, ast.BoolOp):
+                links += len(node.values) - 1
+        level = [child for node in level for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+    if links > _MOST_LINKS:
+        raise DataError(
+            f"where {text!r} has {links:,} comparisons, with the and and or between them, expected at most "
+            f"{_MOST_LINKS}: list values as in [1, 2, 3], or mark the rows in a column"
+        )
 
 
 def _keep_names_as_written(tree: ast.expr, text: str) -> None:
@@ -389,8 +402,8 @@ class _Compiler:
         self._refuse_beyond(left, literals)
         values = [self._match(column, value)[0] for value in literals if value is not None and column.kind != "nothing"]
         found = _never(column).true
-        for value in values:  # is_in would want a list of exactly the column's type
-            found = found | (~column.missing & (column.value == value))
+        # is_in would want a list of exactly the column's type
+        found = _folded(operator.or_, [found, *(~column.missing & (column.value == value) for value in values)])
         if None in literals:
             return _Truth(found | column.missing, ~column.missing & ~found)
         return _Truth(found, ~column.missing & ~found)
@@ -425,10 +438,16 @@ def _not(condition: _Truth) -> _Truth:
 
 
 def _both(conditions: Sequence[_Truth]) -> _Truth:
-    true, false = conditions[0].true, conditions[0].false
-    for condition in conditions[1:]:
-        true, false = true & condition.true, false | condition.false
-    return _Truth(true, false)
+    true = _folded(operator.and_, [condition.true for condition in conditions])
+    return _Truth(true, _folded(operator.or_, [condition.false for condition in conditions]))
+
+
+def _folded(joined: Callable[[nw.Expr, nw.Expr], nw.Expr], parts: Sequence[nw.Expr]) -> nw.Expr:
+    """Join expressions in pairs, and these in pairs: engines take much longer where one stands in another."""
+    while len(parts) > 1:
+        pairs = [joined(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
+        parts = pairs if len(parts) % 2 == 0 else [*pairs, parts[-1]]
+    return parts[0]
 
 
 def _holds(column: Column) -> str:

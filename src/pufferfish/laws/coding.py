@@ -49,16 +49,15 @@ class Coding:
         line = query.line
         self.norm = 1 if line is None else line.norm
         k = len(states)
-        by_output = query.factors is not None and query.factors.ndim == 2
         if line is not None:
             base = line.values[None, :]
-        elif len(query.weights) < k or by_output:
+        elif len(query.weights) < k or query.by_output:
             base = query.weights
         else:
             base = np.eye(k, dtype=np.int64)[1:]
-        self._of_counts = line is None and len(query.weights) >= k and not by_output
+        self._of_counts = line is None and len(query.weights) >= k and not query.by_output
         factors = np.ones(1, dtype=np.int64) if query.factors is None else query.factors
-        factors = factors if by_output else factors[:, None]
+        factors = factors if query.by_output else factors[:, None]
         times = records if query.factors is None else 1
         if int(np.max(np.abs(base))) * int(np.max(np.abs(factors))) * records > _LARGEST:
             raise NotApplicableError("values times factors leave 62 bits: give the query in larger units")

@@ -117,6 +117,8 @@ class LinearQuery(ReadOnly):
                 at = np.ix_(domain, domain)
                 largest[at] = np.maximum(largest[at], distance)
             return largest
+        if self.factors is not None and self.by_output:
+            return np.max([self.distance_of(place) for place in range(len(self.factors))], axis=0)
         return _l1_distances(self.weights).astype(np.float64) * self.largest_factor
 
     @cached_property
@@ -182,11 +184,18 @@ class LinearQuery(ReadOnly):
         return 1 if self.factors is None else int(np.max(np.abs(self.factors)))
 
     @property
+    def by_output(self) -> bool:
+        """Whether a record counts in each output with a factor of its own, as columns that are told one by one do."""
+        return self.factors is not None and self.factors.ndim == 2
+
+    @property
     def line(self) -> Line | None:
         """The one number that determines all outputs, if there is one."""
-        if self.factors is not None and self.factors.ndim == 2:
+        if self.by_output:
             return None
         moves = self.weights - self.weights[:, :1]
+        if not moves.any():  # all states count alike, as the only one does
+            return Line(np.zeros(moves.shape[1], dtype=np.int64), 1)
         first: NDArray[np.int64] = moves[:, int(np.flatnonzero(moves.any(axis=0))[0])]
         direction = first // int(np.gcd.reduce(first))
         along = int(np.flatnonzero(direction)[0])

@@ -261,10 +261,10 @@ def loss_of_query(query: RecordQuery, theta: Theta, length: Sequence[ChainLength
         return _of_nodes(query.distances)
     if query.factors is None:
         return as_record_loss(query.unit_distance, theta, length)
-    each = query.unit_distance / query.largest_factor
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(np.abs(query.factors))) + 1])
-    times = np.diff(starts, append=len(query.factors))
-    stretches = [(int(n), each * abs(int(query.factors[t]))) for n, t in zip(times, starts, strict=True)]
+    factors = np.abs(query.factors.reshape(len(query.factors), -1))
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(factors, axis=0).any(axis=1)) + 1])
+    times = np.diff(starts, append=len(factors))
+    stretches = [(int(n), query.distance_of(int(t))) for n, t in zip(times, starts, strict=True)]
     return as_record_loss(Profile(stretches), theta, length)
 
 

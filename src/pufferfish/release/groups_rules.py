@@ -9,8 +9,9 @@ import math
 import msgspec
 
 from pufferfish.data.groups import in_order
+from pufferfish.noise import fits
 from pufferfish.queries import KINDS, Joint
-from pufferfish.release.fields import AccuracyRecord, ReleaseFields
+from pufferfish.release.fields import AccuracyRecord, NoiseRecord, ReleaseFields
 from pufferfish.release.groups import GroupsRecord, of_the_whole
 from pufferfish.release.postprocessing import ClippedByGroup, Projected
 from pufferfish.release.query_rules import OF_ROWS, Rules, blocks_of, near, nodes_of
@@ -55,8 +56,6 @@ def stand_in(found: ReleaseFields, groups: GroupsRecord) -> ReleaseFields:
         noisy_values=zeros,
         postprocessing=None,
     )
-    if not (0 < noise.scale < math.inf and 0 < noise.unit < math.inf and query.labels):
-        return alone  # which is refused for that
     each, joint = (alone.accuracy(0.05, joint=joint) for joint in (False, True))
     outputs = None if noise.measurements is None else alone.accuracies(0.05).tolist()
     return msgspec.structs.replace(alone, accuracy_95=AccuracyRecord(0.05, each, joint, outputs))
@@ -78,7 +77,10 @@ def _of_groups(found: ReleaseFields, groups: GroupsRecord) -> Rules:
         (kind is not None, "the query is one of numbers of records"),
         (kind is not None and kind.relative == (groups.divided_by is not None), "shares and means are divided"),
         (found.query.divided_by is None, "it is groups that are divided by their records"),
-        (0 < found.noise.scale < math.inf and 0 < found.noise.unit < math.inf, "scale and unit are positive"),
+        (
+            _sound(found.noise, sum(groups.divided_by or [1])),
+            "scale and unit are positive, and those of noise that fits",
+        ),
         (measured_well(found.noise), "measurements have positive scales, and a sharpness above 0"),
         (
             n * len(found.query.labels) == len(found.values) == len(found.noisy_values) > 0,
@@ -157,6 +159,12 @@ def _possible(found: ReleaseFields, groups: GroupsRecord, by: list[int]) -> Rule
     same = len(given) == len(expected) and all(near(a, times * b) for a, b in zip(given, expected, strict=True))
     rules.append((same and 1 <= times <= most, "totals and ranges are those of so many records"))
     return rules
+
+
+def _sound(noise: NoiseRecord, over: int) -> bool:
+    """Whether noise is some, also where it is divided by so many records."""
+    positive = all(0 < number < math.inf for number in (noise.scale, noise.unit))
+    return over > 0 and positive and noise.unit / over > 0 and fits(noise.scale / noise.unit)
 
 
 def _in_order(groups: GroupsRecord) -> bool:

@@ -185,8 +185,10 @@ def project_to_simplex(values: NDArray[np.float64], total: float = 1.0) -> NDArr
     """
     if not total > 0:
         return np.zeros(values.size)
-    values = values - values.max()  # the same vector is nearest, and a total is never lost beside large values
-    falling = np.sort(values)[::-1]
-    thresholds = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
-    last = int(np.flatnonzero(falling > thresholds)[-1])
-    return np.maximum(values - thresholds[last], 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # a record may say any numbers
+        values = values - values.max()  # the same vector is nearest, and a total is never lost beside large values
+        values = np.maximum(values, -2 * total)  # what is farther below the largest than the total is 0 in any case
+        falling = np.sort(values)[::-1]
+        thresholds = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
+        last = int(np.flatnonzero(falling > thresholds)[-1])
+        return np.maximum(values - thresholds[last], 0.0)

@@ -15,6 +15,8 @@ from pufferfish.queries.of_steps import ARROW
 from pufferfish.release.fields import WEIGHTED, ReleaseFields
 from pufferfish.release.postprocessing import Ascending, ClippedByGroup, Projected
 from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.states import state_label
 
 __all__ = ["OF_ROWS", "Rules", "near", "nodes_of", "on_grid", "postprocessing_rules", "query_rules"]
 
@@ -130,7 +132,7 @@ def _labels_fit(found: ReleaseFields, kind: str) -> bool:
         return len(labels) == 1 and _joined(labels[0], states)
     nodes = nodes_of(found)
     if kind in ("marginals", "marginal-counts"):
-        return blocks_of(labels, nodes) is not None
+        return blocks_of(labels, _columns_of(found)) is not None
     if kind in Joint.kinds:
         return joint_nodes(labels, nodes) is not None
     if kind in _CUMULATIVE:
@@ -160,6 +162,13 @@ def nodes_of(found: ReleaseFields) -> dict[str, list[str]]:
         return {}
     first: dict[str, Any] = found.theta.members[0]["nodes"]
     return {name: list(cpt["states"]) for name, cpt in first.items()}
+
+
+def _columns_of(found: ReleaseFields) -> dict[str, list[str]]:
+    """Return the records that have names, with the states of each: nodes of a network, variables of a joint law."""
+    if found.theta.kind != JointDistribution.kind:
+        return nodes_of(found)
+    return {state_label(name): list(found.theta.states) for name in found.theta.members[0]["variables"]}
 
 
 def blocks_of(labels: list[str], nodes: dict[str, list[str]]) -> list[tuple[str, list[int]]] | None:
@@ -250,7 +259,7 @@ def _projected(found: ReleaseFields, done: Projected, kind: str, unit: float) ->
         rows = found.data.rows
         known = kind not in Joint.kinds or rows is None or rows.missing == "refuse"
         return [(whole, "a histogram has one total"), (fits, what), (known, "no cells are missing")]
-    blocks = blocks_of(labels, nodes_of(found)) if kind in ("marginals", "marginal-counts") else None
+    blocks = blocks_of(labels, _columns_of(found)) if kind in ("marginals", "marginal-counts") else None
     if blocks is None:
         return [(False, "histograms and marginals alone are projected")]
     observed = found.data.observed

@@ -502,7 +502,7 @@ MORE_EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
     "entry 2 was created": lambda b: b["entries"][1].update(created="yesterday"),
     "created is": lambda b: b.update(created="2026-01-01T00:00:00"),
     "there is no time": lambda b: b.update(base={**b["base"], "max_gap": "1min"}),
-    "where is '', expected a filter": lambda b: b.update(base={**b["base"], "where": ""}),
+    "where '' is not an expression": lambda b: b.update(base={**b["base"], "where": ""}),
     "length": lambda b: b.update(length=[[2**63, 2**63]]),
     "digits|range|length": lambda b: b.update(length=[[10**400, 10**400]]),
     "rows": lambda b: b.update(length=[], rows=10**400),

@@ -7,7 +7,7 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.core.chains.places import places_of
-from pufferfish.errors import ModelError, NotApplicableError
+from pufferfish.errors import ModelError, NotApplicableError, QueryError
 
 IMPOSSIBLE = pf.MarkovChain([[0.5, 0.5, 0.0]] * 3, [0.5, 0.5, 0.0])
 READ = (pf.EntryDP, pf.GK16, pf.MQMExact, pf.LeakagePropagation)
@@ -33,6 +33,37 @@ def test_a_state_of_the_first_record_alone_counts_there_alone(make: Any) -> None
     assert make(chain, 10).calibrate(pf.Sum([0, 1, 100]), 1.0).scale <= 109 * (1 + 1e-9)
     wide = pf.IntervalChain(np.array(p) * 0.9, np.minimum(np.array(p) * 1.1, 1))
     assert pf.MQMExact(wide, 10).calibrate(pf.Sum([0, 1, 100]), 1.0).scale <= 109 * (1 + 1e-9)
+
+
+SURE = pf.BayesianNetwork({"a": pf.CPT(["no"], [1.0]), "b": pf.CPT(["no"], [[1.0]], ["a"])})
+"""Every column has one state."""
+
+
+@pytest.mark.parametrize("make", [pf.Wasserstein, pf.ExactLaplace, pf.LeakagePropagation, pf.MarkovQuilt, pf.GroupDP])
+@pytest.mark.parametrize(
+    "query",
+    [
+        pf.Histogram(),
+        pf.Marginals(["a"]),
+        pf.Marginals(),
+        pf.Subset(pf.Histogram(), ["b"]),
+        pf.Weighted(pf.Histogram(), [1, 2]),
+        pf.Weighted(pf.Histogram(relative=False), [0, -1]),
+    ],
+    ids=repr,
+)
+def test_columns_of_one_state_have_nothing_to_hide(make: Any, query: Any) -> None:
+    with pytest.raises((ModelError, QueryError), match="nothing to hide|which is public: ask another"):
+        make(SURE).calibrate(query, 1.0)
+
+
+def test_noise_for_the_columns_of_a_joint_law() -> None:
+    """Two records move two outputs each; shapes of noise are for counts of records that all count alike."""
+    group = pf.GroupDP(pf.JointDistribution([[0, 0], [0, 1], [1, 1]], [0.5, 0.25, 0.25]))
+    assert group.calibrate(pf.Marginals(), 1.0).scale == pytest.approx(4.0)
+    assert group.calibrate(pf.Marginals([1]), 1.0).scale == pytest.approx(2.0)
+    with pytest.raises(NotApplicableError, match="columns of a Bayesian network or a joint law"):
+        group.calibrate(pf.Marginals(), 1.0, noise="best")
 
 
 def test_a_value_that_some_member_makes_possible_counts() -> None:

@@ -306,6 +306,13 @@ def test_numbers_that_follow_from_others_are_computed_again(tmp_path: Path) -> N
         (record, ("data", "base", "step"), put("soon"), "length of time"),
         (record, ("data", "base"), lambda inside, key: inside[key].pop("gaps"), "lacks the field 'gaps'"),
         (record, ("data", "base"), lambda inside, key: inside[key].update(gapz=None), "unknown field 'gapz'"),
+        (record, ("data", "base", "where"), put("activity == 'rest'"), "refers to the state column 'activity'"),
+        (record, ("data", "base", "where"), put("a" + "<b<a" * 300), "has 600 comparisons"),
+        (record, ("data", "base", "where"), put("a > " + "-" * 1500 + "1"), "nested more than 50 deep"),
+        (counted, ("data", "rows", "where"), put("c > 1 or a == 'no'"), "refers to the node column 'a'"),
+        (record, ("data", "base", "by"), put(["activity"]), "by names the state column 'activity'"),
+        (record, ("data", "base", "by"), put(["hour(hour(t))"]), "expected a column"),
+        (counted, ("data", "rows", "by"), put(["month(a)"]), "by names the node column 'a'"),
         (counted, ("data", "observed", "a"), put(-1), "observed"),
         (counted, ("data", "observed", "a"), put(41), "observed"),
         (booked, ("ledger", "spent"), put(3.0), "in the budget"),
@@ -441,6 +448,7 @@ def test_projection_onto_a_total_that_large_values_would_swallow() -> None:
 
     assert project_to_simplex(np.array([1e18, -1e18, 3.0]), 1.0).tolist() == [1.0, 0.0, 0.0]
     assert project_to_simplex(np.array([3.0, 5.0]), 0.0).tolist() == [0.0, 0.0]
+    assert project_to_simplex(np.array([-1e308, 1e308, -1e308, 1e308]), 1.0).tolist() == [0.0, 0.5, 0.0, 0.5]
 
 
 @pytest.mark.parametrize("epsilon", [1e308, 1.7976931348623157e308])

@@ -246,6 +246,7 @@ def changed(plain):
     yield {**plain, "data": {**plain["data"], "base": {**plain["data"]["base"], "by": ["hour(t)"]}}}
     yield {**plain, "assumptions": plain["assumptions"][:1]}
     yield {**plain, "epsilon": plain["epsilon"] / 2}
+    yield _with_the_least_unit(plain)
     if (done := plain["postprocessing"]) is None:
         yield {**plain, "postprocessing": {"kind": "clipped", "low": -1e9, "high": 1e9}}
     elif done["kind"] == "projected":
@@ -255,6 +256,21 @@ def changed(plain):
         yield {**plain, "postprocessing": {**done, "high": [v + 1 for v in done["high"]]}}
         yield {**plain, "postprocessing": {**done, "outputs": 2}}
         yield {**plain, "postprocessing": {**done, "low": []}}
+
+
+def _with_the_least_unit(plain):
+    """Return a record of zeros in the least unit that there is, which is 0 for one record of a group."""
+    zeros = [0.0] * len(plain["values"])
+    return {
+        **plain,
+        "values": zeros,
+        "noisy_values": zeros,
+        "postprocessing": None,
+        "noise": {**plain["noise"], "unit": 5e-324, "scale": 5e-324},
+        "query": {**plain["query"], "lipschitz": 5e-324},
+        "accuracy_95": {**plain["accuracy_95"], "each": 0.0, "joint": 0.0},
+        "groups": {**plain["groups"], "error_95": [0.0] * len(plain["groups"]["error_95"])},
+    }
 
 
 def test_a_record_that_was_changed_is_refused(tmp_path):

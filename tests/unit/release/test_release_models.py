@@ -38,7 +38,7 @@ def households(infected: dict[str, list[int]]) -> pf.Sequences:
     return pf.read_sequences(frame, "status", subject="household", states=FLU.states)
 
 
-DATABASES: dict[str, tuple[Any, Any, Any, pf.ExactLaplace, list[float]]] = {
+DATABASES: dict[str, tuple[Any, Any, Any, Any, list[float]]] = {
     "chain as list": (["rest", "active", "active"], pf.Count("active"), None, pf.ExactLaplace(CHAIN, 3), [2]),
     "chain as dict": (
         {2: "rest", 0: "active", 1: "rest"},
@@ -56,6 +56,9 @@ DATABASES: dict[str, tuple[Any, Any, Any, pf.ExactLaplace, list[float]]] = {
     ),
     "network": ({"son": "yes", "mother": "no"}, pf.Count("yes"), None, pf.ExactLaplace(FAMILY), [1]),
     "joint": ({"a": 1, "b": 0, "c": 1}, LARGEST, None, pf.ExactLaplace(JOINT), [1]),
+    "joint, every variable": ([1, 0, 1], pf.Marginals(), None, pf.Wasserstein(JOINT), [0, 1, 0, 1, 0, 0, 0, 1, 0]),
+    "joint, two variables": ([1, 0, 1], pf.Marginals(["c", "a"], False), None, pf.GroupDP(JOINT), [0, 1, 0, 0, 1, 0]),
+    "joint, one variable": ({"a": 1, "b": 0, "c": 1}, pf.Marginals(["b"]), None, pf.ExactLaplace(JOINT), [1, 0, 0]),
     "cliques": (
         ["flu", "flu", "healthy", "healthy", "flu", "healthy"],
         pf.Count("flu"),
@@ -78,7 +81,8 @@ def test_one_database(case: str, tmp_path: Path) -> None:
     again = pf.Release.from_json(tmp_path / "release.json")
     assert again == found
     assert json.loads((tmp_path / "release.json").read_text())["theta"]["kind"] == calibration.theta.kind
-    assert "this one query" in found.not_promised[-1]
+    assert ("this one query" in found.not_promised[-1]) == (not calibration.composes)
+    assert pf.verify(found).holds
     found.plot(tmp_path / "release.png")
 
 

@@ -88,10 +88,10 @@ def best_noise_at_accuracy(
 def _best_shape(bound: "InfluenceBound", query: Query, epsilon: float, power: float) -> Strategy | None:
     """Return the best strategy found; None where a query has one output only, or too many states to look at."""
     linear = bound.bind(query)
-    if not isinstance(linear, LinearQuery) or linear.domains is not None:
+    if not isinstance(linear, LinearQuery) or linear.domains is not None or linear.by_output:
         raise NotApplicableError(
             'noise="best" is for counts of states, of chains and of groups with the same states, and not for steps or '
-            'for the columns of a Bayesian network: use noise="equal"',
+            'for the columns of a Bayesian network or a joint law: use noise="equal"',
             bound.title,
         )
     k = linear.weights.shape[1]
