@@ -9,7 +9,6 @@ query of the package is asked for more than its noise. Run it for the whole tabl
 """
 
 import argparse
-import itertools
 import sys
 import time
 from collections import defaultdict
@@ -21,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pufferfish as pf
-from odd_models import Restated, odd_rows, restated
+from odd_classes import KINDS, Restated, odd_class, restated
+from pufferfish.audit.exact import paths
 from pufferfish.data import Base
 from pufferfish.errors import PufferfishError
 
@@ -60,51 +60,14 @@ class Tally:
 # models
 
 
-def laws(rng: np.random.Generator, states: list[str], length: int) -> Law:
-    """A class of models on some states, and one law of it."""
-    k = len(states)
-    rare = (int(rng.integers(k)), float(rng.choice([0.0, 0.01]))) if k > 2 and rng.random() < 0.5 else None
-
-    def rows() -> Array:
-        return odd_rows(rng, k, rare)
-
-    matrix, start, steps = rows(), rows()[0], range(length - 1)
-    kind = rng.choice(["start", "start", "any", "stationary", "clock", "box", "order 2"])
-    if kind == "any":
-        return _law(pf.MarkovChain(matrix, "any", states=states), start, [matrix for _ in steps])
-    if kind == "stationary":
-        matrix = 0.9 * matrix + 0.1 * rng.dirichlet(np.ones(k), k)
-        chain = pf.MarkovChain(matrix, states=states)
-        return _law(chain, chain.stationary_distribution, [matrix for _ in steps])
-    if kind == "clock":
-        cycle, phase = [matrix, rows()], int(rng.integers(2))
-        turned = [cycle[(phase + t) % 2] for t in steps]
-        return _law(pf.PeriodicChain(cycle, initial_distribution="any", states=states), start, turned)
-    if kind == "box":
-        near = [0.1 * rows() + 0.9 * matrix for _ in steps]
-        lower, upper = np.min([matrix, *near], axis=0), np.max([matrix, *near], axis=0)
-        return _law(pf.IntervalChain(lower, upper, states=states), start, near)
-    if kind == "order 2" and length > 2:
-        tensor, first = np.array([rows() for _ in range(k)]), start[:, None] * rows()
-        theta = pf.HigherOrderChain(tensor, initial_distribution=first, states=states)
-        paths = _all(k, length)
-        weights = first[paths[:, 0], paths[:, 1]]
-        for t in range(2, length):
-            weights = weights * tensor[paths[:, t - 2], paths[:, t - 1], paths[:, t]]
-        return Law(theta, paths[weights > 0], weights[weights > 0])
-    return _law(pf.MarkovChain(matrix, start, states=states), start, [matrix for _ in steps])
-
-
-def _law(theta: Any, start: Array, each: Sequence[Array]) -> Law:
-    paths = _all(len(start), len(each) + 1)
-    weights = np.asarray(start)[paths[:, 0]]
-    for t, matrix in enumerate(each, start=1):
-        weights = weights * matrix[paths[:, t - 1], paths[:, t]]
-    return Law(theta, paths[weights > 0], weights[weights > 0])
-
-
-def _all(k: int, length: int) -> NDArray[np.int64]:
-    return np.array(list(itertools.product(range(k), repeat=length)))
+def law_of(rng: np.random.Generator, states: list[str], length: int) -> Law:
+    """A class of models of any kind that has so many states, and one law that it allows."""
+    theta: Any = None
+    while theta is None or theta.k < len(states):
+        theta = odd_class(rng, str(rng.choice(KINDS)), states)
+    every = list(theta.some_laws(length))
+    data = paths(*every[int(rng.integers(len(every)))])
+    return Law(theta, data.rows, data.weights)
 
 
 # queries, with what they are by their definition
@@ -215,7 +178,7 @@ def cases(seed: int, number: int) -> Iterator[tuple[str, str, float, float]]:
         for how in HOW[: 2 if k == 2 else 4]:
             states = ["<1", *(f"{i}-{i + 1}" for i in range(1, k - 1)), f">={k - 1}"]
             names = states if how == "bins" else [str(x) for x in rng.permutation(list("abcd"[:k]))]
-            law = laws(rng, names, length)
+            law = law_of(rng, names, length)
             bound = _bound(rng, law.theta, length)
             if bound is None:
                 continue

@@ -5,7 +5,8 @@ cannot occur (a zero column). So matrices here have equal rows, two states alike
 the start has, an order of states that goes round; and every kind of class is made of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from pufferfish.errors import ModelError
 from pufferfish.mechanisms import BOUNDS
 from pufferfish.theta import ChainModels, ModelClass, as_chain_class
 
-__all__ = ["KINDS", "SHAPES", "odd_class", "odd_rows", "odd_start"]
+__all__ = ["KINDS", "SHAPES", "Restated", "odd_class", "odd_rows", "odd_start", "restated"]
 
 Array = NDArray[np.float64]
 Generator = np.random.Generator
@@ -91,20 +92,18 @@ def odd_start(rng: Generator, size: int) -> Any:
     return _normal(np.where(rng.random(size) < 0.3, 0.0, law) + (law == law.max())) if how == "zeros" else law
 
 
-def _names(k: int) -> list[str]:
-    return list("abcdef"[:k])
-
-
-def _chains(rng: Generator, k: int) -> Any:
+def _chains(rng: Generator, states: list[str]) -> Any:
+    k = len(states)
     return as_chain_class(
-        [pf.MarkovChain(odd_rows(rng, k), odd_start(rng, k), states=_names(k)) for _ in range(rng.integers(1, 3))]
+        [pf.MarkovChain(odd_rows(rng, k), odd_start(rng, k), states=states) for _ in range(rng.integers(1, 3))]
     )
 
 
-def _clocks_or_memory(rng: Generator, k: int) -> Any:
+def _clocks_or_memory(rng: Generator, states: list[str]) -> Any:
+    k = len(states)
     if rng.random() < 0.5:
         matrices = [odd_rows(rng, k) for _ in range(int(rng.integers(1, 4)))]
-        return ChainModels((pf.PeriodicChain(matrices, odd_start(rng, k), states=_names(k)),))
+        return ChainModels((pf.PeriodicChain(matrices, odd_start(rng, k), states=states),))
     order = int(rng.choice([1, 2, 2, 2] if k > 2 else [1, 2, 2, 3]))
     memory = rng.choice(["all", "ignores the oldest", "only the oldest", "none"])
     if memory == "all":
@@ -114,28 +113,30 @@ def _clocks_or_memory(rng: Generator, k: int) -> Any:
         tensor = np.broadcast_to(matrix, (k,) * (order + 1))
         if memory == "only the oldest":
             tensor = np.moveaxis(tensor, -2, 0)
-    return ChainModels((pf.HigherOrderChain(tensor, odd_start(rng, k**order), states=_names(k)),))
+    return ChainModels((pf.HigherOrderChain(tensor, odd_start(rng, k**order), states=states),))
 
 
-def _stays_between(rng: Generator, _: int) -> Any:
+def _stays_between(rng: Generator, states: list[str]) -> Any:
+    states = states[:2]
     low = float(rng.choice([1e-9, 0.2, 0.5, 0.8]))
     high = float(rng.choice([low, max(low, 0.5), max(low, 0.9)]))
     return pf.BinaryChainInterval(
-        low, high, initial_distribution="any" if rng.random() < 0.5 else "stationary", states=_names(2)
+        low, high, initial_distribution="any" if rng.random() < 0.5 else "stationary", states=states
     )
 
 
-def _between(rng: Generator, k: int) -> Any:
+def _between(rng: Generator, states: list[str]) -> Any:
+    k = len(states)
     middle, width = odd_rows(rng, k), rng.choice([0.0, 0.05, 0.3], size=(k, k))
-    return pf.IntervalChain(np.maximum(middle - width, 0), np.minimum(middle + width, 1), states=_names(k))
+    return pf.IntervalChain(np.maximum(middle - width, 0), np.minimum(middle + width, 1), states=states)
 
 
-def _forgets(rng: Generator, k: int) -> Any:
+def _forgets(rng: Generator, states: list[str]) -> Any:
     steps = sorted({int(n) for n in rng.integers(1, 5, size=int(rng.integers(1, 3)))})
-    return pf.ForgettingClass(steps, np.sort(rng.choice([0.1, 0.5, 0.9, 1.0], size=len(steps))), _names(k))
+    return pf.ForgettingClass(steps, np.sort(rng.choice([0.1, 0.5, 0.9, 1.0], size=len(steps))), states)
 
 
-_OF_KIND: dict[str, Callable[[Generator, int], Any]] = {
+_OF_KIND: dict[str, Callable[[Generator, list[str]], Any]] = {
     "ChainClass": _chains,
     "ChainModels": _clocks_or_memory,
     "BinaryChainInterval": _stays_between,
@@ -146,10 +147,46 @@ KINDS = sorted({kind.__name__ for bound in BOUNDS for kind in bound.kinds if kin
 """Every kind of class of chains that some bound covers: one that nothing here makes is an error in every oracle."""
 
 
-def odd_class(rng: Generator, kind: str, k: int) -> Any:
-    """A class of a kind on at most k states "a", "b", …"""
+def odd_class(rng: Generator, kind: str, states: Sequence[str]) -> Any:
+    """A class of a kind on these states, or on the first two where it has no more."""
     while True:
         try:
-            return _OF_KIND[kind](rng, k)
+            return _OF_KIND[kind](rng, list(states))
         except ModelError:  # several stationary laws, say
             continue
+
+
+@dataclass(frozen=True)
+class Restated:
+    """Other states for the records of a model.
+
+    Parameters
+    ----------
+    states : list of str
+        The states, in their order.
+    groups : dict
+        For each state of the model the one that it counts as.
+    """
+
+    states: list[str]
+    groups: dict[str, str]
+
+    def chain(self, rng: np.random.Generator) -> pf.MarkovChain:
+        """A chain on these states, with no more to do with the model than its states."""
+        k = len(self.states)
+        return pf.MarkovChain(odd_rows(rng, k), rng.dirichlet(np.ones(k)), states=self.states)
+
+
+def restated(rng: np.random.Generator, states: Sequence[str], how: str) -> Restated:
+    """The states of a model as they are, in another order (``permuted``), or in groups in any order (``coarser``)."""
+    k = len(states)
+    if how == "coarser":
+        places = np.concatenate([np.arange(2), rng.integers(0, k - 1, k - 2)]) if k > 2 else np.arange(k)
+        names = [f"g{place}" for place in rng.permutation(places)]
+        return Restated(
+            [str(name) for name in rng.permutation(sorted(set(names)))], dict(zip(states, names, strict=True))
+        )
+    found = list(states)
+    while how == "permuted" and found == list(states):
+        found = [str(state) for state in rng.permutation(states)]
+    return Restated(found, {state: state for state in states})

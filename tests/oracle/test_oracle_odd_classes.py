@@ -52,7 +52,7 @@ def some(rng: np.random.Generator, every: list[Any], count: int) -> list[Any]:
 def cases(kind: str, seed: int) -> Iterator[tuple[str, str, str, float, float]]:
     """One odd class: kind, what was asked, mechanism, the truth and what was promised."""
     rng = np.random.default_rng(seed)
-    theta = odd_class(rng, kind, int(rng.integers(2, 4)))
+    theta = odd_class(rng, kind, "abc"[: rng.integers(2, 4)])
     length = int(rng.integers(1, 5 if theta.k == 2 else 4))
     laws = list(theta.some_laws(length))
     yield from of_losses(rng, kind, theta, length, [law_of(*law) for law in laws])
