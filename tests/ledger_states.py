@@ -63,8 +63,8 @@ class Tally:
 def law_of(rng: np.random.Generator, states: list[str], length: int) -> Law:
     """A class of models of any kind that has so many states, and one law that it allows."""
     theta: Any = None
-    while theta is None or theta.k < len(states):
-        theta = odd_class(rng, str(rng.choice(KINDS)), states)
+    while theta is None or theta.k < len(states):  # half of them chains, whose bounds tell pairs of states apart most
+        theta = odd_class(rng, str(rng.choice([*KINDS, *["ChainClass"] * len(KINDS)])), states)
     every = list(theta.some_laws(length))
     data = paths(*every[int(rng.integers(len(every)))])
     return Law(theta, data.rows, data.weights)

@@ -53,6 +53,12 @@ def _only_the_start(rng: Generator, k: int) -> Array:
     return _normal(rows)
 
 
+def _rare(rng: Generator, k: int) -> Array:
+    rows = _plain(rng, k)
+    rows[:, int(rng.integers(k))] *= 0.01
+    return _normal(rows)
+
+
 def _one_way(rng: Generator, k: int) -> Array:
     rows = np.triu(_plain(rng, k))
     return _normal(rows + float(rng.choice([0.0, 1e-12])))
@@ -71,6 +77,7 @@ SHAPES: dict[str, Callable[[Generator, int], Array]] = {
     "zeros": _zeros,
     "only the start": _only_the_start,
     "one way": _one_way,
+    "rare": _rare,
 }
 
 
@@ -94,9 +101,15 @@ def odd_start(rng: Generator, size: int) -> Any:
 
 def _chains(rng: Generator, states: list[str]) -> Any:
     k = len(states)
-    return as_chain_class(
-        [pf.MarkovChain(odd_rows(rng, k), odd_start(rng, k), states=states) for _ in range(rng.integers(1, 3))]
-    )
+    found = [_impossible(rng, k) if rng.random() < 0.3 else (odd_rows(rng, k), odd_start(rng, k)) for _ in range(2)]
+    return as_chain_class([pf.MarkovChain(*each, states=states) for each in found[: rng.integers(1, 3)]])
+
+
+def _impossible(rng: Generator, k: int) -> tuple[Array, Array]:
+    """A chain one of whose states cannot occur."""
+    rows, start, state = _plain(rng, k), rng.dirichlet(np.ones(k)), int(rng.integers(k))
+    rows[:, state] = start[state] = 0.0
+    return _normal(rows), _normal(start)
 
 
 def _clocks_or_memory(rng: Generator, states: list[str]) -> Any:
