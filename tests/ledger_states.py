@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pufferfish as pf
-from odd_models import Restated, odd_rows, restated
+from odd_models import Restated, forgetting, odd_rows, restated
 from pufferfish.data import Base
 from pufferfish.errors import PufferfishError
 
@@ -69,13 +69,27 @@ def laws(rng: np.random.Generator, states: list[str], length: int) -> Law:
         return odd_rows(rng, k, rare)
 
     matrix, start, steps = rows(), rows()[0], range(length - 1)
-    kind = rng.choice(["start", "start", "any", "stationary", "clock", "box", "order 2"])
+    kind = rng.choice(
+        ["start", "start", "any", "stationary", "class", "clock", "box", "interval", "forgets", "order 2"]
+    )
     if kind == "any":
         return _law(pf.MarkovChain(matrix, "any", states=states), start, [matrix for _ in steps])
     if kind == "stationary":
         matrix = 0.9 * matrix + 0.1 * rng.dirichlet(np.ones(k), k)
         chain = pf.MarkovChain(matrix, states=states)
         return _law(chain, chain.stationary_distribution, [matrix for _ in steps])
+    if kind == "class":
+        other = pf.MarkovChain(rows(), rows()[0], states=states)
+        both = pf.ChainClass((other, pf.MarkovChain(matrix, start, states=states)))
+        return _law(both, start, [matrix for _ in steps])
+    if kind == "interval" and k == 2:
+        low, high = np.sort(rng.uniform(0.05, 0.95, 2))
+        stay = rng.choice([low, high], 2)
+        two = np.array([[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]])
+        return _law(pf.BinaryChainInterval(low, high, states=states), rng.dirichlet(np.ones(2)), [two for _ in steps])
+    if kind == "forgets":
+        each = [0.5 * rows() + 0.5 * matrix[0] for _ in steps]
+        return _law(forgetting(each, start, states), start, each)
     if kind == "clock":
         cycle, phase = [matrix, rows()], int(rng.integers(2))
         turned = [cycle[(phase + t) % 2] for t in steps]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import pufferfish as pf
 
-__all__ = ["Restated", "odd_rows", "restated"]
+__all__ = ["Restated", "forgetting", "odd_rows", "restated"]
 
 Array = NDArray[np.float64]
 
@@ -33,6 +33,18 @@ def odd_rows(rng: np.random.Generator, k: int, rare: tuple[int, float] | None = 
         rows[:, rare[0]] *= rare[1]
         rows[rows.sum(axis=1) == 0] = np.arange(k) != rare[0]
     return rows / rows.sum(axis=1, keepdims=True)
+
+
+def forgetting(each: Sequence[Array], start: Array, states: Sequence[str]) -> pf.ForgettingClass:
+    """The smallest class with one step that a chain with a matrix for every step is in."""
+    sigma, law = 0.0, start
+    for matrix in each:
+        joint = law[:, None] * matrix
+        for kernel in (matrix[law > 0], (joint / np.maximum(joint.sum(axis=0), 1e-300)).T[joint.sum(axis=0) > 0]):
+            apart = np.abs(kernel[:, None] - kernel[None]).sum(axis=2) / 2
+            sigma = max(sigma, float(apart.max()))
+        law = law @ matrix
+    return pf.ForgettingClass(steps=1, overlap=max(1 - sigma - 1e-12, 1e-9), states=states)
 
 
 @dataclass(frozen=True)

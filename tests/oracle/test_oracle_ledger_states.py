@@ -14,9 +14,9 @@ def all_is_charged(found: dict[tuple[str, str], Tally]) -> None:
     assert {how for _, how in found} == set(HOW)
 
 
-@pytest.mark.parametrize("seed", [2, 3])  # the first cases of both notice steps that are charged in another order
+@pytest.mark.parametrize("seed", [2, 14])  # the first cases of both notice steps that are charged in another order
 def test_a_ledger_charges_what_releases_in_other_states_leak(seed: int) -> None:
-    found = tally(seed, 250)
+    found = tally(seed, 260)
     all_is_charged(found)
     assert max(each.nearest for each in found.values()) > 0.999  # a smaller charge would be seen
 

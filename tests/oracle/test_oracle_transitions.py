@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pufferfish as pf
+from odd_models import forgetting
 
 Array = NDArray[np.float64]
 
@@ -215,20 +216,7 @@ def members(rng: np.random.Generator, length: int) -> Iterator[tuple[Any, int, t
     for t in range(2, length):
         weights = weights * tensor[paths[:, t - 2], paths[:, t - 1], paths[:, t]]
     yield pf.HigherOrderChain(tensor, initial_distribution=first), 2, (paths, weights)
-    yield forgetting(each, start), k, law_of(start, each)
-
-
-def forgetting(each: Sequence[Array], start: Array) -> pf.ForgettingClass:
-    """The smallest class with one step that a chain with a matrix for every step is in."""
-    sigma, law = 0.0, start
-    for matrix in each:
-        joint = law[:, None] * matrix
-        for kernel in (matrix[law > 0], (joint / np.maximum(joint.sum(axis=0), 1e-300)).T[joint.sum(axis=0) > 0]):
-            apart = np.abs(kernel[:, None] - kernel[None]).sum(axis=2) / 2
-            sigma = max(sigma, float(apart.max()))
-        law = law @ matrix
-    states = [str(x) for x in range(len(start))]
-    return pf.ForgettingClass(steps=1, overlap=max(1 - sigma - 1e-12, 1e-9), states=states)
+    yield forgetting(each, start, [str(x) for x in range(k)]), k, law_of(start, each)
 
 
 def test_a_ledger_is_never_below_the_joint_loss(slow: bool) -> None:
