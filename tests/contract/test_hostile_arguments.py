@@ -399,7 +399,8 @@ def test_hostile_arguments_are_refused_in_one_line(slow: bool, tmp_path: Path, m
                 except BaseException as error:
                     wrong.append(f"{where}: {type(error).__name__}: {error}")
                 else:
-                    if numbers(value) and kind in NEVER_A_NUMBER and (name, argument) not in ALSO_WORDS:
+                    by_name = (argument, kind) == ("length", "dict")  # a length for each subject
+                    if numbers(value) and kind in NEVER_A_NUMBER and (name, argument) not in ALSO_WORDS and not by_name:
                         wrong.append(f"{where} is taken")
     assert not wrong, "\n".join(wrong)
 

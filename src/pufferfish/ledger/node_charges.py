@@ -123,14 +123,14 @@ class NodeCharging(Charging):
                 "ledger for them"
             )
         network = what.theta.networks[0]
-        query = composing(what, "calibration.node_loss")
-        assert isinstance(query, LinearQuery | JointQuery)  # steps are those of chains
-        known = query if isinstance(query, JointQuery) else replace(query, domains=network.domains)
         found = _by_label(network.node_states)
         self._check_states(found, "the noise was calibrated for another network")
         if len(found) < len(self._states):
             lacking = next(node for node in self._states if node not in found)
             raise ReleaseRefused(f"the noise was calibrated for another network: it lacks the node {lacking!r}")
+        query = composing(what, "calibration.node_loss")  # now that its states are known to stand as the ledger's do
+        assert isinstance(query, LinearQuery | JointQuery)  # steps are those of chains
+        known = query if isinstance(query, JointQuery) else replace(query, domains=network.domains)
         if what.bound.rows > self._bound.rows:
             raise ReleaseRefused(
                 f"the noise was calibrated for a table of {what.bound.rows:,} rows, and that of the ledger has "

@@ -307,6 +307,19 @@ def test_lengths_that_are_planned_are_those_of_names() -> None:
         ledger.spend(noise, data=days_of("ed"), window=(0, WEEK))
 
 
+def test_a_planned_ledger_is_the_same_in_its_file(tmp_path: Path) -> None:
+    """Also where only the way to read the table is known: names come with the lengths."""
+    plan, noise = {"di": 4 * WEEK, "al": 2 * WEEK}, pf.LeakagePropagation(YEAR, WEEK).calibrate(pf.Count("w"), 0.5)
+    for i, base in enumerate((days_of("al"), days_of("al").base)):
+        ledger = Ledger(pf.LeakagePropagation(YEAR, plan), 50.0, base=base)
+        ledger.save(tmp_path / f"{i}.json")
+        ledger.spend(noise, data=days_of("al"), window={"al": (0, WEEK)})
+        again = Ledger.open(tmp_path / f"{i}.json")
+        again.spend(noise, data=days_of("di"), window={"di": (0, WEEK)})
+        assert [entry.windows for entry in again.entries] == [[None, [(0, WEEK)]], [[(0, WEEK)], None]]
+        assert ledger.spent == again.spent == pytest.approx(0.5, rel=0.02)
+
+
 def test_the_times_of_a_plan_are_those_of_names() -> None:
     """Where all records of a subject are there already its times say what is read, whatever its place."""
     later, whole = days_of("al", week=1), days_of("cy", "al", week=0)
