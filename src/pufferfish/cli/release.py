@@ -40,6 +40,7 @@ from pufferfish.release import Release, prepare, prepare_each
 from pufferfish.release.draft import Prepared
 from pufferfish.release.summary import assumed_in_short, impossible_lines, noise_line, quantile_lines
 from pufferfish.release.under_model import warnings_of_model, warnings_of_reading
+from pufferfish.release.weak_values import weak_lines
 
 __all__ = ["release_command"]
 
@@ -276,5 +277,5 @@ def _print_values(found: Release) -> None:
     print_table(_of_pairs(found) if pairs else _of_outputs(found))
     if pairs:
         click.echo(f"each value ± {found.writer()(found.accuracy(0.05), 1)} with 95% probability")
-    for line in (noise_line(found), *impossible_lines(found)):
+    for line in (*weak_lines(found), noise_line(found), *impossible_lines(found)):
         click.echo(line)

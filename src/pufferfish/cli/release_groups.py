@@ -17,6 +17,7 @@ from pufferfish.release import Release
 from pufferfish.release.grouped import errors_of_groups
 from pufferfish.release.groups import GroupsRecord
 from pufferfish.release.summary import heads_of_groups, impossible_lines, noise_line, rows_of_groups
+from pufferfish.release.weak_values import weak_lines
 
 __all__ = ["BY_HELP", "check_group_accuracy", "print_group_errors", "print_groups", "split_groupings"]
 
@@ -65,7 +66,7 @@ def print_groups(found: Release, groups: GroupsRecord, csv_path: str | None) -> 
     if len(found.values) > _MOST_ROWS:
         where = "all are in the file of --csv" if csv_path is not None else "--csv FILE writes all as a table"
         click.echo(f"… and {len(found.values) - _MOST_ROWS:,} more values: {where}")
-    for line in (noise_line(found), *impossible_lines(found)):
+    for line in (*weak_lines(found), noise_line(found), *impossible_lines(found)):
         click.echo(line)
 
 

@@ -16,9 +16,12 @@ from pufferfish.errors import DataError, ParameterError
 from pufferfish.given import is_list
 from pufferfish.theta.states import state_label
 
-__all__ = ["Grouping", "parse_by", "part_of"]
+__all__ = ["NODE_COLUMN", "Grouping", "parse_by", "part_of"]
 
 MAX_GROUPINGS = 8
+
+NODE_COLUMN = "node column"
+"""What a private column of a network's table is called: its states can be counted with those of other nodes."""
 
 TAKEN = ("output", "records", "value", "noisy_value", "error_95")
 """Columns of the table of a release."""
@@ -92,9 +95,10 @@ def parse_by(by: Any, *, time: str | None, private: Collection[str], called: str
     found = tuple(_parsed(each.strip(), time) for each in given)
     for i, each in enumerate(found):
         if each.column in private:
+            joint = ", or ask for its states together with another node's: --query joint:NODE,NODE (pf.Joint in Python)"
             raise DataError(
                 f"by names the {called} {each.column!r}: in which group each record is, is public, so it must not "
-                "depend on the private states; group by another column"
+                f"depend on the private states; group by another column{joint if called == NODE_COLUMN else ''}"
             )
         if each.text in [earlier.text for earlier in found[:i]]:
             raise ParameterError(f"by names {each.text!r} twice: name it once")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pufferfish.data.groupings import Grouping, parse_by
+from pufferfish.data.groupings import NODE_COLUMN, Grouping, parse_by
 from pufferfish.data.kinds import other_separator
 from pufferfish.data.options import check_choice, listed
 from pufferfish.data.where import Where, parse_where
@@ -115,8 +115,8 @@ def check_row_options(
     if subject in private:
         raise ParameterError(f"subject is {subject!r}, a node's column: expected one that says whose row it is")
     check_choice("missing", missing, ("refuse", "unobserved"))
-    kept = None if where is None else parse_where(where, private, "node column")
-    groupings = parse_by(by, time=None, private=private, called="node column")
+    kept = None if where is None else parse_where(where, private, NODE_COLUMN)
+    groupings = parse_by(by, time=None, private=private, called=NODE_COLUMN)
     return RowOptions(model, nodes, chosen, subject, kept, missing, groupings, _together(joint, model, nodes, chosen))
 
 

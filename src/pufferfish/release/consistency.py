@@ -48,7 +48,7 @@ from pufferfish.release.groups_rules import groups_rules, stand_in
 from pufferfish.release.query_rules import Rules, near, nodes_of, on_grid, postprocessing_rules, query_rules
 from pufferfish.release.strategy_rules import strategy_rules
 from pufferfish.release.witness_rules import BOUND_NAMES, TITLES, witness_rules
-from pufferfish.release.words import versions
+from pufferfish.release.words import assumed_of, versions
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_models import CHAIN_MODELS
 from pufferfish.theta.cliques import Cliques
@@ -271,9 +271,8 @@ def _sentences(found: ReleaseFields) -> Rules:
     not_promised = not_promised_of(secrets, booked, kind=theta.kind, composes=composes)
     rules.append((found.not_promised == not_promised, "what is not promised is what this program says"))
     read = data.rows if data.base is None else data.base
-    if read is not None:
-        assumed = read.assumptions if networks or of_chains else read.assumptions[:1]
-        rules.append((set(assumed) <= set(found.assumptions), "the assumptions say how the table was read"))
+    assumed = assumed_of(read, of_chains=of_chains)
+    rules.append((found.assumptions[1:] == assumed, "the assumptions say how the table was read, and nothing else"))
     return rules
 
 

@@ -30,7 +30,7 @@ from pufferfish.release.fields import (
 from pufferfish.release.postprocessing import PostProcessing
 from pufferfish.release.record import Release
 from pufferfish.release.values import Database, PrivateData, steps_of
-from pufferfish.release.words import versions, warnings_of
+from pufferfish.release.words import assumed_of, versions, warnings_of
 from pufferfish.theta.record import ThetaRecord
 from pufferfish.theta.states import state_label
 from pufferfish.witness import AnyWitness
@@ -151,16 +151,10 @@ def sentences(warnings: Any) -> list[str]:
     return [str(given) for given in found]
 
 
-def assumptions_of(records: PrivateData, calibration: Calibration) -> tuple[str, ...]:
+def assumptions_of(records: PrivateData, calibration: Calibration) -> list[str]:
     """Return what the promise assumes of the data, for a Θ of this kind."""
-    if isinstance(records, Database):
-        return ()
-    if isinstance(records, Rows) or calibration.theta.of_chains:
-        return records.assumptions
-    return (
-        records.assumptions[0],
-        "How many records each of them has is public, and assumed independent of the states.",
-    )
+    read = None if isinstance(records, Database) else records.base
+    return assumed_of(read, of_chains=calibration.theta.of_chains)
 
 
 def _warnings(records: PrivateData, calibration: Calibration) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from pufferfish.release.each_record import EachRelease
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups import GroupsRecord
 from pufferfish.release.under_model import FITTED_HERE
+from pufferfish.release.weak_values import weak_lines
 from pufferfish.shown import counted
 
 __all__ = [
@@ -64,7 +65,9 @@ def summary(found: ReleaseFields | EachRelease, most: int = 60) -> str:
     """Return the values, the noise and the promise in a few lines; of very many values the first."""
     if isinstance(found, EachRelease):
         return "\n".join([*lines_of_each(found), *_end(found)])
-    return "\n".join([*quantile_lines(found), *_table(found, most), noise_line(found), *_end(found)])
+    return "\n".join(
+        [*quantile_lines(found), *_table(found, most), *weak_lines(found), noise_line(found), *_end(found)]
+    )
 
 
 def _table(found: ReleaseFields, most: int) -> list[str]:

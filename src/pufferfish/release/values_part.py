@@ -19,6 +19,7 @@ from pufferfish.release.each_record import EachRelease
 from pufferfish.release.fields import ReleaseFields
 from pufferfish.release.groups import GroupsRecord
 from pufferfish.release.measurement import MeasurementRelease
+from pufferfish.release.weak_values import weak_line, weak_lines, weak_values
 from pufferfish.report.heat import MOST_COLUMNS, WEAK, heat_map, marked_weak
 from pufferfish.report.html import fold, table
 from pufferfish.report.labels import cells_for_people
@@ -55,7 +56,8 @@ def values_part(found: ReleaseFields) -> Html:
     elif found.groups is not None and 1 < len(found.query.labels) <= MOST_COLUMNS:
         shown = _by_group(found, found.groups)
     else:
-        shown = _rows(found, list(_values(found)))
+        told = [tag("p", f"{line[0].upper()}{line[1:]}.") for line in weak_lines(found)]
+        shown = join(told, _rows(found, list(_values(found))))
     return join(_quantiles(found), shown, _after(found))
 
 
@@ -185,7 +187,7 @@ def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
     records = [f"{count:,}" for count in groups.records]
     write = found.writer(digits=2)  # what a table of many columns has room for
     errors = [write(error, over) for error, over in zip(groups.error_95, by, strict=True)]
-    weak = np.abs(values) <= found.accuracies(0.05)
+    weak = weak_values(found)
     most = "± 95%" if found.noise.measurements is None else "± 95%, at most"
     alike = _alike(records, errors)
     columns: list[tuple[Any, list[str]]] = [
@@ -233,12 +235,7 @@ def _weakness(weak: NDArray[np.bool_]) -> Html | None:
     """Say what the sign beside values means, and how many have it."""
     if not weak.any():
         return None
-    how_many = f"{int(weak.sum()):,} of {counted(weak.size, 'value')}"
-    return tag(
-        "p",
-        tag("strong", WEAK, aria_hidden="true"),
-        f" {how_many}: no larger than their own error, so noise alone may have made them; they have no colour.",
-    )
+    return tag("p", tag("strong", WEAK, aria_hidden="true"), f" {weak_line(weak)}; they have no colour.")
 
 
 def _transitions(found: ReleaseFields) -> Html:
@@ -246,7 +243,7 @@ def _transitions(found: ReleaseFields) -> Html:
     value = found.value.reshape(-1, len(states), len(states))
     cells = [""] if found.groups is None else [", ".join(cell) for cell in found.groups.cells]
     error = found.accuracy(0.05)
-    weak = np.abs(value) <= found.accuracies(0.05).reshape(value.shape)
+    weak = weak_values(found).reshape(value.shape)
     parts = [
         heat_map(
             states,

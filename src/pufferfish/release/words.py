@@ -6,10 +6,12 @@ import platform
 from functools import cache
 
 from pufferfish.calibration import Calibration
+from pufferfish.data.independent_rows import RowsBase
+from pufferfish.data.sequences import Base
 from pufferfish.digits import at_most, change_of_odds, number
 from pufferfish.mechanisms.mechanism import MOST_EPSILON
 
-__all__ = ["versions", "warnings_of"]
+__all__ = ["assumed_of", "versions", "warnings_of"]
 
 MOSTLY_SILENT = 0.9
 _SURE = 0.9999
@@ -32,6 +34,16 @@ def warnings_of(calibration: Calibration) -> list[str]:
             "ones, and the promise says next to nothing."
         )
     return found
+
+
+def assumed_of(read: Base | RowsBase | None, *, of_chains: bool) -> list[str]:
+    """Say what a promise assumes of how its table was read; nothing of one database that was given as it is."""
+    if read is None:
+        return []
+    if of_chains or isinstance(read, RowsBase):
+        return list(read.assumptions)
+    records = "How many records each of them has is public, and assumed independent of the states."
+    return [read.assumptions[0], records]
 
 
 def versions() -> dict[str, str]:

@@ -286,6 +286,26 @@ def test_values_of_groups_that_noise_may_have_made_are_marked_and_counted(groups
     assert WEAK not in shown
 
 
+def test_values_that_are_mostly_below_their_own_error_are_counted_everywhere() -> None:
+    """Plain releases as releases by groups, for people who read text or a page; half of them are not most."""
+    data, chain = simple()
+    noise = pf.LeakagePropagation(chain, data.length).calibrate(pf.Histogram(), 1.0)
+    found = pf.release(data, pf.Histogram(), noise)
+    k, error = len(found.values), found.accuracy(0.05)
+    told = "of {} values: no larger than their own error, so noise alone may have made them"
+    for weak in range(k + 1):
+        values = [-error] * weak + [error * 1.1] * (k - weak)
+        made = msgspec.structs.replace(found, values=values)
+        for shown in (str(made), values_part(made)):
+            assert (f"{weak} {told.format(k)}" in shown) == (2 * weak > k)
+    one = pf.Count(chain.states[0])
+    counted = pf.release(data, one, pf.LeakagePropagation(chain, data.length).calibrate(one, 1.0))
+    for value, weak in ((0.0, True), (1e6, False)):
+        made = msgspec.structs.replace(counted, values=[value])
+        assert ("the value is no larger than its own error, so noise alone may have made it" in str(made)) == weak
+        assert ("The value is no larger than its own error" in values_part(made)) == weak
+
+
 def test_steps_that_noise_may_have_made_are_marked() -> None:
     data, chain = simple()
     noise = pf.GroupDP(chain, data.length).calibrate(pf.Transitions(), 1.0)
