@@ -207,7 +207,7 @@ class ChainRows:
             polars = frame.implementation.is_polars()
             column = native_column(TIME, dtype, zoned=name in self.table.zoned, polars=polars)
             self.instants, self.zoned = True, column.zoned
-            frame = frame.with_columns(column.value.alias(TIME))
+            frame = self._exact(frame.with_columns(column.value.alias(TIME)), name)
             return frame if self.options.clock is None else self._local(frame, name, dtype)
         if kind == "number":
             self._refuse_clock(name)
@@ -235,10 +235,11 @@ class ChainRows:
         if instants:
             self.instants, self.zoned = True, profile.zoned > 0
             plain = profile.plain == profile.values
-            if self.options.clock is None:
-                return with_text_instants(frame, TIME, zoned=self.zoned, plain=plain)
-            frame = with_text_instants(frame, TIME, zoned=self.zoned, wall=PHASE, plain=plain)
-            return frame.with_columns(self._phase(nw.col(PHASE)))
+            wall = None if self.options.clock is None else PHASE
+            frame = with_text_instants(frame, TIME, zoned=self.zoned, wall=wall, plain=plain)
+            if wall is not None:
+                frame = frame.with_columns(self._phase(nw.col(PHASE)))
+            return self._exact(frame, name)
         self._refuse_clock(name)
         integer = profile.integers == profile.values
         frame = frame.with_columns(text_number(text, integer=integer).alias(TIME))
@@ -265,13 +266,16 @@ class ChainRows:
             )
 
     def _exact(self, frame: Frame, name: str) -> Frame:
-        """Refuse whole numbers that the engine's windows would round."""
+        """Refuse whole numbers, microseconds too, that the engine's windows would round."""
         large = (nw.col(TIME) > _EXACT) | (nw.col(TIME) < -_EXACT)
         if self.by_floats and self._count(frame.filter(large)):
             value, where = self._first(frame, large)
+            beyond, remedy = "2**53", "give timestamps, e.g. pandas.to_datetime, or subtract the first time"
+            if self.instants:
+                beyond, remedy = "the years 1684 to 2255", "correct or drop such rows, or give a polars frame"
             raise DataError(
-                f"column {name!r} holds {value}{where}, which pandas does not compare exactly (beyond 2**53): give "
-                "timestamps, e.g. pandas.to_datetime, or subtract the first time"
+                f"column {name!r} holds {self.time_text(value)}{where}, which pandas does not compare exactly (beyond "
+                f"{beyond}): {remedy}"
             )
         return frame
 
