@@ -132,6 +132,8 @@ def _sequences(fold: Fold, table: Source, options: Options, counted: Counted) ->
         missing=options.missing,
         gaps=options.gaps,
         by=tuple(each.text for each in options.by) or None,
+        time_zone=options.time_zone,
+        ambiguous=options.ambiguous,
     )
     return Sequences(
         states=states,

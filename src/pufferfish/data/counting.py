@@ -73,7 +73,7 @@ def _at_once(rows: ChainRows, options: Options) -> Counted:
         )
         step, usual = _steps(found, rows, options)
         value = None if step is None else step.value
-        stretches = stretches_of(layout, options)
+        stretches = stretches_of(layout, options, zoned=not rows.wall)
         if stretches is not None:
             stretches.add(linked, value)
         marked = layout.marked(linked, value)
@@ -177,7 +177,7 @@ class _Tally:
         self.divided_by, self.distinct = step, 0
         self.chains, self.transitions = Sums(layout.chain_keys, steps=True), Sums(layout.transition_keys)
         self.lasted, self.cells = Sums(layout.lasted_keys), Sums(layout.cell_keys)
-        self.stretches = stretches_of(layout, self.options)
+        self.stretches = stretches_of(layout, self.options, zoned=not rows.wall)
         disorder, states = Disorder(rows, layout), set[Any]()
         for ordered, linked in batches_of(rows.chained, layout, filtered=rows.filtered):
             disorder.look(ordered)

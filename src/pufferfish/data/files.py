@@ -115,7 +115,7 @@ class Source:
 
 
 _ANY_ZONE = "POLARS_IGNORE_TIMEZONE_PARSE_ERROR"
-"""Without it polars panics, in many lines, on zones such as +05:30; what zones mean is known here (:mod:`.local_time`)."""
+"""Without it polars panics, in many lines, on zones such as +05:30. What zones mean is known to :mod:`.local_time`."""
 
 _DAMAGED = "File out of specification"
 """What polars says of a Parquet file whose parts do not fit together."""

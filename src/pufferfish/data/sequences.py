@@ -28,6 +28,12 @@ __all__ = ["Base", "Sequences"]
 
 MANY_CHAINS, SHORT_CHAIN = 20, 5  # so many chains of a median of so many records look like a wrong column
 
+_CHOICES = {
+    "missing": ("unobserved", "split", "refuse"),
+    "gaps": ("unobserved", "independent"),
+    "ambiguous": ("earlier", "later", "drop"),
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Base(ReadOnly):
@@ -56,12 +62,16 @@ class Base(ReadOnly):
         What a gap is.
     by : tuple of str or None
         Public groupings of the records, which are counted by group too.
+    time_zone : str or None
+        Time zone whose local times the times are, where they have none of their own and one was given.
+    ambiguous : {"earlier", "later", "drop"} or None
+        What a time is that its clocks show twice; None where there was to be none.
 
     Raises
     ------
     ParameterError
         If ``max_gap`` or ``step`` is no length of time, ``max_gap`` has no time, the filter is empty, bins are none, or
-        ``missing`` or ``gaps`` has no such choice.
+        ``missing``, ``gaps`` or ``ambiguous`` has no such choice, or a time zone has no time.
 
     Examples
     --------
@@ -80,16 +90,23 @@ class Base(ReadOnly):
     missing: str = "unobserved"
     gaps: str = "unobserved"
     by: tuple[str, ...] | None = None
+    time_zone: str | None = None
+    ambiguous: str | None = None
 
     def __post_init__(self) -> None:
-        for name, allowed in (("missing", ("unobserved", "split", "refuse")), ("gaps", ("unobserved", "independent"))):
-            if getattr(self, name) not in allowed:
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed and not (name == "ambiguous" and self.ambiguous is None):
                 raise ParameterError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(allowed)}")
         for name in ("max_gap", "step"):
             if getattr(self, name) is not None:
                 parse_duration(getattr(self, name), name)
         if self.max_gap is not None and self.time is None:
             raise ParameterError(f"max_gap is {self.max_gap!r} but there is no time: gaps are between times")
+        zone = self.time_zone
+        if zone is not None and (self.time is None or not (isinstance(zone, str) and zone.strip())):
+            raise ParameterError(f"time_zone is {zone!r}, expected the zone of a column of times, or None")
+        if self.ambiguous is not None and zone is None:
+            raise ParameterError(f"ambiguous is {self.ambiguous!r} but there is no time_zone, whose clocks it is about")
         if self.where is not None:
             from pufferfish.data.where import check_filter  # here: it loads what reads tables
 
@@ -151,7 +168,15 @@ class Base(ReadOnly):
             "The number of records, their times, the gaps and which states are missing are public, and assumed "
             "independent of the states."
         )
-        where = bins = ""
+        where = bins = zone = ""
+        if self.time_zone:
+            twice = {
+                None: "",
+                "earlier": "; of those that they show twice, each is the earlier one",
+                "later": "; of those that they show twice, each is the later one",
+                "drop": "; records at times that they show twice are left out, and unobserved",
+            }[self.ambiguous]
+            zone = f"Times are what clocks of {self.time_zone} show{twice}."
         if self.where:
             where = (
                 f"Only rows where {self.where} are used; which rows those are is public, and assumed independent of "
@@ -163,7 +188,7 @@ class Base(ReadOnly):
                 f"{self.bins[-1]:g} in the last."
             )
         groups = sentence_of(self.by, "record") if self.by else ""
-        return [unit, steps, between, missing, lengths, where, groups, bins]
+        return [unit, steps, between, zone, missing, lengths, where, groups, bins]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -305,6 +330,7 @@ class Sequences(Printed, ReadOnly):
             "steps without a record between them (gaps, missing states)": unseen or None,
             "a step": base.step or self.usual_step,
             "longest time between records": base.max_gap,
+            "time zone": base.time_zone,
             "rows": base.where,
             "groups": None if self.groups is None else len(self.groups.cells),
         }

@@ -13,6 +13,7 @@ import hmac
 import secrets
 import zlib
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -125,7 +126,7 @@ def grid_of(data: Any, subjects: Subjects | None, bound: InfluenceBound) -> Time
         return None
     each = zip(grid.starts, data.length, bound.length, strict=True)
     starts = tuple(start if here.steps == there.steps else None for start, here, there in each)
-    return TimeGrid(grid.step, starts) if any(start is not None for start in starts) else None
+    return replace(grid, starts=starts) if any(start is not None for start in starts) else None
 
 
 def packed(reads: bytes) -> str:
