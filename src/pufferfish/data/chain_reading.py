@@ -21,11 +21,18 @@ from pufferfish.data.labels import count_rows, name_states
 from pufferfish.data.options import Options, check_options
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.data.stretches import with_places
+from pufferfish.durations import Duration
 from pufferfish.errors import DataError
 from pufferfish.files.reading import file_digest
 from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["layout_of", "read_chains"]
+
+_FEW = 10
+"""Fewer late records are not spoken of, nor fewer than one in a hundred."""
+
+_UNITS = (1_000_000, 1_000)
+"""Microseconds of a second, and of a millisecond."""
 
 
 def read_chains(source: Any, **given: Any) -> Sequences:
@@ -151,8 +158,21 @@ def _sequences(fold: Fold, table: Source, options: Options, counted: Counted) ->
         groups=groups_of(options.by, {options.state: fold.cells}, {options.state: states}, rows=False)
         if options.by
         else None,
+        late=_late(counted, options, int(counts.sum())),
         fingerprint=_digest(states, counts, transitions, lengths) if table.path is None else file_digest(table.path),
     )
+
+
+def _late(counted: Counted, options: Options, records: int) -> tuple[int, str] | None:
+    """Return how many records are hardly too late to be linked, and the limit that would link them; None for a few."""
+    number, longest = counted.late
+    if options.max_gap is None or number < _FEW or number * 100 < records:
+        return None
+    if options.max_gap.has_unit:  # in as round a number as the limit itself
+        unit = next((unit for unit in _UNITS if options.max_gap.value >= 60 * unit), 1)
+        longest = -(-int(longest) // unit) * unit
+    value = int(longest) if float(longest).is_integer() else float(longest)
+    return number, str(Duration(value, has_unit=options.max_gap.has_unit))
 
 
 def _digest(states: Sequence[str], counts: Any, transitions: Any, lengths: Sequence[ChainLength]) -> str:

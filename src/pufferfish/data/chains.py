@@ -312,6 +312,22 @@ class Layout:
         lasted = _LASTED if self.max_gap is None else _APART
         return self._new(linked).filter(nw.col(_LINKED)).select(nw.col(lasted).alias(_LASTED))
 
+    def late(self, linked: Frame, step: float | None) -> tuple[int, float]:
+        """Count gaps that are at most a quarter longer than the longest time between linked rows; return the longest.
+
+        Gaps of whole steps are none of them: records are missing there, and none is late.
+        """
+        apart, longest = nw.col(_APART), self.max_gap
+        assert longest is not None
+        late = ~apart.is_null() & (apart > longest) & (apart * 4 <= longest * 5)
+        if step is not None:
+            late = late & (apart // step * step != apart)  # not every engine has a remainder
+        found = self._new(linked).select(
+            count_where(late).alias(_COUNT), nw.when(late).then(apart).otherwise(nw.lit(0)).max().alias(_APART)
+        )
+        number, most = found.collect().row(0)
+        return int(number or 0), most or 0
+
     def usual_step(self, lasted: Frame) -> int | float | None:
         """Most frequent time between linked rows, the shortest of those that tie; None if no rows are linked."""
         first = lasted.sort(_COUNT, _LASTED, descending=[True, False]).head(1).collect()

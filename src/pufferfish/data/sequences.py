@@ -223,6 +223,9 @@ class Sequences(Printed, ReadOnly):
         The counts by public groups, over all chains, where the table was read with ``by``.
     grid : TimeGrid, optional
         Where chains begin in time, where all times are whole numbers of steps apart (public).
+    late : (int, str), optional
+        How many gaps are hardly longer than ``max_gap``, where they are many, and the ``max_gap`` that would be none of
+        them too long (public).
     fingerprint : str, optional
         SHA-256 of the file that was read, or of what was counted in a table that is no file, by which a model knows
         what it was fitted to.
@@ -247,6 +250,7 @@ class Sequences(Printed, ReadOnly):
     histories: NDArray[np.int64] | None = None
     groups: Groups | None = None
     grid: TimeGrid | None = None
+    late: tuple[int, str] | None = None
     fingerprint: str | None = None
 
     def __post_init__(self) -> None:
@@ -303,6 +307,12 @@ class Sequences(Printed, ReadOnly):
         check_kind(self.base, Base, "base")
         if self.grid is not None:
             check_kind(self.grid, TimeGrid, "grid")
+        if self.late is not None:
+            try:
+                number, longest = listed(self.late, "late", "a number of gaps and a length of time")
+                object.__setattr__(self, "late", (whole_number(number), str(parse_duration(longest, "late"))))
+            except (TypeError, ValueError):
+                raise ParameterError("late is no number of gaps and the longest of them, as text") from None
         object.__setattr__(self, "states", texts(self.states, "states"))
         lengths = listed(self.length, "length", "a ChainLength for each chain")
         for i, length in enumerate(lengths):
@@ -359,7 +369,19 @@ class Sequences(Printed, ReadOnly):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What may be wrong with how the table was read, by what is public about it; a release keeps it too."""
-        return (*self._of_chains(), *(() if self.groups is None else self.groups.warnings))
+        return (*self._of_chains(), *self._of_gaps(), *(() if self.groups is None else self.groups.warnings))
+
+    def _of_gaps(self) -> tuple[str, ...]:
+        if self.late is None:
+            return ()
+        number, longest = self.late
+        cut = self.base.gaps == "independent"
+        are = "chains of their own begin after them" if cut else "they count as unobserved records"
+        return (
+            f"{number:,} gaps between records are hardly longer than max_gap ({self.base.max_gap}): {are}, and no "
+            f"transition leads across them. If these records only come a little late, give max_gap={longest!r}, which "
+            "joins them all.",
+        )
 
     def _of_chains(self) -> tuple[str, ...]:
         middle = median_low(self.lengths)
