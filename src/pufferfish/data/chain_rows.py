@@ -79,6 +79,8 @@ class ChainRows:
         Whether time is in microseconds.
     zoned : bool
         Whether times are instants: they have a time zone or an offset, or were given one.
+    changes : list of int
+        Instants at which clocks of the zone that was given are changed, about the years of the table.
     """
 
     def __init__(self, table: Source, options: Options, layout: Layout) -> None:
@@ -91,6 +93,7 @@ class ChainRows:
         self.by_floats = table.frame.implementation.is_pandas_like()  # its windows turn integers into floats
         self.instants = False
         self.zoned = False
+        self.changes: list[int] = []
         if not table.ordered and options.time is None:
             raise DataError(
                 f"the rows of this table ({table.name}) have no order: give time=, the column that orders them"
@@ -319,7 +322,7 @@ class ChainRows:
             )
         if ambiguous and options.ambiguous == "drop":
             frame = keep_rows(frame, ~twice)
-        self.zoned = True
+        self.zoned, self.changes = True, [at for at, *_ in clock.changes]
         return frame.with_columns(clock.instant(wall, later=options.ambiguous == "later").alias(TIME))
 
     def _exact(self, frame: Frame, name: str) -> Frame:

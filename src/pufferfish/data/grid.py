@@ -21,9 +21,9 @@ from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ParameterError
 from pufferfish.given import listed
 
-__all__ = ["TimeGrid", "slack_of", "widened"]
+__all__ = ["HOUR", "TimeGrid", "slack_of", "widened"]
 
-_HOUR = 3_600_000_000
+HOUR = 3_600_000_000
 """By so much, in microseconds, clocks are changed in summer; in a few zones by less."""
 
 
@@ -83,7 +83,7 @@ def slack_of(step: int) -> int:
     >>> slack_of(60_000_000), slack_of(7_200_000_000), slack_of(86_400_000_000)
     (60, 1, 0)
     """
-    return 0 if step % (24 * _HOUR) == 0 else -(-_HOUR // step)
+    return 0 if step % (24 * HOUR) == 0 else -(-HOUR // step)
 
 
 def widened(spans: Iterable[tuple[int, int]], by: int, size: int) -> tuple[tuple[int, int], ...]:

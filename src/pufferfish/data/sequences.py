@@ -8,6 +8,7 @@ reads ``length``, which is published.
 
 from dataclasses import dataclass
 from statistics import median_low
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,6 +227,9 @@ class Sequences(Printed, ReadOnly):
     late : (int, str), optional
         How many gaps are hardly longer than ``max_gap``, where they are many, and the ``max_gap`` that would be none of
         them too long (public).
+    clock_changes : {"possible", "known"}, optional
+        Whether clocks may have been changed between two records of a chain (times without a zone, and a gap of more
+        than an hour), or were (``time_zone``). None where they were not, and where nobody looked (public).
     fingerprint : str, optional
         SHA-256 of the file that was read, or of what was counted in a table that is no file, by which a model knows
         what it was fitted to.
@@ -251,6 +255,7 @@ class Sequences(Printed, ReadOnly):
     groups: Groups | None = None
     grid: TimeGrid | None = None
     late: tuple[int, str] | None = None
+    clock_changes: Literal["possible", "known"] | None = None
     fingerprint: str | None = None
 
     def __post_init__(self) -> None:
@@ -307,6 +312,8 @@ class Sequences(Printed, ReadOnly):
         check_kind(self.base, Base, "base")
         if self.grid is not None:
             check_kind(self.grid, TimeGrid, "grid")
+        if self.clock_changes not in (None, "possible", "known"):
+            raise ParameterError(f"clock_changes is {self.clock_changes!r}, expected 'possible', 'known' or None")
         if self.late is not None:
             try:
                 number, longest = listed(self.late, "late", "a number of gaps and a length of time")
