@@ -370,7 +370,8 @@ class ChainRows:
     # -- examples for messages ---------------------------------------------------------------------------
 
     def _first(self, frame: Frame, condition: nw.Expr) -> tuple[Any, str]:
-        found = self.places.head(frame.filter(condition), nw.col(TIME).alias(_VALUE))
+        rows = frame.filter(condition)
+        found = self.places.head(rows if self.table.ordered else rows.sort(TIME), nw.col(TIME).alias(_VALUE))
         described = self.places.describe(found)
         return found[_VALUE], f" ({described})" if described else ""
 
