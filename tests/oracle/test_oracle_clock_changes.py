@@ -85,3 +85,14 @@ def test_a_ledger_of_local_times_charges_hours_wherever_clocks_were_changed(name
     if name == "sticky":
         said = pf.LeakagePropagation(chain_of(name), base.length).leakage(np.repeat([0, 0.5, 0, 0.5, 0], 3))
         assert true_loss(name, APART["spring"], (2.0, 2.0), together=False) > 1.1 * said
+
+
+@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize("bound", [pf.LeakagePropagation, pf.MQMExact, pf.GroupDP])
+def test_a_gap_that_is_read_an_hour_too_long_needs_no_more_noise_than_is_given(name: str, bound: type) -> None:
+    """Without a filter, or with one that reads another column, records may be anywhere: a longer chain covers them."""
+    data = read(None, hours=(1, 3), states=len(MATRICES[name]))
+    assert data.length == (ChainLength(9, 6),)
+    for length in (data.length, read("hour(time) in [1, 3]", hours=(1, 3), states=len(MATRICES[name])).length):
+        scale = bound(chain_of(name), length).calibrate(pf.Count("0"), 1.0).scale
+        assert true_loss(name, APART["spring"], (scale, scale), together=True) <= 1 + 1e-9
