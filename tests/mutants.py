@@ -177,6 +177,20 @@ MUTANTS = [
         "unit/mechanisms",
     ),
     Mutant(
+        "places: local times are taken to say at which steps records are",
+        "data/stretches.py",
+        "return 0 if self._zoned or self._layout.max_gap is None else slack_of(self._step)",
+        "return 0",
+        "oracle/test_oracle_clock_changes.py unit/data/test_time_zones.py",
+    ),
+    Mutant(
+        "places: only the step before is charged for what clocks may have moved",
+        "data/grid.py",
+        "start, stop = max(start - by, 0), min(stop + by, size)",
+        "start, stop = max(start - by, 0), stop",
+        "oracle/test_oracle_clock_changes.py unit/data/test_time_zones.py",
+    ),
+    Mutant(
         "record losses: a stale key, which does not say how long the stretches are",
         "queries/record_loss.py",
         "return self.length, self.of_observed, self.steps.tobytes(), content",

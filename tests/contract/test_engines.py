@@ -14,7 +14,9 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from optional import ibis_table
 from pufferfish.data import read_rows, read_sequences
@@ -485,6 +487,37 @@ def test_time_zones_do_not_follow_the_clock_of_the_connection():
     for table in tables:
         data = read_sequences(table, "act", time="t", max_gap="30min", where='t >= "2021-10-31T02:30+02:00"')
         assert (data.lengths, data.spans, data.transitions.tolist()) == ((3,), (3,), [[0, 0], [1, 1]])
+
+
+@pytest.mark.parametrize("zone", ["+05:30", "-11:00", "Nowhere/Land"])
+def test_zones_that_polars_does_not_know_are_read_from_parquet(zone, tmp_path, capfd):
+    """Polars panics on such zones, in some hundred lines on standard error."""
+    utc = [datetime(2021, 10, 31, 2, 0) + timedelta(minutes=30 * i) for i in range(4)]
+    times = pa.array(utc, pa.timestamp("us", tz=zone))
+    parquet.write_table(pa.table({"t": times, "act": list("abba")}), tmp_path / "t.parquet")
+    table = tmp_path / "t.parquet"
+    assert read_sequences(table, "act", time="t", max_gap="30min").transitions.tolist() == [[0, 1], [1, 1]]
+    assert read_sequences(table, "act").records == 4  # the column is in the file, and not asked for
+    if zone == "Nowhere/Land":
+        with pytest.raises(DataError, match=r"times of the zone 'Nowhere/Land', whose clock is not known here"):
+            read_sequences(table, "act", time="t", max_gap="30min", by="hour")
+    else:
+        hours = read_sequences(table, "act", time="t", max_gap="30min", by="hour").groups.cells
+        assert hours == ((("7",), ("8",), ("9",)) if zone == "+05:30" else (("15",), ("16",)))
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("micros", [2**53 + 3, 2**62 - 10**8, -(2**53) - 9])
+@pytest.mark.parametrize("subject", [None, "who"])
+def test_times_that_pandas_rounds_are_refused(micros, subject):
+    times = np.array([micros + i for i in range(6)], dtype="datetime64[us]")
+    frame = pd.DataFrame({"t": times, "act": list("abaabb"), "who": "x"})
+    with pytest.raises(DataError, match=r"pandas does not compare exactly \(beyond the years 1684 to 2255\): correct"):
+        read_sequences(frame, "act", subject=subject, time="t", max_gap="1us")
+    assert read_sequences(pl.from_pandas(frame), "act", subject=subject, time="t", max_gap="1us").lengths == (6,)
+    text = pd.DataFrame({"t": [f"9999-01-01 00:00:0{i}.00000{i}" for i in range(6)], "act": list("abaabb")})
+    with pytest.raises(DataError, match=r"holds 9999-01-01 00:00:00 \(row 1\), which pandas does not compare exactly"):
+        read_sequences(text, "act", time="t", max_gap="1us")
 
 
 # -- independent rows ----------------------------------------------------------------------------------------

@@ -27,9 +27,8 @@ READ = [
 @cache
 def read(*hours: int) -> pf.Sequences:
     where = f"hour(time) in {list(hours)}" if len(hours) < STEPS else None
-    return pf.read_sequences(
-        TABLE, "state", time="time", max_gap="1h", step="1h", where=where, states=["rest", "active"]
-    )
+    reading = {"time": "time", "time_zone": "UTC", "max_gap": "1h", "step": "1h", "where": where}
+    return pf.read_sequences(TABLE, "state", states=["rest", "active"], **reading)
 
 
 def true_loss(start: np.ndarray, matrix: np.ndarray, releases: tuple[list[int], ...]) -> float:

@@ -58,3 +58,24 @@ def test_the_cap_is_what_group_privacy_charges() -> None:
     few = pf.ChainLength(steps=1000, records=12)
     assert pf.MQMExact(sticky, few).leakage(0.1) == pytest.approx(1.2)
     assert pf.MQMExact(sticky, few).leakage([0.1] * 1000) > 2  # a loss for every step charges every step
+
+
+def test_records_of_a_cycle_that_count_as_next_to_each_other_get_too_little_noise() -> None:
+    """The table under ``max_gap`` in docs/tables.md: three records every third step of a near cycle change together."""
+    matrix = np.where(np.roll(np.eye(3), 1, axis=1) > 0, 0.999, 0.0005)
+    chain, scales = pf.MarkovChain(matrix), {}
+    for records in (3, 300, 3_000, 30_000):
+        lengths = pf.ChainLength(records, records), pf.ChainLength(3 * records - 2, records)
+        scales[records] = [pf.LeakagePropagation(chain, [n]).calibrate(pf.Count(0), 1.0).scale for n in lengths]
+    expected = {3: (2.0, 3.0), 300: (180, 300), 3_000: (819, 928), 30_000: (928, 928)}
+    for records, found in scales.items():
+        assert found == pytest.approx(expected[records], rel=2e-3), records
+    start = np.full(3, 1 / 3)
+    adjacent, third = np.ones(3, dtype=bool), np.arange(7) % 3 == 0
+    assert (
+        worst_count_loss(start, matrix, adjacent, 0, scales[3][0])
+        <= 1
+        < 1.4
+        < worst_count_loss(start, matrix, third, 0, scales[3][0])
+    )
+    assert worst_count_loss(start, matrix, third, 0, scales[3][1]) <= 1 + 1e-9

@@ -12,7 +12,21 @@ import re
 __all__ = ["as_options"]
 
 _NAMES = (
-    *("state", "subject", "time", "max_gap", "step", "bins", "where", "missing", "gaps", "by", "columns"),
+    *(
+        "state",
+        "subject",
+        "time",
+        "time_zone",
+        "ambiguous",
+        "max_gap",
+        "step",
+        "bins",
+        "where",
+        "missing",
+        "gaps",
+        "by",
+    ),
+    "columns",
     *("epsilon", "accuracy", "alpha", "noise", "clock", "order", "smoothing", "pooling", "secrets", "initial"),
 )
 _VALID = "postprocess"
@@ -26,7 +40,7 @@ _ARGUMENT = re.compile(
     rf"|(?<![\w./-])(?P<flag>{'|'.join(_FLAGS)})=True"
     rf"|(?<![\w./-])(?P<name>{'|'.join(_NAMES)}|{_VALID})=(?:(?P<quote>['\"])(?P<value>.*?)(?P=quote)|(?=[\s,;:)]|$))"
     r"|\A(?P<first>epsilon|accuracy|alpha|smoothing|pooling)(?= is (?:[-+]?[\d.]+(?:e[-+]?\d+)?|-?inf|nan),)"
-    rf"|(?<![\w./-])(?P<alone>max_gap|up_to|{_VALID})(?![\w./=-])"  # what is no English word
+    rf"|(?<![\w./-])(?P<alone>max_gap|time_zone|up_to|{_VALID})(?![\w./=-])"  # what is no English word
 )
 
 

@@ -52,6 +52,14 @@ def table_options(
         *([columns] if networks else []),
         click.option("--subject", metavar="COL", help="Column of the independent unit; without it, one chain."),
         click.option("--time", metavar="COL", help="Column of times (ISO date-times, dates, or numbers)."),
+        click.option(
+            "--time-zone", metavar="ZONE", help="Zone of times that have none: Europe/Paris, so that gaps are right."
+        ),
+        click.option(
+            "--ambiguous",
+            type=click.Choice(["earlier", "later", "drop"]),
+            help="With --time-zone: of times that come twice the earlier, the later, or none [default: refused].",
+        ),
         click.option("--max-gap", metavar="LEN", help="Longest time between successive records: 1min, 90s, 1h, 1d, …"),
         click.option("--step", metavar="LEN", help="Time that one step takes [default: the most frequent one]."),
         click.option("--bins", metavar="EDGES", help='Edges of bins of a numeric column: "0,200,...,10200".'),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["check_options", "fingerprint", "opened", "read_under"]
 
 
-_OF_CHAINS = ("state", "time", "max_gap", "step", "bins")
+_OF_CHAINS = ("state", "time", "time_zone", "ambiguous", "max_gap", "step", "bins")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ queries give everything :class:`~pufferfish.data.sequences.Sequences` holds.
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,15 +17,23 @@ from pufferfish.data.chains import TIME, Layout
 from pufferfish.data.counting import Counted, count_rows_of_chains
 from pufferfish.data.files import ROW, Source, engine_errors, open_source
 from pufferfish.data.fold import Fold
+from pufferfish.data.grid import HOUR, slack_of
 from pufferfish.data.labels import count_rows, name_states
 from pufferfish.data.options import Options, check_options
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.data.stretches import with_places
+from pufferfish.durations import Duration
 from pufferfish.errors import DataError
 from pufferfish.files.reading import file_digest
 from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["layout_of", "read_chains"]
+
+_FEW = 10
+"""Fewer late records are not spoken of, nor fewer than one in a hundred."""
+
+_UNITS = (1_000_000, 1_000)
+"""Microseconds of a second, and of a millisecond."""
 
 
 def read_chains(source: Any, **given: Any) -> Sequences:
@@ -65,10 +73,21 @@ def _read(table: Source, options: Options) -> Sequences:
         fold.add_cells(counted.cells)
         if (grouping := without_group(fold.cells)) is not None:
             raise rows.no_group(grouping)
-    return _sequences(fold, table, options, counted)
+    return _sequences(fold, table, options, counted, _changes(rows, counted))
 
 
-def _sequences(fold: Fold, table: Source, options: Options, counted: Counted) -> Sequences:
+def _changes(rows: ChainRows, counted: Counted) -> Literal["possible", "known"] | None:
+    """Return whether clocks may have been changed between records of a chain, or were, as far as it was looked at."""
+    *_, longest, crossed = counted.gaps
+    step = counted.step or counted.usual
+    if rows.wall and step is not None and slack_of(int(step.value)) and longest > HOUR:
+        return "possible"
+    return "known" if crossed else None
+
+
+def _sequences(
+    fold: Fold, table: Source, options: Options, counted: Counted, changes: Literal["possible", "known"] | None
+) -> Sequences:
     step, usual = counted.step, counted.usual
     absent = sum(fold.missing.values())
     if absent and options.missing == "refuse":
@@ -132,6 +151,8 @@ def _sequences(fold: Fold, table: Source, options: Options, counted: Counted) ->
         missing=options.missing,
         gaps=options.gaps,
         by=tuple(each.text for each in options.by) or None,
+        time_zone=options.time_zone,
+        ambiguous=options.ambiguous,
     )
     return Sequences(
         states=states,
@@ -149,8 +170,22 @@ def _sequences(fold: Fold, table: Source, options: Options, counted: Counted) ->
         groups=groups_of(options.by, {options.state: fold.cells}, {options.state: states}, rows=False)
         if options.by
         else None,
+        late=_late(counted, options, int(counts.sum())),
+        clock_changes=changes,
         fingerprint=_digest(states, counts, transitions, lengths) if table.path is None else file_digest(table.path),
     )
+
+
+def _late(counted: Counted, options: Options, records: int) -> tuple[int, str] | None:
+    """Return how many records are hardly too late to be linked, and the limit that would link them; None for a few."""
+    number, longest, *_ = counted.gaps
+    if options.max_gap is None or number < _FEW or number * 100 < records:
+        return None
+    if options.max_gap.has_unit:  # in as round a number as the limit itself
+        unit = next((unit for unit in _UNITS if options.max_gap.value >= 60 * unit), 1)
+        longest = -(-int(longest) // unit) * unit
+    value = int(longest) if float(longest).is_integer() else float(longest)
+    return number, str(Duration(value, has_unit=options.max_gap.has_unit))
 
 
 def _digest(states: Sequence[str], counts: Any, transitions: Any, lengths: Sequence[ChainLength]) -> str:

@@ -5,11 +5,13 @@ asked for the first such row, so that the message can show it.
 """
 
 from collections.abc import Sequence
+from datetime import UTC
 from functools import reduce
 from typing import Any
 
 import narwhals as nw
 
+from pufferfish.data.calendar import MICROS_OF_DAY
 from pufferfish.data.cells import expressions_of, hour_columns, missing_group, timed_columns
 from pufferfish.data.chains import CELL, KEEP, PHASE, STATE, SUBJECT, TIME, Layout, keep_rows
 from pufferfish.data.columns import (
@@ -39,7 +41,7 @@ from pufferfish.data.columns import (
 from pufferfish.data.files import ROW, Source
 from pufferfish.data.labels import count_rows
 from pufferfish.data.local_columns import local_columns
-from pufferfish.data.local_time import local_time
+from pufferfish.data.local_time import LocalClock, local_time
 from pufferfish.data.options import Options
 from pufferfish.data.places import Places
 from pufferfish.errors import DataError, ParameterError
@@ -75,6 +77,10 @@ class ChainRows:
         Whether rows that the filter leaves out are still there, marked, because their positions count.
     instants : bool
         Whether time is in microseconds.
+    zoned : bool
+        Whether times are instants: they have a time zone or an offset, or were given one.
+    changes : list of int
+        Instants at which clocks of the zone that was given are changed, about the years of the table.
     """
 
     def __init__(self, table: Source, options: Options, layout: Layout) -> None:
@@ -87,6 +93,7 @@ class ChainRows:
         self.by_floats = table.frame.implementation.is_pandas_like()  # its windows turn integers into floats
         self.instants = False
         self.zoned = False
+        self.changes: list[int] = []
         if not table.ordered and options.time is None:
             raise DataError(
                 f"the rows of this table ({table.name}) have no order: give time=, the column that orders them"
@@ -96,6 +103,11 @@ class ChainRows:
         if self.filtered and options.max_gap is not None:
             frame, self.filtered = keep_rows(frame, nw.col(KEEP)), False
         self.frame = self._checked(frame)
+
+    @property
+    def wall(self) -> bool:
+        """Whether times are what clocks show, without a zone: how far apart two are is not known to the hour."""
+        return self.instants and not self.zoned
 
     @property
     def chained(self) -> Frame:
@@ -199,7 +211,7 @@ class ChainRows:
             frame = self._timed(frame, options.time, time_type)
         if options.max_gap is not None:
             self._check_units(options.time)
-        return frame
+        return self._in_zone(frame, options.time)
 
     def _timed(self, frame: Frame, name: str, dtype: Any) -> Frame:
         kind = kind_of(dtype)
@@ -207,10 +219,10 @@ class ChainRows:
             polars = frame.implementation.is_polars()
             column = native_column(TIME, dtype, zoned=name in self.table.zoned, polars=polars)
             self.instants, self.zoned = True, column.zoned
-            frame = frame.with_columns(column.value.alias(TIME))
+            frame = self._exact(frame.with_columns(column.value.alias(TIME)), name)
             return frame if self.options.clock is None else self._local(frame, name, dtype)
         if kind == "number":
-            self._refuse_clock(name)
+            self._refuse_numbers(name)
         if kind != "number":
             raise DataError(f"time column {name!r} holds {dtype}, expected times, dates, ISO text or numbers")
         if dtype.is_integer():
@@ -235,11 +247,12 @@ class ChainRows:
         if instants:
             self.instants, self.zoned = True, profile.zoned > 0
             plain = profile.plain == profile.values
-            if self.options.clock is None:
-                return with_text_instants(frame, TIME, zoned=self.zoned, plain=plain)
-            frame = with_text_instants(frame, TIME, zoned=self.zoned, wall=PHASE, plain=plain)
-            return frame.with_columns(self._phase(nw.col(PHASE)))
-        self._refuse_clock(name)
+            wall = None if self.options.clock is None else PHASE
+            frame = with_text_instants(frame, TIME, zoned=self.zoned, wall=wall, plain=plain)
+            if wall is not None:
+                frame = frame.with_columns(self._phase(nw.col(PHASE)))
+            return self._exact(frame, name)
+        self._refuse_numbers(name)
         integer = profile.integers == profile.values
         frame = frame.with_columns(text_number(text, integer=integer).alias(TIME))
         return self._exact(frame, name) if integer else self._finite(frame, name)
@@ -257,21 +270,72 @@ class ChainRows:
         number = (wall + _BEFORE_1970) // clock.micros + clock.at_1970  # never below 0, where engines round differently
         return (number % clock.phases).cast(nw.Int64).alias(PHASE)
 
-    def _refuse_clock(self, name: str) -> None:
-        if self.options.clock is not None:
+    def _refuse_numbers(self, name: str) -> None:
+        """Refuse a clock or a time zone of times that are numbers."""
+        options = self.options
+        for given, value in (("clock", options.clock and options.clock.name), ("time_zone", options.time_zone)):
+            if value is not None:
+                raise DataError(
+                    f"{given} is {value!r}, and column {name!r} holds numbers: a {given.replace('_', ' ')} needs "
+                    "times, such as 2016-04-13 08:00:00"
+                )
+
+    def _in_zone(self, frame: Frame, name: str) -> Frame:
+        """Take times for local ones of the time zone that was given, if one was, and make them instants.
+
+        A time that its clocks skip is none. One that they show twice is the earlier or the later one, or is left out,
+        as was asked: nothing in the table says which it is.
+        """
+        options, wall = self.options, nw.col(TIME)
+        if options.zone is None:
+            return frame
+        if self.zoned:
             raise DataError(
-                f"clock is {self.options.clock.name!r}, and column {name!r} holds numbers: a clock needs times, such "
-                "as 2016-04-13 08:00:00"
+                f"time_zone is {options.time_zone!r}, and the times in column {name!r} have a time zone or an offset "
+                "of their own: leave time_zone out"
             )
+        of_day = count_where((wall + _BEFORE_1970) // MICROS_OF_DAY * MICROS_OF_DAY != wall + _BEFORE_1970)
+        ends = collected(frame.select(wall.min().alias("first"), wall.max().alias("last"), of_day.alias("of_day")))
+        first, last, with_time = ends.row(0)
+        if not with_time:
+            raise DataError(
+                f"time_zone is {options.time_zone!r}, and column {name!r} holds dates without a time of day, which no "
+                "change of clocks moves: leave time_zone out"
+            )
+        clock = LocalClock.between(options.zone, int(first or 0), int(last or 0))
+        skipped, twice = clock.skipped(wall), clock.twice(wall)
+        tests = count_where(skipped).alias("skipped"), count_where(twice).alias("twice")
+        no_time, ambiguous = (int(n or 0) for n in collected(frame.select(tests)).row(0))
+        if no_time:
+            value, where = self._first(frame, skipped)
+            raise DataError(
+                f"column {name!r} has {self.time_text(value)}{where}, which clocks of {options.time_zone} skip (such "
+                f"times in {count_rows(no_time)}): name the time zone of these clocks, 'UTC' if they never change, "
+                "or correct such rows"
+            )
+        if ambiguous and options.ambiguous is None:
+            value, where = self._first(frame, twice)
+            raise DataError(
+                f"column {name!r} has {self.time_text(value)}{where}, which clocks of {options.time_zone} show twice "
+                f"(such times in {count_rows(ambiguous)}): write times with their offset, such as "
+                "2024-10-27T02:00+01:00; or say ambiguous='earlier', 'later' or 'drop'"
+            )
+        if ambiguous and options.ambiguous == "drop":
+            frame = keep_rows(frame, ~twice)
+        self.zoned, self.changes = True, [at for at, *_ in clock.changes]
+        return frame.with_columns(clock.instant(wall, later=options.ambiguous == "later").alias(TIME))
 
     def _exact(self, frame: Frame, name: str) -> Frame:
-        """Refuse whole numbers that the engine's windows would round."""
+        """Refuse whole numbers, microseconds too, that the engine's windows would round."""
         large = (nw.col(TIME) > _EXACT) | (nw.col(TIME) < -_EXACT)
         if self.by_floats and self._count(frame.filter(large)):
             value, where = self._first(frame, large)
+            beyond, remedy = "2**53", "give timestamps, e.g. pandas.to_datetime, or subtract the first time"
+            if self.instants:
+                beyond, remedy = "the years 1684 to 2255", "correct or drop such rows, or give a polars frame"
             raise DataError(
-                f"column {name!r} holds {value}{where}, which pandas does not compare exactly (beyond 2**53): give "
-                "timestamps, e.g. pandas.to_datetime, or subtract the first time"
+                f"column {name!r} holds {self.time_text(value)}{where}, which pandas does not compare exactly (beyond "
+                f"{beyond}): {remedy}"
             )
         return frame
 
@@ -300,13 +364,14 @@ class ChainRows:
     def time_text(self, value: Any) -> str:
         """Write a time as a message shows it."""
         if self.instants:
-            return format_instant(int(value), zoned=self.zoned)
+            return format_instant(int(value), zone=(self.options.zone or UTC) if self.zoned else None)
         return str(int(value)) if float(value).is_integer() else str(float(value))
 
     # -- examples for messages ---------------------------------------------------------------------------
 
     def _first(self, frame: Frame, condition: nw.Expr) -> tuple[Any, str]:
-        found = self.places.head(frame.filter(condition), nw.col(TIME).alias(_VALUE))
+        rows = frame.filter(condition)
+        found = self.places.head(rows if self.table.ordered else rows.sort(TIME), nw.col(TIME).alias(_VALUE))
         described = self.places.describe(found)
         return found[_VALUE], f" ({described})" if described else ""
 

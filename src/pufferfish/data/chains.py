@@ -17,6 +17,8 @@ times that are no whole numbers come one by one, to be divided exactly.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import narwhals as nw
@@ -311,6 +313,29 @@ class Layout:
         """Return the time since the row before, of rows that are linked."""
         lasted = _LASTED if self.max_gap is None else _APART
         return self._new(linked).filter(nw.col(_LINKED)).select(nw.col(lasted).alias(_LASTED))
+
+    def gaps(self, linked: Frame, step: float | None, changes: Sequence[int]) -> tuple[int, float, float, int]:
+        """Look at gaps: how many are hardly longer than ``max_gap``, the longest of these, and the longest of all.
+
+        Hardly longer is by a quarter at most, and by no whole number of steps: records are missing there, and none is
+        late. The last number is that of rows whose chain runs through one of the changes of clocks, given as times.
+        """
+        apart, longest = nw.col(_APART), self.max_gap
+        assert longest is not None
+        late = ~apart.is_null() & (apart > longest) & (apart * 4 <= longest * 5)
+        if step is not None:
+            late = late & (apart // step * step != apart)  # not every engine has a remainder
+        through = [~apart.is_null() & (nw.col(TIME) >= at) & (nw.col(TIME) - apart < at) for at in changes]
+        one_chain = nw.col(_LINKED) if self.independent else ~apart.is_null()
+        none = nw.lit(0)
+        found = self._new(linked).select(
+            count_where(late).alias(_COUNT),
+            nw.when(late).then(apart).otherwise(none).max().alias(_LASTED),
+            nw.when(one_chain).then(apart).otherwise(none).max().alias(_APART),
+            count_where(one_chain & reduce(or_, through, apart.is_null())).alias(_RUN),
+        )
+        number, most, most_of_all, crossed = found.collect().row(0)
+        return int(number or 0), most or 0, most_of_all or 0, int(crossed or 0)
 
     def usual_step(self, lasted: Frame) -> int | float | None:
         """Most frequent time between linked rows, the shortest of those that tie; None if no rows are linked."""

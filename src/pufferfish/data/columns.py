@@ -10,7 +10,7 @@ stand in one file, for both are the same regular expressions.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Literal
 
 import narwhals as nw
@@ -401,16 +401,17 @@ def other_date(text: str) -> bool:
     return re.match(r"[0-9]{1,2}([./-])[0-9]{1,2}\1[0-9]{2}|[0-9]{4}([./])[0-9]{1,2}\2[0-9]", text.strip()) is not None
 
 
-def format_instant(micros: int, *, zoned: bool = False) -> str:
-    """Microseconds since 1970 as ISO text.
+def format_instant(micros: int, *, zone: tzinfo | None = None) -> str:
+    """Microseconds since 1970 as ISO text; of an instant as the clocks of a zone show it.
 
     Examples
     --------
-    >>> format_instant(60_000_000, zoned=True)
-    '1970-01-01 00:01:00+00:00'
+    >>> format_instant(60_000_000), format_instant(60_000_000, zone=UTC)
+    ('1970-01-01 00:01:00', '1970-01-01 00:01:00+00:00')
     """
     try:
-        return str(_EPOCH + timedelta(microseconds=micros)) + ("+00:00" if zoned else "")
+        shown = _EPOCH + timedelta(microseconds=micros)
+        return str(shown if zone is None else shown.replace(tzinfo=UTC).astimezone(zone))
     except OverflowError:
         return f"{micros} microseconds after 1970"
 

@@ -40,6 +40,9 @@ class Counted:
         Rows counted by the keys of groups, where there are any.
     stretches : Stretches or None
         Where rows are, if times say it.
+    gaps : tuple
+        How many gaps are hardly longer than records may be apart, the longest of these and of all, and how many records
+        come after a change of clocks that is known (:meth:`Layout.gaps`).
     """
 
     chains: nw.DataFrame[Any]
@@ -48,6 +51,7 @@ class Counted:
     usual: Duration | None
     cells: nw.DataFrame[Any] | None = None
     stretches: Stretches | None = None
+    gaps: tuple[int, float, float, int] = (0, 0, 0, 0)
 
 
 def count_rows_of_chains(rows: ChainRows, options: Options) -> Counted:
@@ -72,10 +76,11 @@ def _at_once(rows: ChainRows, options: Options) -> Counted:
             else None
         )
         step, usual = _steps(found, rows, options)
-        value = None if step is None else step.value
-        stretches = stretches_of(layout, options)
+        value = _value(step)
+        stretches = stretches_of(layout, options, zoned=not rows.wall)
         if stretches is not None:
             stretches.add(linked, value)
+        gaps = (0, 0, 0, 0) if layout.max_gap is None else layout.gaps(linked, _value(step or usual), rows.changes)
         marked = layout.marked(linked, value)
         groups = _brought(layout.groups(marked), options.state)  # in one query: on a cluster each one costs a pass
         cells = None
@@ -83,7 +88,11 @@ def _at_once(rows: ChainRows, options: Options) -> Counted:
             cells = counted(layout.in_cells(linked), layout.cell_keys).head(MAX_PAIRS + 1).collect()
             refuse_many_cells(options.by, cells)
     chains, transitions = layout.chains_of(groups), layout.transitions_of(groups)
-    return Counted(chains, transitions, step, usual, cells, stretches)
+    return Counted(chains, transitions, step, usual, cells, stretches, gaps)
+
+
+def _value(step: Duration | None) -> float | None:
+    return None if step is None else step.value
 
 
 def _steps(found: float | None, rows: ChainRows, options: Options) -> tuple[Duration | None, Duration | None]:
@@ -141,14 +150,15 @@ def _in_batches(rows: ChainRows, options: Options) -> Counted:
     tally.count(options.step.value if options.step else None)
     while True:
         step, usual = _steps(tally.usual_step, rows, options)
-        value = None if step is None else step.value
+        value = _value(step)
         if value == tally.divided_by or not _divides(rows.layout):
             break
         tally.count(value)
     if tally.distinct:
         _refuse_many_states(options.state, tally.distinct)
     cells = tally.cells.total() if options.by else None
-    return Counted(tally.chains.total(), tally.transitions.total(), step, usual, cells, tally.stretches)
+    counts = tally.chains.total(), tally.transitions.total()
+    return Counted(*counts, step, usual, cells, tally.stretches, tally.gaps)
 
 
 class _Tally:
@@ -174,10 +184,10 @@ class _Tally:
             If times do not increase.
         """
         layout, rows = self.layout, self.rows
-        self.divided_by, self.distinct = step, 0
+        self.divided_by, self.distinct, self.gaps = step, 0, (0, 0.0, 0.0, 0)
         self.chains, self.transitions = Sums(layout.chain_keys, steps=True), Sums(layout.transition_keys)
         self.lasted, self.cells = Sums(layout.lasted_keys), Sums(layout.cell_keys)
-        self.stretches = stretches_of(layout, self.options)
+        self.stretches = stretches_of(layout, self.options, zoned=not rows.wall)
         disorder, states = Disorder(rows, layout), set[Any]()
         for ordered, linked in batches_of(rows.chained, layout, filtered=rows.filtered):
             disorder.look(ordered)
@@ -185,6 +195,11 @@ class _Tally:
                 self.lasted.add(layout.steps_of(linked))
                 if self.divided_by is None and _divides(layout):
                     self.divided_by = self.usual_step
+            if layout.max_gap is not None:
+                step = self.divided_by or _value(self.options.step) or self.usual_step
+                late, most, most_of_all, crossed = layout.gaps(linked, step, rows.changes)
+                before = self.gaps
+                self.gaps = before[0] + late, max(before[1], most), max(before[2], most_of_all), before[3] + crossed
             if self.stretches is not None:
                 self.stretches.add(linked, self.divided_by)
             if len(states) <= MAX_STATES + 1:  # else there are hardly fewer groups than rows

@@ -59,7 +59,7 @@ class Disorder:
         rows, duplicate = self.rows, False not in self.first
         found, n = self.first[duplicate], count_rows(self.counts[duplicate])
         times = {key: rows.time_text(found[key]) for key in ("earlier", "later")}
-        clocks = rows.instants and not rows.zoned
+        clocks = rows.wall
         if clocks and all(text.endswith(_MIDNIGHT) for text in times.values()):  # dates, which no clock changes
             times, clocks = {key: text.removesuffix(_MIDNIGHT) for key, text in times.items()}, False
         of = f" for subject {state_label(found[SUBJECT])!r}" if rows.has_subject else ""
@@ -70,9 +70,12 @@ class Disorder:
         )
         set_back = (
             "; where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00"
-            if clocks
+            if clocks or rows.options.zone is not None
             else ""
         )
+        if set_back and rows.options.max_gap is not None:
+            zone = rows.options.time_zone
+            set_back += f", or leave that hour out: {'' if zone else 'time_zone= and '}ambiguous='drop'"
         twice = self._twice(found)
         if duplicate:
             where = f"{twice}; duplicate times" if twice else "duplicate times"

@@ -114,6 +114,9 @@ class Source:
         return DataError(f"no row of {self.name} is left where {where} ({total:,} before)")
 
 
+_ANY_ZONE = "POLARS_IGNORE_TIMEZONE_PARSE_ERROR"
+"""Without it polars panics, in many lines, on zones such as +05:30. What zones mean is known to :mod:`.local_time`."""
+
 _DAMAGED = "File out of specification"
 """What polars says of a Parquet file whose parts do not fit together."""
 
@@ -212,6 +215,7 @@ def _from_file(path: Path, needed: Needed, parts: Collection[str]) -> Source:
         raise public(DataError(f"{path.name} is empty (0 bytes)"))
     if parquet:
         _refuse_no_parquet(path)
+        os.environ.setdefault(_ANY_ZONE, "1")  # for good: rows are read, and the schema is looked up, later
         scan = pl.scan_parquet(path, glob=False)
     else:
         refuse_text(path)

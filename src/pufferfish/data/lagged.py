@@ -37,6 +37,8 @@ _OPTIONS: dict[str, Any] = {
     "missing": "unobserved",
     "gaps": "unobserved",
     "step": None,
+    "time_zone": None,
+    "ambiguous": None,
 }
 
 

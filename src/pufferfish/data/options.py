@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Any, Literal
 
 from pufferfish.core.numbers.given import whole_number
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.groupings import Grouping, parse_by
+from pufferfish.data.local_time import given_zone
 from pufferfish.data.where import Where, parse_where
 from pufferfish.durations import Duration, parse_duration
 from pufferfish.errors import ModelError, ParameterError
@@ -14,12 +16,13 @@ from pufferfish.hints import did_you_mean, names_of
 from pufferfish.theta.clocks import Clock, clock_named
 from pufferfish.theta.states import listed_labels
 
-__all__ = ["Gaps", "Missing", "Options", "check_choice", "check_options", "listed"]
+__all__ = ["Ambiguous", "Gaps", "Missing", "Options", "check_choice", "check_options", "listed"]
 
 _MOST_ORDER = 6
 
 Missing = Literal["unobserved", "split", "refuse"]
 Gaps = Literal["unobserved", "independent"]
+Ambiguous = Literal["earlier", "later", "drop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,9 @@ class Options:
     clock: Clock | None = None
     order: int = 1
     by: tuple[Grouping, ...] = ()
+    time_zone: str | None = None
+    zone: tzinfo | None = None
+    ambiguous: Ambiguous | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -88,6 +94,8 @@ def check_options(
     clock: Any = None,
     order: Any = 1,
     by: Any = None,
+    time_zone: Any = None,
+    ambiguous: Any = None,
 ) -> Options:
     """Check options as they were given.
 
@@ -122,6 +130,7 @@ def check_options(
             f"clock is {clock!r}, and {'max_gap' if time is not None else 'time'} is missing: phases follow from "
             "times, and a gap moves the clock on: give time= and max_gap=, the time between records, such as '1min'"
         )
+    zone = _zone(time_zone, ambiguous, time, max_gap)
     return Options(
         state=state,
         subject=subject,
@@ -136,7 +145,31 @@ def check_options(
         clock=known,
         order=_order(order, known),
         by=parse_by(by, time=time, private=[state], called="state column"),
+        time_zone=time_zone,
+        zone=zone,
+        ambiguous=ambiguous,
     )
+
+
+def _zone(name: Any, ambiguous: Any, time: str | None, max_gap: Any) -> tzinfo | None:
+    """Return the time zone that is given for the times of a table, if one is."""
+    if ambiguous is not None:
+        check_choice("ambiguous", ambiguous, ("earlier", "later", "drop"))
+    if name is None:
+        if ambiguous is not None:
+            raise ParameterError(
+                f"ambiguous is {ambiguous!r} and time_zone is missing: give time_zone=, whose clocks show some times "
+                "twice, such as 'Europe/Paris'"
+            )
+        return None
+    if time is None:
+        raise ParameterError(f"time_zone is {name!r} but there is no time: give time=, the column of times")
+    if ambiguous == "drop" and max_gap is None:
+        raise ParameterError(
+            "ambiguous is 'drop' and max_gap is missing: without it the hour that is left out would count as no step; "
+            "give max_gap=, the time between records, such as '1min'"
+        )
+    return given_zone(name)
 
 
 def _order(order: Any, clock: Clock | None) -> int:

@@ -30,6 +30,8 @@ def read_sequences(
     clock: str | None = None,
     order: int = 1,
     by: str | Sequence[str] | None = None,
+    time_zone: str | None = None,
+    ambiguous: Literal["earlier", "later", "drop"] | None = None,
 ) -> Sequences:
     """Read a table as sequences of states, without holding its rows.
 
@@ -80,6 +82,12 @@ def read_sequences(
         ``"hour(time)"``, ``"weekday(time)"`` (0 is Monday), ``"date(time)"``, ``"month(time)"``, by the local time of
         the column. In which group a record is, and how many records each group has, is taken as public. Chains are not
         cut by groups.
+    time_zone : str, optional
+        Time zone of times that have none, such as ``"Europe/Paris"``: what its clocks show becomes an instant, so that
+        gaps are right where clocks are changed. Parts of times, and times in a filter, are local still.
+    ambiguous : {"earlier", "later", "drop"}, optional
+        With ``time_zone``: which instant a time is that its clocks show twice, or that such a record is left out, and
+        is an unobserved record. Without it such times are refused; better, give them offsets.
 
     Returns
     -------
@@ -118,4 +126,6 @@ def read_sequences(
         clock=clock,
         order=order,
         by=by,
+        time_zone=time_zone,
+        ambiguous=ambiguous,
     )

@@ -8,6 +8,7 @@ reads ``length``, which is published.
 
 from dataclasses import dataclass
 from statistics import median_low
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,12 @@ from pufferfish.theta.lengths import ChainLength
 __all__ = ["Base", "Sequences"]
 
 MANY_CHAINS, SHORT_CHAIN = 20, 5  # so many chains of a median of so many records look like a wrong column
+
+_CHOICES = {
+    "missing": ("unobserved", "split", "refuse"),
+    "gaps": ("unobserved", "independent"),
+    "ambiguous": ("earlier", "later", "drop"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +63,16 @@ class Base(ReadOnly):
         What a gap is.
     by : tuple of str or None
         Public groupings of the records, which are counted by group too.
+    time_zone : str or None
+        Time zone whose local times the times are, where they have none of their own and one was given.
+    ambiguous : {"earlier", "later", "drop"} or None
+        What a time is that its clocks show twice; None where there was to be none.
 
     Raises
     ------
     ParameterError
         If ``max_gap`` or ``step`` is no length of time, ``max_gap`` has no time, the filter is empty, bins are none, or
-        ``missing`` or ``gaps`` has no such choice.
+        ``missing``, ``gaps`` or ``ambiguous`` has no such choice, or a time zone has no time.
 
     Examples
     --------
@@ -80,16 +91,23 @@ class Base(ReadOnly):
     missing: str = "unobserved"
     gaps: str = "unobserved"
     by: tuple[str, ...] | None = None
+    time_zone: str | None = None
+    ambiguous: str | None = None
 
     def __post_init__(self) -> None:
-        for name, allowed in (("missing", ("unobserved", "split", "refuse")), ("gaps", ("unobserved", "independent"))):
-            if getattr(self, name) not in allowed:
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed and not (name == "ambiguous" and self.ambiguous is None):
                 raise ParameterError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(allowed)}")
         for name in ("max_gap", "step"):
             if getattr(self, name) is not None:
                 parse_duration(getattr(self, name), name)
         if self.max_gap is not None and self.time is None:
             raise ParameterError(f"max_gap is {self.max_gap!r} but there is no time: gaps are between times")
+        zone = self.time_zone
+        if zone is not None and (self.time is None or not (isinstance(zone, str) and zone.strip())):
+            raise ParameterError(f"time_zone is {zone!r}, expected the zone of a column of times, or None")
+        if self.ambiguous is not None and zone is None:
+            raise ParameterError(f"ambiguous is {self.ambiguous!r} but there is no time_zone, whose clocks it is about")
         if self.where is not None:
             from pufferfish.data.where import parse_where  # here: it loads what reads tables
 
@@ -151,7 +169,15 @@ class Base(ReadOnly):
             "The number of records, their times, the gaps and which states are missing are public, and assumed "
             "independent of the states."
         )
-        where = bins = ""
+        where = bins = zone = ""
+        if self.time_zone:
+            twice = {
+                None: "",
+                "earlier": "; of those that they show twice, each is the earlier one",
+                "later": "; of those that they show twice, each is the later one",
+                "drop": "; records at times that they show twice are left out, and unobserved",
+            }[self.ambiguous]
+            zone = f"Times are what clocks of {self.time_zone} show{twice}."
         if self.where:
             where = (
                 f"Only rows where {self.where} are used; which rows those are is public, and assumed independent of "
@@ -163,7 +189,7 @@ class Base(ReadOnly):
                 f"{self.bins[-1]:g} in the last."
             )
         groups = sentence_of(self.by, "record") if self.by else ""
-        return [unit, steps, between, missing, lengths, where, groups, bins]
+        return [unit, steps, between, zone, missing, lengths, where, groups, bins]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -198,6 +224,12 @@ class Sequences(Printed, ReadOnly):
         The counts by public groups, over all chains, where the table was read with ``by``.
     grid : TimeGrid, optional
         Where chains begin in time, where all times are whole numbers of steps apart (public).
+    late : (int, str), optional
+        How many gaps are hardly longer than ``max_gap``, where they are many, and the ``max_gap`` that would be none of
+        them too long (public).
+    clock_changes : {"possible", "known"}, optional
+        Whether clocks may have been changed between two records of a chain (times without a zone, and a gap of more
+        than an hour), or were (``time_zone``). None where they were not, and where nobody looked (public).
     fingerprint : str, optional
         SHA-256 of the file that was read, or of what was counted in a table that is no file, by which a model knows
         what it was fitted to.
@@ -222,6 +254,8 @@ class Sequences(Printed, ReadOnly):
     histories: NDArray[np.int64] | None = None
     groups: Groups | None = None
     grid: TimeGrid | None = None
+    late: tuple[int, str] | None = None
+    clock_changes: Literal["possible", "known"] | None = None
     fingerprint: str | None = None
 
     def __post_init__(self) -> None:
@@ -278,6 +312,14 @@ class Sequences(Printed, ReadOnly):
         check_kind(self.base, Base, "base")
         if self.grid is not None:
             check_kind(self.grid, TimeGrid, "grid")
+        if self.clock_changes not in (None, "possible", "known"):
+            raise ParameterError(f"clock_changes is {self.clock_changes!r}, expected 'possible', 'known' or None")
+        if self.late is not None:
+            try:
+                number, longest = listed(self.late, "late", "a number of gaps and a length of time")
+                object.__setattr__(self, "late", (whole_number(number), str(parse_duration(longest, "late"))))
+            except (TypeError, ValueError):
+                raise ParameterError("late is no number of gaps and the longest of them, as text") from None
         object.__setattr__(self, "states", texts(self.states, "states"))
         lengths = listed(self.length, "length", "a ChainLength for each chain")
         for i, length in enumerate(lengths):
@@ -305,6 +347,7 @@ class Sequences(Printed, ReadOnly):
             "steps without a record between them (gaps, missing states)": unseen or None,
             "a step": base.step or self.usual_step,
             "longest time between records": base.max_gap,
+            "time zone": base.time_zone,
             "rows": base.where,
             "groups": None if self.groups is None else len(self.groups.cells),
         }
@@ -333,7 +376,19 @@ class Sequences(Printed, ReadOnly):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What may be wrong with how the table was read, by what is public about it; a release keeps it too."""
-        return (*self._of_chains(), *(() if self.groups is None else self.groups.warnings))
+        return (*self._of_chains(), *self._of_gaps(), *(() if self.groups is None else self.groups.warnings))
+
+    def _of_gaps(self) -> tuple[str, ...]:
+        if self.late is None:
+            return ()
+        number, longest = self.late
+        cut = self.base.gaps == "independent"
+        are = "chains of their own begin after them" if cut else "they count as unobserved records"
+        return (
+            f"{number:,} gaps between records are hardly longer than max_gap ({self.base.max_gap}): {are}, and no "
+            f"transition leads across them. If these records only come a little late, give max_gap={longest!r}, which "
+            "joins them all.",
+        )
 
     def _of_chains(self) -> tuple[str, ...]:
         middle = median_low(self.lengths)

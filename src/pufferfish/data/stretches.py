@@ -2,14 +2,16 @@
 
 Only times say it, never states. It is known where the filter reads the time column alone and all times of a subject
 lie on the grid of its steps: rows that follow each other are one step apart, and gaps are whole numbers of steps. Else
-nothing is known of that subject, and noise is for the worst places that its records may have.
+nothing is known of that subject, and noise is for the worst places that its records may have. Times without a zone say
+it to an hour, and every place that a record may have is one of an observed record (:mod:`.grid`).
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 from pufferfish.data.chains import Frame, Layout
-from pufferfish.data.grid import TimeGrid
+from pufferfish.data.grid import TimeGrid, slack_of, widened
 from pufferfish.data.options import Options
 from pufferfish.theta.lengths import MOST_PLACED, ChainLength
 from pufferfish.theta.states import state_label
@@ -39,10 +41,13 @@ class Stretches:
         How rows are laid out.
     gaps : bool
         Whether times alone say which rows are kept, so that gaps are of interest.
+    zoned : bool
+        Whether differences of times are known: they are instants or numbers, and no local times without a zone.
     """
 
-    def __init__(self, layout: Layout, *, gaps: bool) -> None:
+    def __init__(self, layout: Layout, *, gaps: bool, zoned: bool) -> None:
         self._layout = layout
+        self._zoned = zoned
         self._asks_gaps = gaps
         self._step = 0
         self._known = True
@@ -82,7 +87,12 @@ class Stretches:
         if not self._known or self._layout.max_gap is None or self._step < 1:
             return None
         starts = tuple(self._start(subject, steps) for subject, steps in chains)
-        return TimeGrid(self._step, starts) if any(start is not None for start in starts) else None
+        return TimeGrid(self._step, starts, self._slack) if any(start is not None for start in starts) else None
+
+    @property
+    def _slack(self) -> int:
+        """How many steps a record may be from where its time says; none where steps are rows, and not times."""
+        return 0 if self._zoned or self._layout.max_gap is None else slack_of(self._step)
 
     def _start(self, subject: str, steps: int) -> int | None:
         """Return the time of a subject's first row, if its chain has as many steps as its times say."""
@@ -108,19 +118,25 @@ class Stretches:
         if any(n % step for n in stretches):
             return ()
         steps = [n // step + (i % 2 == 0) for i, n in enumerate(stretches)]
-        return tuple(steps) if min(steps) >= 1 else ()
+        if min(steps) < 1:
+            return ()
+        if self._slack:
+            observed = tuple(pairwise(accumulate(steps, initial=0)))[::2]
+            edges = chain.from_iterable(widened(observed, self._slack, sum(steps)))
+            steps = [stop - start for start, stop in pairwise(edges)]
+        return tuple(steps) if len(steps) > 1 else ()
 
 
 def _is_whole(number: Any) -> bool:
     return float(number).is_integer() and abs(number) < 2**53
 
 
-def stretches_of(layout: Layout, options: Options) -> Stretches | None:
-    """Return what collects where rows are; None where times do not say it."""
+def stretches_of(layout: Layout, options: Options, *, zoned: bool) -> Stretches | None:
+    """Return what collects where rows are, by times with a zone or without; None where times do not say it."""
     gaps = _tells_places(options)
     if not gaps and (layout.max_gap is None or not _tells_grid(options)):
         return None
-    return Stretches(layout, gaps=gaps)
+    return Stretches(layout, gaps=gaps, zoned=zoned)
 
 
 def with_places(chain: ChainLength, stretches: tuple[int, ...]) -> ChainLength:

@@ -14,6 +14,7 @@ import secrets
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -154,16 +155,14 @@ def grid_of(data: Any, names: Sequence[str] | None, bound: InfluenceBound) -> Ti
     if grid is None or (names is None and not len(grid.starts) == len(bound.length) == 1):
         return None
     own = list(zip(grid.starts, data.length, strict=True))
-    if (
-        names is not None and names != data.names
-    ):  # of other subjects, or in another order: by name, if it has one chain
+    if names is not None and names != data.names:  # in another order, say: by name, where it has one chain
         at, here, there = {name: i for i, name in enumerate(data.names)}, Counter(data.names), Counter(names)
         own = [own[at[name]] if here[name] == there[name] == 1 else (None, None) for name in names]
     starts = tuple(
         start if here is not None and here.steps == there.steps else None
         for (start, here), there in zip(own, bound.length, strict=True)
     )
-    return TimeGrid(grid.step, starts) if any(start is not None for start in starts) else None
+    return replace(grid, starts=starts) if any(start is not None for start in starts) else None
 
 
 def packed(reads: bytes) -> str:

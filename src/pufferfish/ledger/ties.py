@@ -21,6 +21,8 @@ CHAIN_TIES = {
     "state": "another column needs a ledger of its own",
     "subject": "read the table as the ledger's was",
     "time": "read the table as the ledger's was",
+    "time_zone": "read the table as the ledger's was",
+    "ambiguous": "read the table as the ledger's was",
     "max_gap": "read the table as the ledger's was",
     "gaps": "read the table as the ledger's was",
     "step": "read the table as the ledger's was",

@@ -3,7 +3,8 @@
 A step that is not read has no loss. A user says steps for all chains, or for subjects by their names: chains have no
 order that a user could mean. So an hour of each day is charged as that hour, wherever in the base it is. Times
 say it where all records of a chain are whole numbers of steps apart (:class:`~pufferfish.data.grid.TimeGrid`). Where
-they do not, a release is charged on all steps of its chains.
+they do not, a release is charged on all steps of its chains. Times without a zone say it to an hour: then the hours
+beside are charged too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -152,7 +153,8 @@ def windows_by_time(
     part = False
     for i, (chain, there) in enumerate(zip(data.length, own, strict=True)):
         one = there[0] if len(there) == 1 and found[there[0]] is None else None
-        read = None if one is None else _read(chain, data.grid.offset(i, grid, one), length[one].steps)
+        slack = max(grid.slack, data.grid.slack)  # a ledger of an earlier version says none
+        read = None if one is None else _read(chain, data.grid.offset(i, grid, one), length[one].steps, slack)
         for place in there:
             everything = ((0, length[place].steps),)
             found[place] = read or everything
@@ -177,8 +179,11 @@ def check_within(known: Windows, given: Windows, whose: str) -> None:
                 )
 
 
-def _read(chain: ChainLength, offset: int | None, steps: int) -> Steps | None:
-    """Return the steps of the base's chain that a chain reads; None if that is not known."""
+def _read(chain: ChainLength, offset: int | None, steps: int, slack: int) -> Steps | None:
+    """Return the steps of the base's chain that a chain reads; None if that is not known.
+
+    What is between its own ends was widened when it was read; of the base there is more on both sides.
+    """
     if offset is None:
         return None
     if offset < 0 or offset + chain.steps > steps:
@@ -187,6 +192,7 @@ def _read(chain: ChainLength, offset: int | None, steps: int) -> Steps | None:
             f"steps 0 to {steps - 1} in the ledger's base: records that came later or earlier need a ledger of all"
         )
     edges = list(accumulate(chain.places or (chain.steps,), initial=offset))
+    edges[0], edges[-1] = max(edges[0] - slack, 0), min(edges[-1] + slack, steps)
     return tuple(pairwise(edges))[::2]
 
 

@@ -258,7 +258,8 @@ def check_clock(data: Sequences, theta: Theta) -> None:
     """Refuse a table whose records cannot follow the clock of Θ.
 
     Which phase a chain begins at need not be known, as the proof covers every one; but from then on each step must be
-    one step of the clock.
+    one step of the clock. A change of clocks within a chain breaks that: where two sticky hours are parted by one in
+    which habits are forgotten, and clocks skip this one, records leak about each other as no series of Θ does.
     """
     expected = theta.step if isinstance(theta, ChainModels) else None
     if expected is None:
@@ -290,4 +291,14 @@ def check_clock(data: Sequences, theta: Theta) -> None:
         raise ReleaseRefused(
             f"records up to {base.max_gap} apart were read as one step, and one step of the clock of Θ takes "
             f"{expected}: the clock would be late; {how}"
+        )
+    if data.clock_changes == "possible":
+        raise ReleaseRefused(
+            f"Θ follows a clock, and times in column {base.time!r} have no zone and gaps of more than an hour, in "
+            "which clocks may have been changed: give time_zone=, such as 'Europe/Paris', or 'UTC' if they never were"
+        )
+    if data.clock_changes == "known":
+        raise ReleaseRefused(
+            f"Θ follows a clock, and clocks of {base.time_zone} were changed between records of a series, from when on "
+            "the clock of Θ is an hour off: keep the records before or after by where=, or take model and table in UTC"
         )

@@ -185,7 +185,7 @@ def _optional_texts(found: ReleaseFields) -> list[str | None]:
     """Return what was asked of a table's rows, or was not."""
     base, rows = found.data.base, found.data.rows
     return [
-        *([] if base is None else [base.where, base.max_gap, base.step]),
+        *([] if base is None else [base.where, base.max_gap, base.step, base.time_zone]),
         *([] if rows is None else [rows.where]),
     ]
 

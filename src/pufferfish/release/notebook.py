@@ -166,6 +166,7 @@ def _reading(base: Base | RowsBase, query: Any = None) -> list[str]:
     if isinstance(base, Base):
         first = ["data = pf.read_sequences(", "    TABLE,", f"    state={base.state!r},", "    states=theta.states,"]
         given |= {"time": base.time, "max_gap": base.max_gap, "step": base.step, "bins": base.bins}
+        given |= {"time_zone": base.time_zone, "ambiguous": base.ambiguous}
         given |= {"gaps": None if base.gaps == "unobserved" else base.gaps}
     else:
         first = ["data = pf.read_rows(", "    TABLE,", "    theta,", "    columns=dict(record.data.rows.columns),"]

@@ -252,6 +252,7 @@ def assumed_in_short(found: ReleaseFields | EachRelease) -> str:
         if base.gaps == "independent":
             parts += ["stretches on the two sides of a gap are independent (gaps='independent')"]
         parts += ["how many records there are, when, and which states are missing is public"]
+        parts += [f"times are what clocks of {base.time_zone} show"] if base.time_zone else []
         where, by = base.where, base.by
     parts += [f"which rows are kept ({where}) is public"] if where else []
     parts += [f"in which group ({', '.join(by)}) each record is, and how many each has, is public"] if by else []

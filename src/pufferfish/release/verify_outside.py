@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -167,10 +167,7 @@ def _read(found: Release | EachRelease, base: Base | RowsBase, table: Any) -> Se
         return read_rows(
             table, theta.networks, columns=columns, subject=base.subject, where=base.where, missing=missing, by=base.by
         )
-    how: Any = {
-        name: getattr(base, name)
-        for name in ("subject", "time", "max_gap", "step", "bins", "where", "missing", "gaps", "by")
-    }
+    how: Any = {each.name: getattr(base, each.name) for each in fields(base) if each.name not in ("source", "state")}
     return read_sequences(table, base.state, states=theta.states, **how)
 
 

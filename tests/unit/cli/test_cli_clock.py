@@ -9,7 +9,8 @@ import pytest
 
 from commands import refused, run
 
-READING = ("--state", "act", "--subject", "who", "--time", "t", "--max-gap", "1h")
+LOCAL = ("--state", "act", "--subject", "who", "--time", "t", "--max-gap", "1h")
+READING = (*LOCAL, "--time-zone", "UTC")
 
 
 def write_table(path: Path, seed: int) -> Path:
@@ -90,3 +91,29 @@ def test_a_release_says_what_accuracy_was_asked(tmp_path: Path, model: Path) -> 
     assert result.exit_code == 0, result.output
     assert "asked: each value within 0.2 of the exact one with 99% probability" in result.output
     assert "may begin at any hour of the day, and whose clock nobody changes" in output.read_text()
+
+
+def test_a_series_that_a_change_of_clocks_may_cut_follows_no_clock(tmp_path: Path, model: Path) -> None:
+    """Records of two hours are missing on the night of 31 March; local times do not say whether it was one."""
+    rows = [
+        {"who": 1, "t": datetime(2024, 3, 29) + timedelta(hours=h), "act": "walk" if h % 24 > 15 else "rest"}
+        for h in range(96)
+        if h not in (50, 51)
+    ]
+    frame, table = pl.DataFrame(rows), tmp_path / "march.csv"
+    frame.write_csv(table, datetime_format="%Y-%m-%d %H:%M:%S")
+    release = ("release", table, *LOCAL, "--model", model, "--epsilon", 1, "--anyway", "--output", tmp_path / "r.json")
+    refused(*release, says=["Θ follows a clock, and times in column 't' have no zone and gaps of more than an hour"])
+    words = ["clocks of Europe/Paris were changed between records of a series", "keep the records before or after"]
+    refused(*release, "--time-zone", "Europe/Paris", says=words)
+    for more in (
+        ("--where", "t < '2024-03-31'"),
+        ("--gaps", "independent"),
+        ("--time-zone", "UTC"),
+        ("--time-zone", "Asia/Kolkata"),
+        ("--time-zone", "Europe/Paris", "--where", "t < '2024-03-31'"),
+        ("--time-zone", "Europe/Paris", "--gaps", "independent"),
+    ):
+        result = run(*release, *more, "--overwrite")
+        assert result.exit_code == 0, (more, result.output)
+    assert run("fit", table, *LOCAL, "--smoothing", 1, "--output", tmp_path / "m.json").exit_code == 0

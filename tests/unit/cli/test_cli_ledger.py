@@ -128,7 +128,7 @@ def test_months_by_where_cost_the_larger_and_not_the_sum(tmp_path: Path, model: 
     ]
     table, book = tmp_path / "table.csv", tmp_path / "months.json"
     table.write_text("id,minute,activity\n" + "".join(f"{who},{time},{state}\n" for who, time, state in rows))
-    reading = [*READING[:-1], "8h", "--step", "8h"]
+    reading = [*READING[:-1], "8h", "--step", "8h", "--time-zone", "UTC"]
     record = json.loads(model.read_text()) | {"step": "8h"}
     model.write_text(json.dumps(record))
     made = run("ledger", "create", book, "--model", model, "--budget", 2, "--table", table, *reading)

@@ -30,7 +30,9 @@ def table(days: int, *, every: int = 10, subjects: int = 1) -> pl.DataFrame:
 
 
 def read(frame: object, where: str | None = "hour(time) == 8", **how: object) -> pf.Sequences:
-    return pf.read_sequences(frame, "state", time="time", where=where, **{"max_gap": "10min", **how})
+    return pf.read_sequences(
+        frame, "state", time="time", where=where, **{"max_gap": "10min", "time_zone": "UTC", **how}
+    )
 
 
 def test_a_filter_by_time_says_where_records_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -35,9 +35,8 @@ TABLE = table(4)
 
 
 def read(where: str | None = None, frame: Any = TABLE, **how: Any) -> pf.Sequences:
-    return pf.read_sequences(
-        frame, "state", time="time", where=where, **{"max_gap": "10min", "states": ["rest", "active"], **how}
-    )
+    usual = {"max_gap": "10min", "time_zone": "UTC", "states": ["rest", "active"]}
+    return pf.read_sequences(frame, "state", time="time", where=where, **{**usual, **how})
 
 
 @cache
@@ -192,7 +191,8 @@ def test_what_is_written_is_read_again_and_checked(tmp_path: Path) -> None:
     assert again.entries[0].windows == ledger.entries[0].windows
     assert found[1].verify(ledger=path, table=TABLE).holds
     good = json.loads(path.read_text())
-    assert good["grid"] == {"step": 600_000_000, "starts": [int(START.replace(tzinfo=dt.UTC).timestamp()) * 1_000_000]}
+    midnight = int(START.replace(tzinfo=dt.UTC).timestamp()) * 1_000_000
+    assert good["grid"] == {"step": 600_000_000, "starts": [midnight], "slack": 0}
     for what, edit in EDITS.items():
         book = json.loads(path.read_text())
         edit(book)
