@@ -58,6 +58,9 @@ class Side(ABC):
     starts_settled: bool = True
     """Whether one fixed point covers all places, however near the end."""
 
+    quick: bool = False
+    """Whether many places in a row are followed at once."""
+
     most_steps: int = 4096
     """How many places are visited one by one at most, before bounds for all later ones are looked for."""
 
@@ -113,7 +116,7 @@ class Homogeneous(Side):
     ) -> None:
         self._secrets, self._phi, self._walk = _pairs(states), phi, walk
         self._fixed = FixedPoint(phi, solve, guess=guess)
-        self.phases = states.shape[:-1]
+        self.phases, self.quick = states.shape[:-1], walk is not None
         self.most_steps = _most_steps(self.phases)
 
     @classmethod
