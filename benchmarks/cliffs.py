@@ -1,19 +1,22 @@
 """A scan for cliffs in time: problems that are nearly the same and take very different times.
 
     python benchmarks/cliffs.py [--quick] [--minutes 20] [--seed 0] [--limit 60] [--factor 5] [--only WORD …]
+    python benchmarks/cliffs.py --named
 
 Draws problems (a mechanism, a class of chains, what is asked), and follows each along lengths (powers of two with their
 neighbours, and round numbers up to a million) and along ε. Every case runs in a process of its own kind, which is
 stopped after ``--limit`` seconds; compiled code is loaded before anything is timed, and seconds are those of the
 processor. Printed are the slowest cases, and neighbours of which one takes more than ``--factor`` times as long as
 the other and as their lengths explain. No answer is checked: that is for the tests.
+
+``--named`` does the cases that were cliffs once and nothing else, each beside a neighbour, and prints the ratio.
 """
 
 import argparse
 import multiprocessing
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -198,6 +201,73 @@ def neighbours(line: list[Case], seconds: dict[Case, float], factor: float) -> I
                 yield ratio, one, two
 
 
+def leakage_of_profile(gap: int, times: int, p: float = 0.001) -> float:
+    """Ask what a record of every ``gap`` + 1 leaks in a chain that alternates."""
+    chain = pf.MarkovChain([[p, 1 - p], [1 - p, p]])
+    return pf.LeakagePropagation(chain, (gap + 1) * times).leakage(pf.Profile([(1, 0.05), (gap, 0.0)] * times))
+
+
+def scale_of(matrix: Any, length: int, epsilon: float, noise: str = "equal", verify: bool = False) -> float:
+    """Calibrate a histogram of a chain, and prove its noise again."""
+    bound = pf.LeakagePropagation(pf.MarkovChain(matrix), length)
+    found = bound.calibrate(pf.Histogram(), epsilon, noise=noise)
+    return bound.verify(found)[0] if verify else found.scale
+
+
+def sticky(k: int, stay: float) -> np.ndarray:
+    """Return a chain that stays where it is most of the time."""
+    return stay * np.eye(k) + (1 - stay) * np.random.default_rng(0).dirichlet(np.ones(k), size=k)
+
+
+SLOW, FASTER = [[0.99995, 0.00005], [1e-5, 0.99999]], [[0.95, 0.05], [0.01, 0.99]]
+ALIKE = 0.5 * np.eye(30) + 0.5 / 30
+
+NAMED: dict[str, tuple[Callable[[], float], Callable[[], float]]] = {
+    "two sticky states, T = 1e6, ε = 1; less sticky": (
+        lambda: scale_of(SLOW, 10**6, 1.0),
+        lambda: scale_of(FASTER, 10**6, 1.0),
+    ),
+    "two sticky states, T = 1e6, ε = .01, proved again; less sticky": (
+        lambda: scale_of(SLOW, 10**6, 0.01, verify=True),
+        lambda: scale_of(FASTER, 10**6, 0.01, verify=True),
+    ),
+    "a record of every 201 in a chain that alternates; of every 24": (
+        lambda: leakage_of_profile(200, 3000),
+        lambda: leakage_of_profile(23, 3000),
+    ),
+    'noise="best" of k = 30, T = 300, no better shape; noise="equal"': (
+        lambda: scale_of(ALIKE, 300, 1.0, "best"),
+        lambda: scale_of(ALIKE, 300, 1.0),
+    ),
+    'noise="best" of k = 30, T = 300, a better shape; noise="equal"': (
+        lambda: scale_of(sticky(30, 0.5), 300, 1.0, "best"),
+        lambda: scale_of(sticky(30, 0.5), 300, 1.0),
+    ),
+    "k = 10, T = 1e6, ε = 1e-9; ε = 1e-6": (
+        lambda: scale_of(sticky(10, 0.99), 10**6, 1e-9),
+        lambda: scale_of(sticky(10, 0.99), 10**6, 1e-6),
+    ),
+}
+"""What took, or cost, many times as much as its neighbour."""
+
+
+def print_named() -> None:
+    """Print the named cases: seconds of both, and the ratio."""
+    for query in (lambda: scale_of(sticky(10, 0.9), 300, 1.0), lambda: leakage_of_profile(30, 20)):
+        query()  # loads compiled code
+    for name, (case, neighbour) in NAMED.items():
+        seconds, answers = [], []
+        for ask in (neighbour, case):
+            start = time.process_time()
+            answers.append(ask())
+            seconds.append(time.process_time() - start)
+        print(
+            f"{seconds[1] / max(seconds[0], 0.01):7.1f}x  {seconds[1]:.2f} s and {seconds[0]:.2f} s: {name}: "
+            f"{answers[1]:.6g} and {answers[0]:.6g}",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two minutes, and 20 seconds for a case")
@@ -206,7 +276,11 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60, help="seconds after which a case is stopped")
     parser.add_argument("--factor", type=float, default=5)
     parser.add_argument("--only", nargs="+", default=[], metavar="WORD", help="problems whose line has these words")
+    parser.add_argument("--named", action="store_true", help="the cases that were cliffs once, and nothing else")
     given = parser.parse_args()
+    if given.named:
+        print_named()
+        return
     minutes, limit = (2.0, 20.0) if given.quick else (given.minutes, given.limit)
     worker, seconds, found = Worker(limit), dict[Case, float](), dict[Case, str]()
     jumps: list[tuple[float, Case, Case]] = []

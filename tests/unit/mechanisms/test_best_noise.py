@@ -158,3 +158,18 @@ def test_the_search_follows_a_chain_once_and_stops_where_bounds_hardly_move(
             places.clear()
             assert guessed == pytest.approx(proven.leakage([Run(5000, linear.unit_distance / scale)]).total, rel=0.01)
             assert quickly < 0.6 * len(places)
+
+
+def test_a_shape_that_is_no_better_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    proved: list[Strategy | None] = []
+    real = InfluenceBound.calibrate_strategy
+
+    def calibrate(bound: InfluenceBound, query: Any, strategy: Strategy | None, epsilon: float) -> Any:
+        proved.append(strategy)
+        return real(bound, query, strategy, epsilon)
+
+    monkeypatch.setattr(InfluenceBound, "calibrate_strategy", calibrate)
+    alike = 0.5 * np.eye(8) + np.full((8, 8), 0.5 / 8)  # no state tells more than any other
+    found = pf.LeakagePropagation(pf.MarkovChain(alike), 300).calibrate(pf.Histogram(), 1.0, noise="best")
+    assert found.strategy is None
+    assert proved == [None]  # the shape was proved too, which takes long with many states

@@ -61,8 +61,9 @@ def prove(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows
                 grows = math.exp(a[tail, head]) if a[tail, head] <= _EXPONENT else np.inf
                 into[head] += flow * grows * (1 + 16 * UNIT)
                 out[tail] += flow
-        most = 0.0
+        most, mass = 0.0, 0.0
         for y in range(k):
+            mass += row[y]
             excess = (row[y] + into[y]) * (1 + rounding) - out[y] * (1 - rounding)
             if excess <= 0.0:
                 continue
@@ -70,6 +71,8 @@ def prove(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows
             if math.isnan(ratio):  # no number is no proof
                 ratio = np.inf
             most = max(most, ratio * (1 + 8 * UNIT))
+        if not mass > 0.0:  # no law at all
+            most = np.inf
         log = math.log(most) if most > 0.0 else 0.0
         proved[i] = max(log + 8 * UNIT * (1 + abs(log)), 0.0) if log < np.inf else np.inf
 

@@ -67,7 +67,7 @@ def stars(upper: Any, lower: Any, grown: Any, x: Any, x_: Any, ratios: Any, tail
                 much, little = above[x[n], 2 * z + side], below[x_[n], 2 * z + side]
                 if little > 0.0 and much > ratio * little:
                     ratio, centre, falls = much / little, z, side == 0
-        if ratio < 0.0:  # q underflows on every star
+        if ratio < 0.0 and s > 0:  # q underflows on every star
             centre = states[0]
         e = 0
         for j in range(s):

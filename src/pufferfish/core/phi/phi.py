@@ -30,6 +30,7 @@ from pufferfish.core.numbers.rounding import SMALLEST, UNIT, up
 from pufferfish.core.phi.certificate import SEARCHED, prove
 from pufferfish.core.phi.simplex import climb
 from pufferfish.core.phi.walk_loops import walk
+from pufferfish.errors import ModelError
 
 __all__ = ["DENSE", "Kernel", "LogRatios", "close", "solve_slopes", "without_flows"]
 
@@ -75,6 +76,8 @@ class Kernel:
         values = np.ascontiguousarray(np.exp(np.where(rows[..., None], logs, -np.inf)))  # one layout: compiled once
         upper = np.where(values > 0, np.maximum(values * np.exp(slack) * (1 + 8 * UNIT), SMALLEST), 0.0)
         upper[rows[..., None] & np.isfinite(logs) & (values == 0)] = SMALLEST
+        if not np.all(np.any(upper > 0, axis=-1) | ~rows):
+            raise ModelError("a state that a record can have leads nowhere: all of its probabilities are 0")
         lower = np.where(values > SMALLEST, values * np.exp(-slack) * (1 - 8 * UNIT), 0.0)
         return cls(upper, lower, rows)
 

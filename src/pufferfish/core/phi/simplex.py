@@ -74,6 +74,11 @@ def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a d
             if row[y] > 0 or other[y] > 0:
                 states[s] = y
                 s += 1
+        if s == 0:  # no laws: there is nothing to propose
+            for e in range(k - 1):
+                flow[e] = 0.0
+                share[e] = 0.0
+            continue
         # sums run towards the heaviest state, so that what lies behind an arc is never a small difference
         root = states[0]
         for j in range(s):

@@ -45,6 +45,9 @@ _DISCOUNT = 1e-7
 _SETTLED = 1e-9
 """Marginals have settled once every later kernel is within this of the stationary one; the excess is added to it."""
 
+_SETTLED_SHARE, _LEAST_DRIFT = 1e-5, 1e-13
+"""For small losses: within this share of the largest, but not within what is rounding."""
+
 
 class Side(ABC):
     """One side of the records of a chain."""
@@ -54,6 +57,9 @@ class Side(ABC):
 
     starts_settled: bool = True
     """Whether one fixed point covers all places, however near the end."""
+
+    quick: bool = False
+    """Whether many places in a row are followed at once."""
 
     most_steps: int = 4096
     """How many places are visited one by one at most, before bounds for all later ones are looked for."""
@@ -110,7 +116,7 @@ class Homogeneous(Side):
     ) -> None:
         self._secrets, self._phi, self._walk = _pairs(states), phi, walk
         self._fixed = FixedPoint(phi, solve, guess=guess)
-        self.phases = states.shape[:-1]
+        self.phases, self.quick = states.shape[:-1], walk is not None
         self.most_steps = _most_steps(self.phases)
 
     @classmethod
@@ -219,6 +225,7 @@ class _GivenPast(Side):
         follows = steps.followers(self._reachable)
         self._always = under_any_prior(prior, prior.solve, follows, self._reachable)
         self._later: tuple[int, Homogeneous] | None = None
+        self._drift = np.inf
         self._settled_law: tuple[Vector, Mask, float] | None = None
         self.phases = steps.phases
         self.most_steps = _most_steps(self.phases, _UNTIL_SETTLED)
@@ -231,11 +238,15 @@ class _GivenPast(Side):
 
     def settled(self, place: int, loss: Matrix, room: float) -> Settled | None:
         place = max(place, 1)
-        if self._later is None or place < self._later[0]:
-            side = self._settle(place)
-            if side is None:
+        enough = _SETTLED_CYCLE if self.phases else min(_SETTLED, max(_SETTLED_SHARE * room, _LEAST_DRIFT))
+        known = self._later is not None and place >= self._later[0]
+        if not known or self._drift > enough:
+            side = self._settle(place, enough)
+            if side is not None:
+                self._later = place, side
+            elif not known:
                 return None
-            self._later = place, side
+        assert self._later is not None
         return self._later[1].settled(place, loss, room)
 
     def at_worst(self, loss: Matrix, room: float) -> Settled | None:
@@ -268,7 +279,7 @@ class _GivenPast(Side):
             self._marginals.append((self._path.log, self._path.support, self._path.log_error))
         return self._marginals[place - 1]
 
-    def _settle(self, place: int) -> "Homogeneous | None":
+    def _settle(self, place: int, enough: float) -> "Homogeneous | None":
         """Return the stationary kernel, widened to hold all kernels after a place, where that is little."""
         logs, support, error = self._marginal(place)
         if not self._steps.forgets_on(support):
@@ -284,8 +295,9 @@ class _GivenPast(Side):
         # π_i between c·π and C·π entrywise holds for all later marginals too
         spread = np.max(ratio, axis=-1) - np.min(np.where(support, ratio, np.inf), axis=-1)
         drift = float(np.max(spread))
-        if drift > (_SETTLED_CYCLE if self.phases else _SETTLED):
+        if drift > enough:
             return None
+        self._drift = drift
         rounding = 2 * law_error + 8 * UNIT * float(np.max(np.abs(log_pi), where=support, initial=1.0))
         kernel = _reversed(self._steps, (law, support, law_error), drift + 2 * error + rounding)
         self._settled_law = log_pi, support, drift + 2 * error + rounding

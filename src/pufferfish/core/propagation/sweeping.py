@@ -43,8 +43,11 @@ _FIRST_LOOK = 64
 _CHEAP = 1e7
 """Places times the fourth power of the states: what a sweep visits in about a second."""
 
-_MOST_CYCLES = 64
+_MOST_CYCLES = 512
 """How often a cycle is gone through to find a bound that it does not end above."""
+
+_CYCLE_WORK = 2e6
+"""Places of a cycle, times the fourth power of the states, that are gone through besides where that is quick."""
 
 _STILL = 1e-5
 """Such a bound is tried once a cycle ends above what entered by at most this share."""
@@ -175,6 +178,9 @@ class _Sweep:
         side = self.side.from_here(self.place)
         if side is None or self.a is None:
             return False
+        if side.quick:
+            steps, k = sum(run.steps for run in cycle), len(self.a)
+            self.visits += int(min(_MOST_CYCLES * steps, _CYCLE_WORK / k**4))
         least = _CONVERGED * self.room
         enters, slack, before = self.a, least, np.inf
         for _ in range(_MOST_CYCLES):

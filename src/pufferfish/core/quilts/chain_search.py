@@ -182,11 +182,13 @@ def best_quilt(
     left_ends: tuple[int, int] | None = None,
     right_ends: tuple[int, int] | None = None,
     enough: float = -math.inf,
+    below: float = math.inf,
     hint: tuple[int, int] | None = None,
 ) -> Quilt:
     """Return the least quilt of a node over a box of ends that always includes the trivial quilt's corner.
 
-    ``enough``: stop as soon as a quilt is at or below this. ``hint``: ends to try first.
+    ``enough``: stop as soon as a quilt is at or below this. ``below``: quilts of this or more are of no use, and any is
+    returned where none is below it. ``hint``: ends to try first.
     """
     far_a, far_b = node, problem.length - node + 1
     a_box, b_box = left_ends or (1, far_a), right_ends or (1, far_b)
@@ -210,14 +212,14 @@ def best_quilt(
         return objective(problem.weight(node - box.a0 + 1, node + box.b0 - 1), box.influence), box
 
     def keep(bound: float, box: _Box) -> None:
-        if bound < best.value and (box.a0 < box.a1 or box.b0 < box.b1):
+        if bound < min(best.value, below) and (box.a0 < box.a1 or box.b0 < box.b1):
             heapq.heappush(heap, (bound, next(order), box))
 
     if best.value > enough and a_box[0] + b_box[0] - 1 <= problem.longest:
         keep(*cornered(*a_box, *b_box))
     while heap and best.value > enough:
         bound, _, box = heapq.heappop(heap)
-        if bound >= best.value:
+        if bound >= min(best.value, below):
             break
         across: list[list[tuple[float, _Box]]] = []
         if box.a0 < box.a1:
@@ -229,7 +231,8 @@ def best_quilt(
             near = cornered(box.a0, box.a1, box.b0, middle)
             across.append([near, bounded(replace(box, b0=middle + 1))])
         # across the side where less is left to search: along a frontier that runs straight, few boxes are enough
-        halves = max(across, key=lambda cut: sum(min(half[0], best.value) for half in cut))
+        most = min(best.value, below)
+        halves = max(across, key=lambda cut: sum(min(half[0], most) for half in cut))
         for half in halves:
             keep(*half)
     return best
@@ -252,6 +255,7 @@ def worst_node(
     *,
     uniform: bool,
     floor: Quilt | None = None,
+    below: float = math.inf,
 ) -> Quilt | None:
     """Return the worst node's best quilt among the nodes first..last of one group, if worse than ``floor``.
 
@@ -261,6 +265,8 @@ def worst_node(
         Whether the weight depends on the number of nearby records only, so that one node decides (see the primer).
     floor : Quilt, optional
         The worst so far; nodes that are no worse are dropped as early as possible.
+    below : float, optional
+        Quilts of this or more are of no use: a node that needs one decides, whatever the others need.
 
     Returns
     -------
@@ -272,12 +278,12 @@ def worst_node(
     if enough >= objective(problem.weight(1, problem.length), 0.0):
         return None  # the trivial quilt serves every node this well
     if first == last:
-        found = best_quilt(problem, objective, first, enough=enough, hint=hint)
+        found = best_quilt(problem, objective, first, enough=enough, below=below, hint=hint)
     elif uniform:
         node = _worst_served_by_one_side(problem, objective, first, last)
-        found = best_quilt(problem, objective, node, enough=enough, hint=hint)
+        found = best_quilt(problem, objective, node, enough=enough, below=below, hint=hint)
     else:
-        return _worst_of_all(problem, objective, first, last, floor)
+        return _worst_of_all(problem, objective, first, last, floor, below)
     return found if found.value > enough else None
 
 
@@ -301,7 +307,7 @@ def _worst_served_by_one_side(problem: SearchProblem, objective: Objective, firs
 
 
 def _worst_of_all(
-    problem: SearchProblem, objective: Objective, first: int, last: int, floor: Quilt | None
+    problem: SearchProblem, objective: Objective, first: int, last: int, floor: Quilt | None, below: float
 ) -> Quilt | None:
     """Search the node that the quilts found so far serve worst, until they serve all nodes well enough.
 
@@ -314,11 +320,11 @@ def _worst_of_all(
     trivial = objective(problem.weight(1, problem.length), 0.0)
     missing = np.full(nodes.size, np.inf)
     while nodes.size:
-        quilt = best_quilt(problem, objective, int(nodes[at]))
+        quilt = best_quilt(problem, objective, int(nodes[at]), below=below)
         found = [*found[1 - _REMEMBERED :], quilt]
         higher = worst is None or quilt.value > worst.value
         worst = quilt if worst is None or higher else worst
-        if worst.value >= trivial:
+        if worst.value >= min(trivial, below):
             break
         # what a caller knows already is not raised, so nothing above it may be dropped
         enough = worst.value if worst is floor else up(worst.value, _ALIKE)

@@ -33,12 +33,16 @@ from numpy.typing import NDArray
 from pufferfish.core.chains.markov import (
     LogPowers,
     LogVectorPath,
+    bool_matmul,
     closure,
+    log_matmul,
+    log_of,
     mixes,
     stationary_law,
     stationary_log_error,
 )
 from pufferfish.core.divergence.max_divergence import max_log_ratio
+from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import ModelError
 
 __all__ = ["ChainInfluence", "NodeGroup"]
@@ -108,7 +112,6 @@ class ChainInfluence:
         self._powers = LogPowers(transition_matrix)
         self._right: dict[int, Matrix] = {}
         self._reach_back: dict[tuple[int, bytes], Matrix] = {}
-        self._supports: list[Mask] = []  # supports of the marginals of nodes 1, 2, …
         self._reachable = np.ones(self._k, dtype=np.bool_)
         if structural and not isinstance(initial, str):
             self._reachable = closure(initial > 0, transition_matrix > 0)
@@ -128,9 +131,8 @@ class ChainInfluence:
         """Return the left part at distance a of the group's nodes, for its pairs; shape (n,)."""
         if self._independent:
             return np.zeros(group.prior.shape)
-        end = group.first - a
-        exact = self._structural and group.first == group.last and end <= len(self._supports)
-        support = self._supports[end - 1] if exact else self._reachable
+        exact = self._structural and group.first == group.last
+        support = self._possible(group.first - a) if exact else self._reachable
         return group.prior + self._backward(a, support)[group.pairs[0], group.pairs[1]]
 
     def _backward(self, a: int, support: Mask) -> Matrix:
@@ -169,6 +171,18 @@ class ChainInfluence:
         else:
             yield from self._given(self._initial, length)
 
+    def at(self, node: int, length: int) -> NodeGroup:
+        """Return a node of a chain of ``length`` records by itself, without those before it."""
+        if isinstance(self._initial, str):
+            if self._initial == "stationary":
+                return next(self._stationary(length))
+            return _group(node, node, self._backward_any(node - 1), _both(self._possible(node)))
+        support = self._possible(node)
+        logs = log_matmul(log_of(self._initial, self._initial > 0)[None], self._powers.log(node - 1))[0]
+        largest = float(np.max(np.abs(logs), where=support, initial=0.0))
+        error = self._powers.log_error(node - 1) + UNIT * (self._k + 8 + 4 * largest)
+        return _group(node, node, _difference(logs) + 2 * error, _both(support))
+
     def _stationary(self, length: int) -> Iterator[NodeGroup]:
         everywhere = np.ones(self._k, dtype=np.bool_)
         log_pi, error = self._log_stationary(everywhere)
@@ -178,7 +192,6 @@ class ChainInfluence:
         path = LogVectorPath(initial, self._p)
         settled: dict[bytes, tuple[Vector, float] | None] = {}
         for first, last in _blocks(length):
-            self._remember(first, path.support)
             here = path.support
             if here.tobytes() not in settled:
                 stays = not np.any(self._p[here][:, ~here]) and mixes(self._p, here)
@@ -209,8 +222,7 @@ class ChainInfluence:
         everywhere = np.ones(self._k, dtype=np.bool_)
         settled = self._log_stationary(everywhere) if mixes(self._p, everywhere) else None
         for first, last in _blocks(length):
-            reached = np.any(self._powers.support(first - 1), axis=0)  # never grows with the node
-            self._remember(first, reached)
+            reached = self._possible(first)  # never grows with the node
             prior, pairs = self._backward_any(first - 1), _both(reached)
             if settled is not None and reached.all():
                 log_pi, error = settled
@@ -228,9 +240,10 @@ class ChainInfluence:
             return unbounded
         return self._backward(steps, np.ones(self._k, dtype=np.bool_)).T.copy()
 
-    def _remember(self, node: int, support: Mask) -> None:
-        if node == len(self._supports) + 1 and node <= SINGLE_NODES:
-            self._supports.append(support)
+    def _possible(self, node: int) -> Mask:
+        """Return the states that a node can have; shape (k,)."""
+        first = np.ones(self._k, dtype=np.bool_) if isinstance(self._initial, str) else self._initial > 0
+        return bool_matmul(first[None], self._powers.support(node - 1))[0]
 
     def _log_stationary(self, states: Mask) -> tuple[Vector, float]:
         """Return the log stationary law on an irreducible set of states, and a bound on a difference's error."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pufferfish.core.strategies.candidates import all_trees, bins, prefixes, split, star
 from pufferfish.core.strategies.shape import best_scales, errors_of, shifts_of
 
-__all__ = ["MOST_STATES", "Proposal", "proposals"]
+__all__ = ["MOST_ASKED", "MOST_STATES", "Proposal", "proposals"]
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -29,8 +29,14 @@ _ALL_TREES = 4
 _LEADING, _FEW_LEADING = 4, 2
 """Candidates whose leakage is asked: with few states, and with so many that no scale is moved afterwards."""
 
-_WORK, _MOST_ASKED = 2e4, 54
-"""Leakages that may be asked to move the scales of the best: so many over the fourth power of the states, at most."""
+_FAR_OFF = 1.1
+"""With many states candidates are not asked whose error is expected to be so many times that of the first."""
+
+_WORK = 2e4
+"""Leakages that may be asked to move the scales of the best: so many over the fourth power of the states."""
+
+MOST_ASKED = 54
+"""And no more than this."""
 
 _FIRST_STEP, _LAST_STEP = 0.24, 0.01
 """By how much, in nats, a scale is moved."""
@@ -81,12 +87,17 @@ def proposals(
         scales = best_scales(shifts_of(responses, rows), taken, power, start) / epsilon
         found.append((Proposal(rows, scales, _norm(scales, taken, power)), taken))
     found.sort(key=lambda each: each[0].error)
-    asked = int(min(_WORK / k**4, _MOST_ASKED)) if move else 0
-    found = found[: _LEADING if asked > 2 * k else _FEW_LEADING]
+    asked = int(min(_WORK / k**4, MOST_ASKED)) if move else 0
+    if asked > 2 * k:
+        found = found[:_LEADING]
+    else:  # each takes long
+        found = [each for each in found[:_FEW_LEADING] if each[0].error <= _FAR_OFF * found[0][0].error]
     leading = [_Search(each, taken, leakage, epsilon, power) for each, taken in found]
     leading = sorted((each for each in leading if each.error < math.inf), key=lambda each: each.error)
     if leading and asked > 2 * k:
         leading[0].move(asked)
+    elif leading:
+        leading[0].ask()
     yield from (each.proposal for each in leading)
 
 
@@ -128,9 +139,13 @@ class _Search:
         """What was found so far."""
         return Proposal(self._rows, self._scales, self.error)
 
+    def ask(self) -> None:
+        """Ask for the leakage once more, nearer to where it is epsilon."""
+        self.error, self._scales = self._tried(self._scales)
+
     def move(self, asked: int) -> None:
         """Move scales, one or two at a time, while the leakage may be asked so often."""
-        self.error, self._scales = self._tried(self._scales)  # once more, nearer to where it leaks so much
+        self.ask()
         step, ways = _FIRST_STEP, _ways(len(self._scales))
         while asked >= len(ways) and step > _LAST_STEP:
             before = self.error

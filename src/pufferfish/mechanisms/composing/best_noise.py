@@ -5,6 +5,7 @@ counts is the proof of what it proposed: the leakage of the record losses of tha
 See docs/noise_shapes.md, and docs/proofs/noise_shapes.md for why this is sound.
 """
 
+import itertools
 import math
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from pufferfish.calibration import Calibration
 from pufferfish.core.numbers.progress import report_progress
-from pufferfish.core.strategies.search import MOST_STATES, Proposal, proposals
+from pufferfish.core.strategies.search import MOST_ASKED, MOST_STATES, Proposal, proposals
 from pufferfish.core.strategies.shape import mean_shifts
 from pufferfish.errors import NotApplicableError, QueryError
 from pufferfish.mechanisms.steps import accuracy_reached, steps_within
@@ -50,7 +51,7 @@ _NARROW = 1e-6
 def best_noise(bound: "InfluenceBound", query: Query, epsilon: float) -> Calibration:
     """Return the calibration with the least expected L1 error found; that of one scale where none is better."""
     equal = bound.calibrate_strategy(query, None, epsilon)
-    shape = _best_shape(bound, query, epsilon, _SUM)
+    shape = _best_shape(bound, query, epsilon, _SUM, _WORTH_IT * equal.expected_l1_error)
     if shape is None:
         return equal
     try:
@@ -85,8 +86,13 @@ def best_noise_at_accuracy(
     return found if found is not None and found.epsilon < equal.epsilon else equal
 
 
-def _best_shape(bound: "InfluenceBound", query: Query, epsilon: float, power: float) -> Strategy | None:
-    """Return the best strategy found; None where a query has one output only, or too many states to look at."""
+def _best_shape(
+    bound: "InfluenceBound", query: Query, epsilon: float, power: float, below: float = math.inf
+) -> Strategy | None:
+    """Return the best strategy found; None where a query has one output only, or too many states to look at.
+
+    None too where its error, about as it would be proved, is not below ``below``: a proof takes long.
+    """
     linear = bound.bind(query)
     if not isinstance(linear, LinearQuery) or linear.domains is not None or linear.by_output:
         raise NotApplicableError(
@@ -119,13 +125,16 @@ def _best_shape(bound: "InfluenceBound", query: Query, epsilon: float, power: fl
         sharpness, unit_scale = _whole(scales)
         measured = Strategy(linear.weights, rows, sharpness).measured(linear)
         losses = loss_of_query(measured, bound.theta, longest)
+        report_progress("looking for the best noise", min(next(asked) / MOST_ASKED, 1.0))
         return guess(losses.divided(unit_scale))
 
-    report_progress("looking for the best noise", 0.0)
+    asked = itertools.count()
     pairs = bound.tells_pairs_apart
     responses = _responses(bound.theta, bound) if pairs else [np.eye(k)]
     best = next(proposals(taken, responses, leakage, epsilon, power, move=pairs), None)
-    return None if best is None else _strategy(linear, best)
+    if best is None or best.error * float(linear.unit) >= below:
+        return None
+    return _strategy(linear, best)
 
 
 def _strategy(linear: LinearQuery, found: Proposal) -> Strategy:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.progress import report_progress
 from pufferfish.core.numbers.rounding import up
-from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Quilt, Score, best_quilt, worst_node
+from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Quilt, Score, worst_node
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.composing.engine import Engine, Found
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
@@ -184,20 +184,6 @@ class ChainQuilts(Engine):
         """Return the least number that divides the losses so that they leak at most epsilon."""
         return [self._worst(losses, Score(epsilon))]
 
-    def best_at(self, chain: BlockLoss, node: int, objective: Objective, enough: float = -math.inf) -> float | None:
-        """Return what the best quilts of one record prove, the worst member of Θ deciding; None if it has no secret.
-
-        The record is 1-based. A search stops once it found ``enough``. A lower bound on what all records need.
-        """
-        most: float | None = None
-        for nodes, problem in self._problems(chain, self.groups(chain.length.steps)):
-            if nodes.first <= node <= nodes.last:
-                found = best_quilt(problem, objective, node, enough=enough).value
-                most = found if most is None else max(most, found)
-                if len(self._members) <= 1:
-                    break
-        return most
-
     def _visits(self, length: int) -> Iterator[NodesAlike]:
         """Yield a sample of the groups, then all: what the sample finds lets most of the others be dropped at once."""
         yield from islice(self.groups(length), _SAMPLE - 1, None, _SAMPLE)
@@ -210,7 +196,8 @@ class ChainQuilts(Engine):
         for nodes in groups:
             yield nodes, _Problem(nodes, weights[nodes.theta], steps, self._longest or steps)
 
-    def _worst(self, losses: RecordLoss, objective: Objective) -> Found:
+    def _worst(self, losses: RecordLoss, objective: Objective, below: float = math.inf) -> Found:
+        """Return what all records need, and which decides; the first that needs ``below`` or more ends the search."""
         most: Quilt | None = None
         witness: QuiltWitness | None = None
         for chain in decisive(losses):
@@ -218,9 +205,13 @@ class ChainQuilts(Engine):
             for nodes, problem in self._problems(chain, self._visits(steps)):
                 report_progress("searching quilts", nodes.last / steps)
                 uniform = problem.losses.uniform
-                found = worst_node(problem, objective, nodes.first, nodes.last, uniform=uniform, floor=most)
+                found = worst_node(
+                    problem, objective, nodes.first, nodes.last, uniform=uniform, floor=most, below=below
+                )
                 if found is not None:
                     most, witness = found, _witness(found, nodes, chain.length, self._theta.states)
+                    if found.value >= below:
+                        return found.value, witness
         return (0.0, None) if most is None else (most.value, witness)
 
 

@@ -1,5 +1,6 @@
 """MQMExact: Algorithm 3, the Markov Quilt Mechanism with exact max-influence on chains."""
 
+import math
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, ClassVar, Literal
@@ -8,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.calls import called_as
+from pufferfish.core.quilts.chain_search import Objective, best_quilt
 from pufferfish.core.quilts.influence import ChainInfluence, NodeGroup
 from pufferfish.core.quilts.influence_interval import IntervalGroup, IntervalInfluence
 from pufferfish.errors import ParameterError
 from pufferfish.given import one_of
 from pufferfish.mechanisms.composing.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.composing.chain_quilts import ChainQuiltBound, ChainQuilts, NodesAlike
-from pufferfish.mechanisms.composing.engine import Engine
-from pufferfish.queries.record_loss import BlockLoss
+from pufferfish.mechanisms.composing.engine import Engine, Found
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.model_class import Theta
@@ -132,6 +134,41 @@ class ExactQuilts(ChainQuilts):
             for group in influence.groups(length):
                 if group.pairs.shape[1]:  # else the record is certain: no secret to protect
                     yield NodesAlike(t, group.first, group.last, group.pairs, *_parts(influence, group))
+
+    def less_than(self, value: float, chain: BlockLoss, node: int, objective: Objective) -> Found | None:
+        """Return what quilts prove of a chain where that is less than ``value``, else None.
+
+        The 1-based record is asked first: where it needs as much, as the one that decides elsewhere mostly does, the
+        others need not be searched.
+        """
+        needed = self.best_at(chain, node, objective, below=value)
+        if needed is not None and needed >= value:
+            return None
+        found = self._worst(RecordLoss((chain,)), objective, below=value)
+        return found if found[0] < value else None
+
+    def best_at(self, chain: BlockLoss, node: int, objective: Objective, below: float = math.inf) -> float | None:
+        """Return what the best quilts of one record prove, the worst member of Θ deciding; None if it has no secret.
+
+        The record is 1-based. Where it is not below ``below``, a larger number may be returned.
+        """
+        enough = -math.inf if below == math.inf else math.nextafter(below, -math.inf)
+        return max(
+            (
+                best_quilt(problem, objective, node, enough=enough, below=below).value
+                for _, problem in self._problems(chain, self._at(node, chain.length.steps))
+            ),
+            default=None,
+        )
+
+    def _at(self, node: int, length: int) -> Iterator[NodesAlike]:
+        """Yield the groups of one node, where it has a secret."""
+        if self._between is not None:
+            yield from (nodes for nodes in self.groups(length) if nodes.first <= node <= nodes.last)
+        for t, influence in enumerate(self._influence):
+            group = influence.at(node, length)
+            if group.pairs.shape[1]:
+                yield NodesAlike(t, group.first, group.last, group.pairs, *_parts(influence, group))
 
 
 def _parts_between(

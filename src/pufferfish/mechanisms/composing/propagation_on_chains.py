@@ -15,8 +15,9 @@ from pufferfish.core.propagation.folding import folded
 from pufferfish.core.propagation.sweeping import Run
 from pufferfish.core.propagation.tuples import TuplePropagation
 from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Score
+from pufferfish.core.strategies.shape import mean_shifts
 from pufferfish.mechanisms.composing.binary_interval import BinaryPropagation
-from pufferfish.mechanisms.composing.engine import Engine, Found, least, worst
+from pufferfish.mechanisms.composing.engine import Engine, Found, worst
 from pufferfish.mechanisms.composing.entry_dp import EntryDP, IndependentRecords
 from pufferfish.mechanisms.composing.group_dp import ChainGroups
 from pufferfish.mechanisms.composing.mqm_exact import ExactQuilts
@@ -46,9 +47,7 @@ _MOST_IN_CYCLE = 1e7
 _UNLIKELY = 1e-9
 """With transitions less likely than this initial laws are not searched one by one."""
 
-_USUAL_GAIN = 3.0
-"""How many times less noise than quilts is a good first guess."""
-
+_NOTHING_PROVED: Found = (math.inf, None)
 
 AnyChain = MarkovChain | IntervalChain | PeriodicChain | HigherOrderChain
 """What a member of Θ is."""
@@ -80,6 +79,13 @@ class _Member:
             first = start if isinstance(start, str) else start.ravel()
             return TuplePropagation(self.chain.kernel, self.chain.tuples, first)
         return ChainPropagation(self.chain.transition_matrix, self.chain.initial_distribution)
+
+    def spreads(self, losses: BlockLoss) -> float:
+        """Return about how many times its own loss a record leaks, where losses are small: a first guess."""
+        if not isinstance(self.chain, MarkovChain):
+            return 1.0
+        shifts = mean_shifts(self.chain.transition_matrix, float(losses.steps[losses.largest > 0].sum()))
+        return max(1.0, float(np.abs(shifts[:, None] - shifts[None]).sum(axis=2).max()) / 2)
 
 
 class ChainLeakage(Engine):
@@ -144,20 +150,30 @@ class ChainLeakage(Engine):
         return self._as_any_chain(theta, propagation, chain, idle)
 
     def _as_any_chain(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float) -> Found:
-        member = self._members[theta]
-        found = Attained(math.inf)
-        if propagation is not None:
-            found = propagation.leakage(as_runs(chain, self._theta.k))
-            if found.node == 0:
-                return 0.0, None
-            if found.total <= idle or _quilts_prove_no_less(
-                member.quilts, chain, found.node, LeakThrough(), found.total
-            ):
-                return found.total, self._witness(found, theta, chain)
-        by_others, witness = (member.quilts or _SUMS).leakage(_alone(chain))
-        if found.total < by_others:
-            return found.total, self._witness(found, theta, chain)
-        return _of(theta, by_others, witness if member.quilts else _all_of(chain))
+        if propagation is None:
+            return self._by_others(theta, chain, LeakThrough()) or _NOTHING_PROVED
+        found = propagation.leakage(as_runs(chain, self._theta.k))
+        if found.node == 0:
+            return 0.0, None
+        proved = found.total, self._witness(found, theta, chain)
+        if found.total <= idle:
+            return proved
+        return self._by_others(theta, chain, LeakThrough(), found.total, found.node) or proved
+
+    def _by_others(
+        self, theta: int, chain: BlockLoss, objective: Objective, value: float = math.inf, node: int | None = None
+    ) -> Found | None:
+        """Return what quilts prove, or the sum of all losses where there are none, if it is less than ``value``.
+
+        The record that decided elsewhere is asked first.
+        """
+        quilts = self._members[theta].quilts
+        if quilts is None:
+            total = objective(_SUMS.leakage(_alone(chain))[0], 0.0)
+            found = (total, _all_of(chain)) if total < value else None
+        else:
+            found = quilts.less_than(value, chain, node or _middle_of_the_heaviest(chain), objective)
+        return None if found is None else _of(theta, *found)
 
     def least_divisor(self, losses: RecordLoss, epsilon: float) -> Found:
         """Return the least number found that divides the losses so that they leak at most epsilon."""
@@ -176,26 +192,19 @@ class ChainLeakage(Engine):
         best: Found = math.inf, None
         if member.every_law is not None:
             best = member.every_law.least_divisor(_alone(chain), epsilon)
+        node = None
         if propagation is not None:
             runs = as_runs(chain, self._theta.k)
-            middle = _middle_of_the_heaviest(chain)
-            by_quilts = None if member.quilts is None else member.quilts.best_at(chain, middle, score)
-            guess = by_quilts or math.inf
-            start = guess if guess < math.inf else _USUAL_GAIN * float(chain.largest.max()) / epsilon
-            if start > 0:
-                divisor = propagation.least_divisor(runs, epsilon, start / _USUAL_GAIN)
-                if divisor < math.inf:
-                    found = propagation.leakage([run.divided(divisor) for run in runs])
-                    if found.node == 0:
-                        return 0.0, None
-                    if divisor < best[0]:
-                        best = divisor, self._witness(found, theta, chain)
-                    if _quilts_prove_no_less(member.quilts, chain, found.node, score, best[0]):
-                        return best
-        by_others = worst((member.quilts or _SUMS).divisors(_alone(chain), epsilon))
-        if by_others[1] is None:
-            return by_others
-        return least(best, by_others if member.quilts else (by_others[0], _all_of(chain)))
+            start = member.spreads(chain) * float(chain.largest.max()) / epsilon
+            divisor = propagation.least_divisor(runs, epsilon, start) if start > 0 else math.inf
+            if divisor < math.inf:
+                found = propagation.leakage([run.divided(divisor) for run in runs])
+                if found.node == 0:
+                    return 0.0, None
+                node = found.node
+                if divisor < best[0]:
+                    best = divisor, self._witness(found, theta, chain)
+        return self._by_others(theta, chain, score, best[0], node) or best
 
     def _each(self, losses: RecordLoss) -> Iterator[tuple[int, ChainPropagation | None, BlockLoss]]:
         """Yield every member of Θ with every chain that can decide; the chains of a member share one new search."""
@@ -255,16 +264,6 @@ def _all_of(chain: BlockLoss) -> QuiltWitness:
         nearby=chain.length.steps,
         influence=0.0,
     )
-
-
-def _quilts_prove_no_less(
-    quilts: ExactQuilts | None, chain: BlockLoss, node: int, objective: Objective, value: float
-) -> bool:
-    """Whether one record already needs as much by quilts: then they need not be searched for all records."""
-    if quilts is None:
-        return False
-    needs = quilts.best_at(chain, node, objective, enough=value)
-    return needs is not None and needs >= value
 
 
 def _middle_of_the_heaviest(chain: BlockLoss) -> int:
