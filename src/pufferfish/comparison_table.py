@@ -237,10 +237,15 @@ class Comparison(Shown, Sequence[ComparisonRow]):
                 yield f"  {title}: {why}", 4
 
     def _both(self) -> list[str]:
-        """Say what the two recommendations are for, where they are two."""
+        """Say what is least for this release alone, and what is least of all that a ledger can add up."""
         once, many = self.least, self.recommended
-        if once is None or many is None or once is many:
+        if once is None or many is None:
             return []
+        if once is many:
+            rest = (
+                "and of all that a ledger can add up with other releases" if many.composes else "which no ledger counts"
+            )
+            return [f"*: the least for this release alone, {rest}"]
         if self.by_epsilon:
             needs = f"takes {_times(many.epsilon, once.epsilon)} times its epsilon"
         else:
