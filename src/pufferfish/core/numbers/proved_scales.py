@@ -13,6 +13,9 @@ __all__ = ["ProvedScales"]
 _MORE = 4e-4
 """Noise is taken whose leakage is below ε by at most this share."""
 
+_LEAST_ROOM, _ROOM = 1e-9, 4.0
+"""A guess aims below ε: by so many times what the last one was off, as a share, and at least so much."""
+
 _PROOFS = 6
 """Proofs for one ε, after which it is left to others."""
 
@@ -42,16 +45,17 @@ class ProvedScales:
     >>> found = ProvedScales(leakage, 3.0, 1.0)
     >>> scales = [found.at(epsilon) for epsilon in (2.7, 2.4, 2.1, 1.8, 1.5)]
     >>> [round(scale, 3) for scale in scales], len(asked)
-    ([1.083, 1.186, 1.313, 1.477, 1.694], 10)
+    ([1.083, 1.185, 1.315, 1.485, 1.721], 8)
     """
 
     def __init__(self, leakage: Callable[[float, float], float], epsilon: float, scale: float) -> None:
         self._leakage = leakage
         self._proofs: list[tuple[float, float]] = [(math.log(epsilon), math.log(scale))]
+        self._room = _MORE / 2
 
     def at(self, epsilon: float) -> float | None:
         """Return a scale that is proved to leak at most ε, and little less; None where none is found soon."""
-        goal = math.log(epsilon * (1 - _MORE / 2))
+        goal, first = math.log(epsilon * (1 - self._room)), True
         too_small, enough = -math.inf, math.inf
         for _ in range(_PROOFS):
             guess = self._guess(goal)
@@ -67,6 +71,10 @@ class ProvedScales:
             if not 0 < leakage < math.inf:
                 return None
             self._proofs.append((math.log(leakage), guess))
+            if first:
+                off, first = abs(math.log(leakage) - goal), False
+                self._room = min(max(_ROOM * off, _LEAST_ROOM), _MORE / 2)
+                goal = math.log(epsilon * (1 - _MORE / 2))
             if epsilon * (1 - _MORE) <= leakage <= epsilon:
                 return scale
             if leakage > epsilon:

@@ -56,7 +56,7 @@ _ENTRIES = 50_000
 _STARTS, _ROUNDS = 4, 2
 """Sign vectors that the search improves, and how often it looks again at a better scale."""
 
-_AFFORDED = 10_000_000
+_AFFORDED = 4_000_000
 """Sign vectors times states squared that a search tries from one start: seconds, whatever the number of states."""
 
 _LEADING = 16
