@@ -1,6 +1,7 @@
 """Calibrated noise: how much a release needs, what it promises, and which secret decides it."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -12,7 +13,7 @@ from pufferfish.core.numbers import discrete_laplace
 from pufferfish.core.numbers.given import real_number
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.core.numbers.rounding import nearest
-from pufferfish.core.propagation.lower_bound import TiltedChain, scale_too_small
+from pufferfish.core.propagation.lower_bound import TiltedChain, scale_too_small, telling_most
 from pufferfish.core.propagation.lower_bound_of_networks import TiltedNetwork
 from pufferfish.core.propagation.lower_bound_of_steps import TiltedSteps
 from pufferfish.digits import at_most
@@ -298,7 +299,7 @@ class Calibration(Printed, ReadOnly):
         if any(chain.places for chain in self.length):  # tilts are of records next to each other
             return 0.0
         records = max(chain.records for chain in self.length)
-        tilted: list[TiltedChain]
+        tilted: Sequence[TiltedChain]
         if isinstance(linear, StepQuery):
             if linear.outputs.size**2 > _MOST_TILTED_STEPS:
                 return 0.0
@@ -309,6 +310,7 @@ class Calibration(Printed, ReadOnly):
             return 0.0
         else:
             tilted = [TiltedChain(c.transition_matrix, c.initial_distribution, linear.weights, records) for c in some]
+        tilted = telling_most(tilted, self.unit_scale)
         return scale_too_small(tilted, self.epsilon, self.unit_scale) / self.unit_scale * self.scale
 
     @property

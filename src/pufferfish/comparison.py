@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
-from pufferfish.comparison_row import NOT_ASKED, ONE_QUERY, ComparisonRow, NoiseCurve
+from pufferfish.comparison_row import FEW, NOT_ASKED, ONE_QUERY, ComparisonRow, NoiseCurve, Shape, points_around
 from pufferfish.comparison_table import Comparison
 from pufferfish.core.numbers import discrete_laplace
 from pufferfish.core.numbers.kept import Kept
@@ -19,10 +19,18 @@ from pufferfish.digits import at_most
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.given import one_of
 from pufferfish.hints import did_you_mean
-from pufferfish.mechanisms import MECHANISMS, LawMechanism, LeakagePropagation, MarkovQuilt, Mechanism
+from pufferfish.mechanisms import (
+    MECHANISMS,
+    InfluenceBound,
+    LawMechanism,
+    LeakagePropagation,
+    MarkovQuilt,
+    Mechanism,
+)
 from pufferfish.mechanisms.composing.node_secrets import NodeSecrets
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.queries import Query, measure_of, refuse_pooling
+from pufferfish.queries.strategy import Strategy
 from pufferfish.shown import counted
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of
@@ -43,6 +51,9 @@ COMPOSING = tuple(kind for kind in MECHANISMS if kind.composes)
 
 _PATIENCE = 20.0
 """Seconds up to which a mechanism is asked that nobody named."""
+
+_LONG = 0.3
+"""Seconds for the law of a query, as they are guessed, from which on it is asked at few ε in a picture."""
 
 _AS_LITTLE = 1.001
 """Noise within this factor of the least counts as equal when one mechanism is recommended."""
@@ -93,6 +104,7 @@ class Contest:
         listed = own is None or own.name in {kind.name for kind in kinds}
         self._kinds: tuple[type[Mechanism], ...] = kinds if own is None or listed else (*kinds, type(own))
         self._scales: dict[tuple[str, float], float | None] = {}
+        self._known: dict[tuple[str, str, float], tuple[Calibration, float]] = {}
         self._curves: Kept[list[NoiseCurve]] = Kept(4)
 
     @property
@@ -100,19 +112,17 @@ class Contest:
         """The class Θ."""
         return self._theta
 
-    def at(self, epsilon: float) -> Comparison:
-        """Return the noise of every mechanism at one ε."""
-        return self._at(as_epsilon(epsilon), {})
+    def at(self, epsilon: float, *, bounded: bool = True) -> Comparison:
+        """Return the noise of every mechanism at one ε, and unless it is not ``bounded`` below what there is none."""
+        return self._at(as_epsilon(epsilon), {}, bounded=bounded)
 
     def at_accuracy(self, accuracy: float, alpha: float | None = None) -> Comparison:
         """Return the least ε with which each mechanism is as accurate as asked."""
         rows: list[ComparisonRow] = []
         for i, kind in enumerate(self._kinds):
             with self._working(i, f"for an accuracy of {accuracy:g}"):
-                rows.append(
-                    self._tried(kind, lambda found: found.calibrate(self._query, accuracy=accuracy, alpha=alpha))[0]
-                )
-                rows.extend(self._best(kind, accuracy=accuracy, alpha=alpha))
+                for noise in self._noises(kind):
+                    rows += self._rows(kind, noise, accuracy=accuracy, alpha=alpha)
         share = 1 - (0.05 if alpha is None else alpha)
         title = f"{self._query.kind} within {accuracy:g} with {share:.6g} probability; Θ: {self._theta.origin}"
         ordered = _in_order([*rows, *self._left_out], None, lambda row: row.epsilon or 0.0)
@@ -125,7 +135,7 @@ class Contest:
     def calibration(self, row: ComparisonRow) -> Calibration:
         """Return the calibration of a row."""
         kind = next(kind for kind in self._kinds if kind.name == row.mechanism)
-        return self._mechanism(kind).calibrate(self._query, row.epsilon, noise=row.noise)
+        return self._calibration(kind, row.noise, epsilon=row.epsilon)[0]
 
     def at_each(self, epsilons: Sequence[float]) -> dict[float, Comparison]:
         """Return the noise at several ε for a picture: laws of the query are computed once, and without the proofs."""
@@ -136,41 +146,90 @@ class Contest:
                     scales[kind.name] = self._law_scales(kind, epsilons)
         return {e: self._at(e, {name: known[i] for name, known in scales.items()}) for i, e in enumerate(epsilons)}
 
-    def around(
-        self, epsilon: float, epsilons: Sequence[float], best: str | None = None
-    ) -> tuple[Comparison, list[NoiseCurve]]:
-        """Return the noise at one ε, and the curves through ``epsilons``, where that is one of them.
+    def around(self, made: Calibration) -> tuple[Comparison, list[NoiseCurve]]:
+        """Return the noise at the ε of a calibration, which is not made again, and at others.
 
         Laws are computed once for both, and without the proofs: a release that is reported on has its own.
         """
-        curves = self.curves(epsilons, best)
-        laws = [kind for kind in self._kinds if issubclass(kind, LawMechanism)]
-        scales = {kind.name: self._law_scales(kind, [epsilon])[0] for kind in laws}
-        return self._at(epsilon, {name: scale for name, scale in scales.items() if scale is not None}), curves
+        self._known[made.mechanism, _shape(made), made.epsilon] = made, 0.0
+        curves = self.curves(made)
+        laws = [kind for kind in self._kinds if issubclass(kind, LawMechanism) and kind.name != made.mechanism]
+        scales = {kind.name: self._law_scales(kind, [made.epsilon])[0] for kind in laws}
+        return self._at(made.epsilon, {name: scale for name, scale in scales.items() if scale is not None}), curves
 
-    def curves(self, epsilons: Sequence[float], best: str | None = None) -> list[NoiseCurve]:
-        """Return the noise of every mechanism that applies at several ε, with the errors it makes.
+    def curves(self, made: Calibration) -> list[NoiseCurve]:
+        """Return the noise of every mechanism that applies, at :func:`points_around` the ε of a calibration.
 
-        ``best`` names a mechanism whose noise of the best shape is followed too.
+        That of the calibration's own mechanism is followed closely, in the shape of its noise; the others at every few
+        of these points.
         """
-        return self._curves.of((tuple(epsilons), best), lambda: self._followed(epsilons, best))
+        shape = () if made.strategy is None else (made.strategy.rows.tobytes(), made.strategy.sharpness.tobytes())
+        return self._curves.of((made.mechanism, made.epsilon, made.unit_scale, *shape), lambda: self._followed(made))
 
-    def _followed(self, epsilons: Sequence[float], best: str | None) -> list[NoiseCurve]:
-        found: list[NoiseCurve] = []
+    def _followed(self, made: Calibration) -> list[NoiseCurve]:
+        points, found = points_around(made.epsilon), list[NoiseCurve]()
+        laws = [
+            (i, kind) for i, kind in enumerate(self._kinds) if issubclass(kind, LawMechanism) and self._applies(kind)
+        ]
+        for i, kind in reversed(laws):  # all are made now: the others hear the laws that the last one goes through
+            if kind.name != made.mechanism:
+                with self._working(i, f"at {len(points[::FEW])} ε"):
+                    self._law_scales(kind, points[::FEW])
         for i, kind in enumerate(self._kinds):
-            with self._working(i, f"at {len(epsilons)} ε"):
-                found += self._curves_of(kind, epsilons, shaped=kind.name == best)
+            own = kind.name == made.mechanism
+            if not own or made.strategy is not None:
+                with self._working(i, f"at {len(points[::FEW])} ε"):
+                    found.append(self._curve(kind, points[::FEW], self._start(kind, made.epsilon, points)))
+            if own:
+                epsilons = points[::FEW] if self._takes_long(kind) else points
+                with self._working(i, f"at {len(epsilons)} ε"):
+                    found.append(self._curve(kind, epsilons, made))
         return [curve for curve in found if any(scale is not None for scale in curve.scales)]
 
-    def _curves_of(self, kind: type[Mechanism], epsilons: Sequence[float], *, shaped: bool) -> list[NoiseCurve]:
+    def _applies(self, kind: type[Mechanism]) -> bool:
+        """Whether a mechanism can be made, which it then is."""
+        try:
+            self._mechanism(kind)
+        except NotApplicableError:
+            return False
+        return True
+
+    def _takes_long(self, kind: type[Mechanism]) -> bool:
+        """Whether a mechanism is asked at few ε, its own release or not: laws of long chains, once for each ε."""
+        made = self._mechanism(kind)
+        return isinstance(made, LawMechanism) and made.seconds(self._query) > _LONG
+
+    def _start(self, kind: type[Mechanism], epsilon: float, points: Sequence[float]) -> Calibration | None:
+        """Return a calibration from which others are sought: at ε, or where there is none, as far away as is shown."""
         if issubclass(kind, LawMechanism):
-            return [_curve(kind, "equal", [self._drawn(kind, scale) for scale in self._law_scales(kind, epsilons)])]
-        rows = [self._tried(kind, lambda made, e=e: made.calibrate(self._query, e))[0] for e in epsilons]
-        found = [_curve(kind, "equal", rows)]
-        if shaped:
-            better = [[*self._shaped(kind, epsilon=e), row][0] for e, row in zip(epsilons, rows, strict=True)]
-            found.append(_curve(kind, "best", better))
-        return found
+            return None
+        for e in (epsilon, points[0], points[-1]):
+            try:
+                return self._calibration(kind, "equal", epsilon=e)[0]
+            except NotApplicableError:
+                continue
+        return None
+
+    def _curve(self, kind: type[Mechanism], epsilons: Sequence[float], made: Calibration | None) -> NoiseCurve:
+        """Return the noise of a mechanism at several ε, in the shape of a calibration."""
+        scales: list[float | None] = [None] * len(epsilons)
+        if issubclass(kind, LawMechanism):
+            each = zip(epsilons, self._law_scales(kind, epsilons), strict=True)
+            scales = [made.unit_scale if made is not None and made.epsilon == e else b for e, b in each]
+        elif made is not None:
+            bound = self._mechanism(kind)
+            assert isinstance(bound, InfluenceBound)
+            scales = bound.scales_around(made, epsilons)
+        strategy = None if made is None else made.strategy
+        errors = [None if b is None else _units(b, strategy) for b in scales]
+        largest = 1.0 if strategy is None else float(max(strategy.scales(1.0)))
+        return NoiseCurve(
+            mechanism=kind.name,
+            title=kind.title,
+            noise="equal" if strategy is None else "best",
+            scales=tuple(None if b is None else b * largest for b in scales),
+            errors=tuple(errors),
+        )
 
     def _law_scales(self, kind: type[LawMechanism], epsilons: Sequence[float]) -> list[float | None]:
         """Return scales at several ε, of which those that were asked before are not computed again."""
@@ -192,62 +251,64 @@ class Contest:
         with part_of(title):
             yield
 
-    def _at(self, epsilon: float, known: Mapping[str, float | None]) -> Comparison:
+    def _at(self, epsilon: float, known: Mapping[str, float | None], *, bounded: bool = True) -> Comparison:
         """Return the noise of every mechanism, of some by their scales that are known."""
         rows = [*self._left_out]
-        best: Calibration | None = None
-        for i, mechanism in enumerate(self._kinds):
-            if mechanism.name in known:
-                rows.append(self._drawn(mechanism, known[mechanism.name]))
+        for i, kind in enumerate(self._kinds):
+            if kind.name in known:
+                rows.append(self._drawn(kind, known[kind.name]))
                 continue
             with self._working(i, f"at ε = {at_most(epsilon)}"):
-                row, found = self._tried(mechanism, lambda made: made.calibrate(self._query, epsilon))
-                best = found if found is not None and (best is None or found.scale < best.scale) else best
-                rows.append(row)
-                rows.extend(self._best(mechanism, epsilon=epsilon))
-        lower = None if best is None else best.lower_bound or None
+                for noise in self._noises(kind):
+                    rows += self._rows(kind, noise, epsilon=epsilon)
+        start = time.perf_counter()
+        keys = ((kind.name, "equal", epsilon) for kind in self._kinds if kind.name not in known)
+        found = [self._known[key][0] for key in keys if key in self._known]
+        lower = min(found, key=lambda made: made.scale).lower_bound or None if found and bounded else None
+        seconds = time.perf_counter() - start
         title = f"{self._query.kind} at ε = {at_most(epsilon)}; Θ: {self._theta.origin}"
         ordered = _in_order(rows, lower, _expected) if self._shapes else _in_order(rows, lower)
-        return Comparison(ordered, title, measure_of(self._query.kind), contest=self)
+        return Comparison(ordered, title, measure_of(self._query.kind), bound_seconds=seconds, contest=self)
 
-    def _tried(
-        self, kind: type[Mechanism], calibrated: Callable[[Mechanism], Calibration]
-    ) -> tuple[ComparisonRow, Calibration | None]:
-        """Return a mechanism's noise, or why it does not apply."""
-        start = time.perf_counter()
+    def _noises(self, kind: type[Mechanism]) -> tuple[Shape, ...]:
+        """Return the shapes of noise that a mechanism is asked for."""
+        return ("equal", "best") if self._shapes and kind.composes else ("equal",)
+
+    def _rows(self, kind: type[Mechanism], noise: Shape, **asked: Any) -> list[ComparisonRow]:
+        """Return the row of a mechanism's noise, or why it does not apply; none of a shape that is no better."""
         try:
-            found = calibrated(self._mechanism(kind))
-        except NotApplicableError as error:
-            return ComparisonRow(mechanism=kind.name, title=kind.title, reason=error.reason), None
-        return row_of(found, time.perf_counter() - start, self._member(found.witness.theta)), found
-
-    def _best(self, kind: type[Mechanism], **asked: Any) -> list[ComparisonRow]:
-        """Return the row of a mechanism's best noise, where that was asked for and is better than that of one scale."""
-        return self._shaped(kind, **asked) if self._shapes and kind.composes else []
-
-    def _shaped(self, kind: type[Mechanism], **asked: Any) -> list[ComparisonRow]:
-        """Return the row of a mechanism's best noise, none where that is no better than noise of one scale."""
-        start = time.perf_counter()
-        try:
-            found = self._mechanism(kind).calibrate(self._query, noise="best", **asked)
-        except NotApplicableError:  # the row of one scale says why, or stands alone
+            found, seconds = self._calibration(kind, noise, **asked)
+        except NotApplicableError as error:  # of the best shape the row of one scale says why, or stands alone
+            refused = ComparisonRow(mechanism=kind.name, title=kind.title, composes=kind.composes, reason=error.reason)
+            return [refused] if noise == "equal" else []
+        if noise == "best" and found.strategy is None:
             return []
-        if found.strategy is None:
-            return []
-        return [replace(row_of(found, time.perf_counter() - start, self._member(found.witness.theta)), noise="best")]
+        return [replace(row_of(found, seconds, self._member(found.witness.theta)), noise=noise)]
+
+    def _calibration(self, kind: type[Mechanism], noise: Shape, **asked: Any) -> tuple[Calibration, float]:
+        """Return a calibration and the seconds that it took; one that was made before is not made again."""
+        known = None if "epsilon" not in asked else self._known.get((kind.name, noise, asked["epsilon"]))
+        if known is None:
+            start = time.perf_counter()
+            found = self._mechanism(kind).calibrate(self._query, noise=noise, **asked)
+            known = found, time.perf_counter() - start
+            self._known[kind.name, noise, found.epsilon] = known
+        return known
 
     def _drawn(self, kind: type[Mechanism], scale: float | None) -> ComparisonRow:
-        """Return a row of which only the scale is known."""
+        """Return a row of which only the scale is known, in units of the query."""
         if scale is None:
-            return ComparisonRow(mechanism=kind.name, title=kind.title, reason="no noise is known")
+            return ComparisonRow(
+                mechanism=kind.name, title=kind.title, composes=kind.composes, reason="no noise is known"
+            )
         bound = self._mechanism(kind).bind(self._query)
-        multiplier = None if bound.lipschitz is None else scale / bound.lipschitz
+        multiplier = None if bound.unit_lipschitz is None else scale / bound.unit_lipschitz
         return ComparisonRow(
             mechanism=kind.name,
             title=kind.title,
-            scale=scale,
+            scale=scale * float(bound.unit),
             noise_multiplier=multiplier,
-            accuracy=nearest(discrete_laplace.accuracy(scale / float(bound.unit), 0.05) * bound.unit),
+            accuracy=nearest(discrete_laplace.accuracy(scale, 0.05) * bound.unit),
             composes=kind.composes,
         )
 
@@ -362,9 +423,13 @@ def _check_patience(mechanism: LawMechanism, query: Query) -> None:
         )
 
 
-def _curve(kind: type[Mechanism], noise: Literal["equal", "best"], rows: Sequence[ComparisonRow]) -> NoiseCurve:
-    scales, errors = tuple(row.scale for row in rows), tuple(row.accuracy for row in rows)
-    return NoiseCurve(mechanism=kind.name, title=kind.title, noise=noise, scales=scales, errors=errors)
+def _shape(made: Calibration) -> Shape:
+    return "equal" if made.strategy is None else "best"
+
+
+def _units(unit_scale: float, strategy: Strategy | None) -> int:
+    """Return the error that an output exceeds with a probability of at most 5%, in units of the query."""
+    return discrete_laplace.accuracy(unit_scale, 0.05) if strategy is None else strategy.error(unit_scale, 0.05)
 
 
 def row_of(found: Calibration, seconds: float = 0.0, decided_by: str | None = None) -> ComparisonRow:
@@ -407,15 +472,20 @@ def _in_order(
     lower: float | None,
     cost: Callable[[ComparisonRow], float] = lambda row: row.scale or 0.0,
 ) -> tuple[ComparisonRow, ...]:
-    """Return rows that apply by their noise, one of them recommended, then those that do not."""
+    """Return rows that apply by their noise, the best that composes and the least of all marked, then the others."""
     fit = sorted((row for row in rows if row.reason is None), key=cost)
-    candidates = [row for row in fit if row.composes] or fit
-    most = _AS_LITTLE * cost(candidates[0]) if candidates else 0.0
     order = ["", *(mechanism.name for mechanism in MECHANISMS)]  # of equal noise the last one, which covers most
-    equal = [row for row in candidates if cost(row) <= most]
-    best = max(equal, key=lambda row: order.index(row.mechanism if row.mechanism in order else ""), default=None)
-    fit = [replace(row, lower_bound=lower if row.noise == "equal" else None, recommended=row is best) for row in fit]
-    return (*fit, *(row for row in rows if row.reason is not None))
+
+    def best_of(candidates: Sequence[ComparisonRow]) -> ComparisonRow | None:
+        most = _AS_LITTLE * cost(candidates[0]) if candidates else 0.0
+        equal = [row for row in candidates if cost(row) <= most]
+        return max(equal, key=lambda row: order.index(row.mechanism if row.mechanism in order else ""), default=None)
+
+    best = best_of([row for row in fit if row.composes]) or best_of(fit)
+    least = best if best is not None and cost(best) <= _AS_LITTLE * cost(fit[0]) else best_of(fit)
+    marked = (replace(row, recommended=row is best, least=row is least) for row in fit)
+    ordered = [replace(row, lower_bound=lower if row.noise == "equal" else None) for row in marked]
+    return (*ordered, *(row for row in rows if row.reason is not None))
 
 
 def mechanisms_named(names: Sequence[str]) -> tuple[type[Mechanism], ...]:

@@ -1,17 +1,42 @@
 """A row of a comparison: one mechanism's noise for a query, or why it does not apply; and its noise at several ε."""
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish.mechanisms.steps import LEAST_EPSILON
 
-__all__ = ["NOT_ASKED", "ONE_QUERY", "ComparisonRow", "NoiseCurve"]
+__all__ = ["FEW", "NOT_ASKED", "ONE_QUERY", "ComparisonRow", "NoiseCurve", "Shape", "by_reason", "points_around"]
 
 NOT_ASKED = "not asked, "
 """How the reason of a mechanism begins that might apply, but takes long."""
 
 ONE_QUERY = "it calibrates noise to one query of all records, and here each {} has values of its own"
 """The reason of a mechanism that does not compose, with what has the values: group, or subject."""
+
+Shape = Literal["equal", "best"]
+"""Whether every output has noise of one scale, or noise has the best shape found."""
+
+_TO_TEN = 20
+"""ε on either side of the one that is asked for, up to ten times and down to a tenth of it."""
+
+FEW = 5
+"""Mechanisms other than the one that is used are asked at every so many of these ε."""
+
+
+def points_around(epsilon: float) -> list[float]:
+    """Return the ε at which noise is computed, in equal ratios, the one that is asked for among them.
+
+    Examples
+    --------
+    >>> len(points_around(1.0)), points_around(1.0)[::20], points_around(1e-9)[0]
+    (41, [0.1, 1.0, 10.0], 1e-09)
+    """
+    places = [i for i in range(-_TO_TEN, _TO_TEN + 1) if LEAST_EPSILON <= epsilon * 10 ** (i / _TO_TEN) < math.inf]
+    whole = [i for i in places if i % FEW == 0]
+    return [epsilon * 10 ** (i / _TO_TEN) for i in places if whole[0] <= i <= whole[-1]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +64,9 @@ class ComparisonRow(ReadOnly):
     composes : bool
         Whether such releases may be added up, as in a ledger; else the noise is for this one query.
     recommended : bool
-        Whether this is the mechanism to take: the least noise of those that compose.
+        Whether this is the least noise of those that compose, which a ledger can add up; of all where none composes.
+    least : bool
+        Whether this is the least noise for this one release; where what composes needs as little it is that row.
     reason : str or None
         Why the mechanism does not apply.
     decided_by : str or None
@@ -59,9 +86,10 @@ class ComparisonRow(ReadOnly):
     seconds: float = 0.0
     composes: bool = True
     recommended: bool = False
+    least: bool = False
     reason: str | None = None
     decided_by: str | None = None
-    noise: Literal["equal", "best"] = "equal"
+    noise: Shape = "equal"
 
     @property
     def over_lower_bound(self) -> float | None:
@@ -69,22 +97,38 @@ class ComparisonRow(ReadOnly):
         return self.scale / self.lower_bound if self.scale and self.lower_bound else None
 
 
+def by_reason(rows: Iterable[ComparisonRow]) -> list[tuple[str, str]]:
+    """Return the titles of mechanisms that do not apply, those with the same reason together, and the reason.
+
+    Examples
+    --------
+    >>> why = {"A": "too long", "B": "too short", "C": "too long"}
+    >>> by_reason([ComparisonRow(mechanism=name.lower(), title=name, reason=reason) for name, reason in why.items()])
+    [('A, C', 'too long'), ('B', 'too short')]
+    """
+    titles: dict[str, list[str]] = {}
+    for row in rows:
+        if row.reason is not None:
+            titles.setdefault(row.reason, []).append(row.title)
+    return [(", ".join(sharing), reason) for reason, sharing in titles.items()]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseCurve(ReadOnly):
-    """The noise of one mechanism at several ε; None where none is known.
+    """The noise of one mechanism at several ε, in whole and broken units of the query; None where none is known.
 
     Parameters
     ----------
     mechanism, title, noise
         As for :class:`ComparisonRow`.
     scales : tuple of float or None
-        Laplace scale at each ε.
-    errors : tuple of float or None
+        At each ε a Laplace scale that is proved to be enough; with noise of the best shape the largest of its scales.
+    errors : tuple of int or None
         What the error of one output exceeds with a probability of at most 5%, at each ε.
     """
 
     mechanism: str
     title: str
-    noise: Literal["equal", "best"]
+    noise: Shape
     scales: tuple[float | None, ...]
-    errors: tuple[float | None, ...]
+    errors: tuple[int | None, ...]

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, overload
 
 from pufferfish.calibration import Calibration
-from pufferfish.comparison_row import NOT_ASKED, ComparisonRow, NoiseCurve
+from pufferfish.comparison_row import NOT_ASKED, ComparisonRow, NoiseCurve, by_reason
 from pufferfish.digits import at_most
 from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.files import write_whole
 from pufferfish.given import listed
 from pufferfish.report.html import PREVIEW
-from pufferfish.report.noise import points_around
 from pufferfish.shown import Grid, Shown, View, frame_of_columns
 
 __all__ = ["Comparison", "ComparisonRow"]
@@ -30,8 +29,8 @@ class Asked(Protocol):
         """Return the noise of every mechanism at one ε."""
         ...
 
-    def curves(self, epsilons: Sequence[float], best: str | None = None) -> Sequence[NoiseCurve]:
-        """Return the noise of every mechanism at several ε, and of one of them that of the best shape."""
+    def curves(self, made: Calibration) -> Sequence[NoiseCurve]:
+        """Return the noise of every mechanism at several ε around that of a calibration, and in its shape."""
         ...
 
     def calibration(self, row: ComparisonRow) -> Calibration:
@@ -53,6 +52,8 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         What the query's answers are numbers of.
     by_epsilon : bool, default False
         Whether an accuracy was asked for, and rows differ by their epsilon.
+    bound_seconds : float, default 0
+        Time to find the lower bound of the noise, which no row counts.
     contest : optional
         What the mechanisms are asked again by, for a report.
     """
@@ -61,12 +62,29 @@ class Comparison(Shown, Sequence[ComparisonRow]):
     title: str
     measure: str
     by_epsilon: bool = False
+    bound_seconds: float = 0.0
     contest: Asked | None = field(default=None, repr=False, compare=False)
 
     @property
     def of_shapes(self) -> bool:
         """Whether noise of the best shape was asked for too; rows are then in the order of their expected error."""
         return any(row.noise == "best" for row in self.rows)
+
+    @property
+    def recommended(self) -> ComparisonRow | None:
+        """The least noise that a ledger can add up with that of other releases; of all, where nothing can be added up.
+
+        None where no mechanism applies.
+        """
+        return next((row for row in self.rows if row.recommended), None)
+
+    @property
+    def least(self) -> ComparisonRow | None:
+        """The least noise for this one release: of a mechanism for one query, if only that needs so little.
+
+        The same row as :attr:`recommended` where what composes needs as little. None where no mechanism applies.
+        """
+        return next((row for row in self.rows if row.least), None)
 
     @overload
     def __getitem__(self, index: int) -> ComparisonRow: ...
@@ -79,8 +97,7 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         return len(self.rows)
 
     def __repr__(self) -> str:
-        least = next((row for row in self.rows if row.recommended), None)
-        best = "" if least is None else f"; recommended: {least.title}"
+        best = "" if self.recommended is None else f"; recommended: {self.recommended.title}"
         return f"Comparison({self.title!r}, <{sum(row.reason is None for row in self.rows)} mechanisms apply>{best})"
 
     def to_frame(self, *, into: str = "polars") -> Any:
@@ -121,16 +138,16 @@ class Comparison(Shown, Sequence[ComparisonRow]):
                 row.accuracy,
                 row.epsilon if self.by_epsilon else row.over_lower_bound,
                 f"{row.seconds:.2f}",
-                "recommended" if row.recommended else "" if row.composes else "for this one query",
+                _remark(row),
             ]
             for row in fit
         ]
-        rest = [[row.title, row.reason] for row in self.rows if row.reason is not None]
+        rest = [list(each) for each in by_reason(self.rows)]
         grids = [
             Grid(f"Noise of each mechanism; ± 95% is in {self.measure}", columns, rows),
             Grid("Mechanisms that do not apply, or were not asked", ["mechanism", "reason"], rest),
         ]
-        return View(self.title, None, grids, _notes(fit, by_epsilon=self.by_epsilon))
+        return View(self.title, None, grids, [*_notes(fit, by_epsilon=self.by_epsilon), *self._both()])
 
     def report(self, path: str | os.PathLike[str], *, assumptions: Sequence[str] | None = None) -> None:
         """Write a preview that a browser shows: one file, which needs no network. It reads no data and spends nothing.
@@ -158,17 +175,16 @@ class Comparison(Shown, Sequence[ComparisonRow]):
 
         if self.contest is None:
             raise ParameterError("a comparison made by hand has no report: use compare(theta, query, epsilon)")
-        row = next((row for row in self.rows if row.recommended), None)
+        row = self.recommended
         if row is None:
             raise NotApplicableError("no mechanism applies, so there is no noise to report on")
         found = self.contest.calibration(row)
         rows = self.contest.rows_at(found.epsilon) if self.by_epsilon else self.rows
-        epsilons = points_around(found.epsilon)
         given = (
             None if assumptions is None else listed(assumptions, "assumptions", "sentences, such as data.assumptions")
         )
-        curves = self.contest.curves(epsilons, row.mechanism if row.noise == "best" else None)
-        write_whole(path, preview(found, rows, epsilons, curves, self.measure, given), PREVIEW, overwrite=True)
+        curves = self.contest.curves(found)
+        write_whole(path, preview(found, rows, curves, self.measure, given), PREVIEW, overwrite=True)
 
     def __str__(self) -> str:
         width = min(max(shutil.get_terminal_size((_WHERE_UNKNOWN, 24)).columns, _NARROWEST), _WIDEST)
@@ -184,11 +200,11 @@ class Comparison(Shown, Sequence[ComparisonRow]):
             wide, total = (28, f"{'L1 error':>11}") if self.of_shapes else (18, "")
             yield f"  {'mechanism':<{wide}}{'noise scale':>12}{'± 95%':>10}{total}{least:>9}{'seconds':>9}", 0
         for row in fit:
-            mark = "*" if row.recommended else " "
+            mark = "*" if row.recommended else "1" if row.least else " "
             least = "" if row.over_lower_bound is None else f"{row.over_lower_bound:.4g}"
             if self.by_epsilon:
                 least = at_most(row.epsilon or 0.0)
-            note = "  recommended" if row.recommended else "" if row.composes else "  for this one query"
+            note = f"  {_remark(row)}".rstrip()
             total = f"{_error(row.expected_l1_error or 0.0):>11}" if self.of_shapes else ""
             numbers = f"{row.scale or 0.0:>12.6g}{_error(row.accuracy or 0.0):>10}{total}{least:>9}{row.seconds:>9.2f}"
             name = f"{row.title}{', best' if row.noise == 'best' else ''}"
@@ -205,10 +221,13 @@ class Comparison(Shown, Sequence[ComparisonRow]):
             )
             yield f"L1 error: expected sum of the errors of all values, without sign ({self.measure})", 2
         if lower is not None:
-            yield f"/ least: noise scale over {lower:.6g}, below which no Laplace noise gives this guarantee", 2
+            found = "" if self.bound_seconds < _WORTH_TELLING else f"; found in {self.bound_seconds:.1f} seconds"
+            yield f"/ least: noise scale over {lower:.6g}, below which no Laplace noise gives this guarantee{found}", 2
         if any(not row.composes for row in fit):
             yield "for this one query: not for a ledger, its epsilon adds to that of no other release", 2
-        rest = [(row.title, row.reason or "") for row in self.rows[len(fit) :]]
+        for line in self._both():
+            yield line, 2
+        rest = by_reason(self.rows)
         unasked = [(title, why.removeprefix(NOT_ASKED)) for title, why in rest if why.startswith(NOT_ASKED)]
         refused = [(title, why) for title, why in rest if not why.startswith(NOT_ASKED)]
         for heading, rows in (("not asked:", unasked), ("does not apply:", refused)):
@@ -217,12 +236,48 @@ class Comparison(Shown, Sequence[ComparisonRow]):
             for title, why in rows:
                 yield f"  {title}: {why}", 4
 
+    def _both(self) -> list[str]:
+        """Say what is least for this release alone, and what is least of all that a ledger can add up."""
+        once, many = self.least, self.recommended
+        if once is None or many is None:
+            return []
+        if once is many:
+            rest = (
+                "and of all that a ledger can add up with other releases" if many.composes else "which no ledger counts"
+            )
+            return [f"*: the least for this release alone, {rest}"]
+        if self.by_epsilon:
+            needs = f"takes {_times(many.epsilon, once.epsilon)} times its epsilon"
+        else:
+            needs = f"needs {_times(many.scale, once.scale)} times its noise"
+        return [
+            f"1: the least for this release alone, {once.title}: pufferfish release --once takes it, and no ledger can "
+            "count it",
+            f"*: the least that a ledger can add up with other releases, {many.title}: it {needs}",
+        ]
+
+
+_WORTH_TELLING = 0.5
+"""Seconds from which on it is told how long the lower bound took."""
+
+
+def _remark(row: ComparisonRow) -> str:
+    """Return what is said of a mechanism's noise in its line of the table."""
+    if row.recommended:
+        return "recommended" if row.least else "recommended: adds up"
+    return "least for this one query" if row.least else "" if row.composes else "for this one query"
+
+
+def _times(more: float | None, less: float | None) -> str:
+    """Return how many times as much something is."""
+    return f"{(more or 0.0) / less:.2g}" if less else "many"
+
 
 _TYPES: dict[str, type] = {
     **dict.fromkeys(("mechanism", "title", "noise"), str),
     **dict.fromkeys(("epsilon", "scale", "noise_multiplier", "accuracy", "expected_l1_error"), float),
     **dict.fromkeys(("lower_bound", "over_lower_bound", "seconds"), float),
-    **dict.fromkeys(("composes", "recommended"), bool),
+    **dict.fromkeys(("composes", "recommended", "least"), bool),
     **dict.fromkeys(("decided_by", "reason"), str),
 }
 """Columns of the table of a comparison."""

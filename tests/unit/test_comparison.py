@@ -1,7 +1,9 @@
 """A comparison at several ε uses again what it computed, and says what a comparison at each of them says."""
 
+import time
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 import pufferfish as pf
@@ -59,6 +61,53 @@ def test_what_composes_is_recommended_before_what_needs_less_for_one_query() -> 
     best = next(row for row in rows if row.recommended)
     assert best.title == "LeakagePropagation"
     assert best.scale > 2 * rows[0].scale
+
+
+def test_the_least_for_one_release_is_told_beside_the_least_that_adds_up() -> None:
+    """Of a chain that alternates, where what composes needs many times the noise; both are data."""
+    rows = pf.compare(pf.MarkovChain([[0.1, 0.9], [0.8, 0.2]]), pf.Count("1"), 1.0, 20)
+    assert rows.least is not None
+    assert rows.recommended is not None
+    assert (rows.least.title, rows.recommended.title) == ("ExactLaplace", "LeakagePropagation")
+    assert rows.least.scale == pytest.approx(0.61, abs=0.001)
+    assert rows.recommended.scale == pytest.approx(5.41, abs=0.01)
+    assert [row.mechanism for row in rows if row.least] == ["exact-laplace"]
+    text = " ".join(str(rows).split())
+    assert "1 ExactLaplace 0.610009" in text
+    assert "* LeakagePropagation 5.4126" in text
+    assert "1: the least for this release alone, ExactLaplace: pufferfish release --once takes it" in text
+    assert "LeakagePropagation: it needs 8.9 times its noise" in text
+    assert rows.to_frame()["least"].sum() == 1
+    alike = pf.compare(CHAIN, pf.Histogram(), 1.0, 30)  # where both need as little, one does for all
+    assert alike.least is alike.recommended
+    assert "--once" not in str(alike)
+    by_accuracy = pf.compare(pf.MarkovChain([[0.1, 0.9], [0.8, 0.2]]), pf.Count("1"), accuracy=3.0, length=20)
+    assert by_accuracy.least.epsilon < by_accuracy.recommended.epsilon  # type: ignore[union-attr]
+    assert "times its epsilon" in " ".join(str(by_accuracy).split())
+    none = pf.compare(CHAIN, pf.Histogram(), 1.0, 30, mechanisms=["gk16"])
+    assert none.least is none.recommended is None
+
+
+def test_a_reason_of_several_mechanisms_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    theta = pf.HigherOrderChain([[[0.5, 0.5], [0.3, 0.7]], [[0.2, 0.8], [0.6, 0.4]]])
+    monkeypatch.setenv("COLUMNS", "120")
+    text = " ".join(str(pf.compare(theta, pf.Histogram(), 1.0, 20)).split())
+    assert text.count("it covers Markov chains with one transition matrix") == 1
+    assert "EntryDP, GK16, MQMApprox, MQMExact, MarkovQuilt, Wasserstein, ExactLaplace: it covers" in text
+
+
+def test_seconds_are_those_that_pass() -> None:
+    """Those of the rows and of the lower bound are nearly all; what was computed is not computed again."""
+    chain = pf.MarkovChain(np.random.default_rng(0).dirichlet(np.ones(60), size=60))
+    start = time.perf_counter()
+    found = pf.compare(chain, pf.Histogram(), 1.0, 300)
+    passed = time.perf_counter() - start
+    assert found.bound_seconds > 0
+    assert sum(row.seconds for row in found) + found.bound_seconds > 0.8 * passed
+    contest = found.contest
+    assert isinstance(contest, Contest)
+    assert found.recommended is not None
+    assert contest.calibration(found.recommended) is contest.calibration(found.recommended)
 
 
 def test_of_equal_noise_the_mechanism_that_covers_most_is_recommended() -> None:
@@ -121,16 +170,26 @@ def test_names_of_no_mechanisms_are_refused(names: list[str], says: str) -> None
 
 
 def test_what_a_report_shows_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The laws of a query once for all ε, whatever is too large to be kept; and nothing for a second report."""
+    """The laws of a query once for all mechanisms and ε, even if too large to be kept; a second report takes none.
+
+    Nor is the noise of the release calibrated again.
+    """
     monkeypatch.setattr(law_mechanism, "_KEPT", 0)
     laws: list[int] = []
     pairs = law_mechanism.pairs_of_laws
     monkeypatch.setattr(law_mechanism, "pairs_of_laws", lambda *given: (laws.append(1), pairs(*given))[1])
     contest = Contest(CHAIN, pf.Histogram(), 30)
-    found, curves = contest.around(1.0, (*FACTORS[:2], 1.0, *FACTORS[2:]))
-    assert len(laws) == 2  # one mechanism each
-    assert contest.around(1.0, (*FACTORS[:2], 1.0, *FACTORS[2:]))[1] == curves
-    assert len(laws) == 2
+    made = pf.LeakagePropagation(CHAIN, 30).calibrate(pf.Histogram(), 1.0)
+    calibrated: list[str] = []
+    calibrate = pf.LeakagePropagation.calibrate_strategy
+    monkeypatch.setattr(
+        pf.LeakagePropagation, "calibrate_strategy", lambda *given: (calibrated.append(""), calibrate(*given))[1]
+    )
+    found, curves = contest.around(made)
+    assert len(laws) == 1
+    assert contest.around(made)[1] == curves
+    assert len(laws) == 1
+    assert not calibrated
     expected = {row.mechanism: row for row in pf.compare(CHAIN, pf.Histogram(), 1.0, 30)}
     assert {row.mechanism: (row.reason, row.accuracy) for row in found} == {
         name: (row.reason, row.accuracy) for name, row in expected.items()

@@ -22,7 +22,7 @@ from pufferfish.cli.options import (
 )
 from pufferfish.cli.printing import print_before, print_table, progress
 from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
-from pufferfish.cli.release_asked import Asked, Ground, epsilon_for, ground_of
+from pufferfish.cli.release_asked import Asked, Ground, epsilon_for, ground_of, once_for
 from pufferfish.cli.release_each import release_each_subject
 from pufferfish.cli.release_groups import BY_HELP, print_groups
 from pufferfish.cli.release_plan import DRY, print_plan, print_promise
@@ -67,6 +67,12 @@ __all__ = ["release_command"]
     "mechanism_name",
     type=click.Choice([m.name for m in MECHANISMS]),
     help=f"How the noise is calibrated [default: {DEFAULT_MECHANISM}]; with --up-to by the ledger's own.",
+)
+@click.option(
+    "--once",
+    is_flag=True,
+    help="The least noise for this query alone, by whichever mechanism of all that compare shows. What it takes may be "
+    "for one query: then no ledger can count the release, and its ε adds to that of no other one.",
 )
 @click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
 @click.option("--valid", is_flag=True, help="Post-process to a possible value (a histogram that sums to its total).")
@@ -115,6 +121,8 @@ def release_command(**options: Any) -> None:
         --model model.json --epsilon 1 --output release.json --csv release.csv --plot release.png
       pufferfish release steps.csv --state activity --subject id --time minute --max-gap 1min --model model.json \\
         --epsilon 1 --dry-run
+      pufferfish release shifts.csv --state shift --model shifts.json --query count:night --epsilon 1 --once \\
+        --output release.json
     """
     telling().interrupted = "interrupted: nothing was drawn or spent"
     asked = Asked.of(options)
@@ -149,7 +157,7 @@ class _Calibrated:
     told: tuple[str, ...]
     """Those that were told when the table was read."""
     asked_for: str | None
-    """What an accuracy takes."""
+    """What an accuracy takes, and ``--once`` took."""
     check_useful: Callable[[], None]
 
     def making(self, asked: Asked, ground: Ground) -> dict[str, Any]:
@@ -184,7 +192,8 @@ def _calibrated(asked: Asked, ground: Ground) -> _Calibrated:
 
     if asked.up_to is not None or asked.each_subject:
         check()
-    asked_for = None if asked.accuracy is None else epsilon_for(asked, calibration)
+    lines: list[str] = [] if asked.accuracy is None else [epsilon_for(asked, calibration)]
+    asked_for = "\n".join([*lines, *([once_for(calibration)] if asked.once else [])]) or None
     return _Calibrated(data, query, calibration, warnings, told, asked_for, check)
 
 

@@ -12,6 +12,7 @@ import click
 
 from pufferfish.calibration import Calibration
 from pufferfish.cli.options import (
+    DEFAULT_MECHANISM,
     check_composes,
     mechanism_named,
     node_names,
@@ -23,9 +24,10 @@ from pufferfish.cli.release_groups import check_group_accuracy, split_groupings
 from pufferfish.cli.tables import check_options
 from pufferfish.cli.targets import TABLE, Target, check_targets
 from pufferfish.cli.telling import telling
+from pufferfish.comparison import Contest
 from pufferfish.data import Rows, Sequences
 from pufferfish.digits import at_most, change_of_odds, number
-from pufferfish.errors import ParameterError
+from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.ledger import Ledger, lock_of
 from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.mechanism import MOST_EPSILON, as_epsilon
@@ -35,7 +37,7 @@ from pufferfish.release import RELEASE
 from pufferfish.release.each_subject import Places
 from pufferfish.report.plot import PICTURE
 
-__all__ = ["Asked", "Ground", "epsilon_for", "ground_of"]
+__all__ = ["Asked", "Ground", "epsilon_for", "ground_of", "once_for"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Asked:
     noise: Literal["equal", "best"]
     up_to: float | None
     mechanism_name: str | None
+    once: bool
     secrets: str | None
     valid: bool
     output: str | None
@@ -99,6 +102,8 @@ class Asked:
         if self.output is None and (self.each_subject or not self.dry_run):
             raise click.UsageError("Missing option '--output'.")
         self._check_level()
+        if self.once:
+            self._check_once()
         if self.up_to is not None:
             self._check_up_to()
         with_option = {"--ledger": self.ledger_path, "--by": self.reading["by"], "--each-subject": self.each_subject}
@@ -127,6 +132,20 @@ class Asked:
         if self.epsilon is not None:
             as_epsilon(self.epsilon)
             _check_epsilon("--epsilon", self.epsilon, self.max_epsilon)
+
+    def _check_once(self) -> None:
+        """Refuse ``--once`` with what needs noise that adds up, and with a mechanism that is named."""
+        if self.mechanism_name is not None:
+            raise ParameterError(
+                "--once takes the mechanism with the least noise, and --mechanism names one: leave out one of them"
+            )
+        needs = {"--ledger": self.ledger_path, "--by": self.reading["by"], "--each-subject": self.each_subject}
+        for option, given in needs.items():
+            if given:
+                raise ParameterError(
+                    f"--once does not go with {option}: the least noise for one query of all records may be such as "
+                    f"adds to no other; leave out {option}, or --once"
+                )
 
     def _check_up_to(self) -> None:
         """Refuse ``--up-to`` without a ledger, and what the ledger settles by itself."""
@@ -163,8 +182,23 @@ class Ground:
         if asked.up_to is not None and self.ledger is not None:
             _check_order(query, self.model, self.ledger)
             return self.ledger.calibrate(query, up_to=asked.up_to, data=data, noise=asked.noise)
+        if asked.once:
+            return self._least(asked, query, data)
         bound = asked.mechanism.of(self.model.theta, data.length, **self.settings)
         return bound.calibrate(query, asked.epsilon, accuracy=asked.accuracy, alpha=asked.alpha, noise=asked.noise)
+
+    def _least(self, asked: Asked, query: Query, data: Sequences | Rows) -> Calibration:
+        """Return the least noise for this query alone, of all mechanisms."""
+        contest = Contest(self.model.theta, query, data.length, secrets=self.settings.get("secrets"), noise=asked.noise)
+        if asked.accuracy is None:
+            assert asked.epsilon is not None
+            found = contest.at(asked.epsilon, bounded=False)
+        else:
+            found = contest.at_accuracy(asked.accuracy, asked.alpha)
+        if found.least is None:
+            reason = next(row.reason for row in found if row.mechanism == DEFAULT_MECHANISM)
+            raise NotApplicableError(f"no mechanism applies to this query; {reason}")
+        return contest.calibration(found.least)
 
     def larger(self, asked: Asked) -> str:
         """Return what to give for less noise; nothing where the whole budget is asked for."""
@@ -211,6 +245,14 @@ def epsilon_for(asked: Asked, calibration: Calibration) -> str:
     sure = f"{100 * (1 - (0.05 if asked.alpha is None else asked.alpha)):g}%"
     wanted = f"each value within {asked.accuracy:g} of the exact one with {sure} probability"
     return f"asked: {wanted}, which takes ε = {at_most(calibration.epsilon)}"
+
+
+def once_for(calibration: Calibration) -> str:
+    """Say what ``--once`` took, and what that excludes."""
+    least = f"once: {calibration.title} has the least noise for this query alone"
+    if calibration.composes:
+        return f"{least}, and a ledger could count it: --ledger does, if there may be other releases"
+    return f"{least}: no ledger can count this release, and its epsilon adds to that of no other release of the records"
 
 
 def _check_order(query: Query, model: Model, ledger: Ledger) -> None:

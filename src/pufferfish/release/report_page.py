@@ -41,7 +41,7 @@ from pufferfish.release.values_part import each_part, measured_part, values_part
 from pufferfish.release.verification import Verification
 from pufferfish.release.verify import BROKEN, not_in_a_file, release_in, verify
 from pufferfish.report.html import REPORT, fold, page, section, table
-from pufferfish.report.noise import Noise, noise_part, points_around
+from pufferfish.report.noise import Noise, noise_part
 from pufferfish.report.promise_part import promise_part
 from pufferfish.report.theta_pictures import theta_part
 from pufferfish.report.witness_words import witness_part
@@ -339,19 +339,17 @@ def _noise(
         why = "the query or Θ is a function of the user's" if kept else "an earlier version wrote the release file"
         return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {why}."), None
     shape: Literal["equal", "best"] = "equal" if again.strategy is None else "best"
-    epsilons = points_around(found.epsilon)
     try:
         unit = "subject" if isinstance(found, EachRelease) else None if fields.groups is None else "group"
         contest = _contest(fields, again, contests, unit)
         ours = replace(row_of(again), noise=shape)
-        asked, curves = contest.around(found.epsilon, epsilons, again.mechanism if shape == "best" else None)
+        asked, curves = contest.around(again)
         others = [row for row in asked if (row.mechanism, row.noise) != (again.mechanism, shape)]
-        lower = next((row.lower_bound for row in others if row.lower_bound), again.lower_bound or None)
+        lower = next((row.lower_bound for row in asked if row.lower_bound), None)
         rows = sorted([ours, *others], key=lambda row: row.scale or math.inf)
     except PufferfishError as error:
         return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {error}"), None
-    error = found.accuracy_95.each if isinstance(found, EachRelease) else found.accuracy(0.05)
-    base, scale_factor = again.accuracy(0.05), found.noise.scale / again.scale
+    scale_factor = found.noise.scale / again.scale
     measure, scale_measure = measure_of(found.query.kind), ""
     if isinstance(found, EachRelease) and found.query.divided_by_records:
         measure = f"{measure_before_division(found.query.kind)}, to be divided by the subject's number of records"
@@ -361,15 +359,14 @@ def _noise(
     about = Noise(
         rows=rows,
         lower=None if lower is None else lower * scale_factor,
-        epsilons=epsilons,
         curves=curves,
+        unit=float(again.linear.unit),
         epsilon=found.epsilon,
         mechanism=again.mechanism,
         noise=shape,
         measure=measure,
         scale_measure=scale_measure,
         scale_factor=scale_factor,
-        error_factor=error / base if base > 0 else scale_factor,
         division=1.0 if fields.groups is None else 1 / fields.groups.most_error,
         whole=fields.whole,
     )

@@ -1,36 +1,27 @@
-"""The noise of every mechanism, and a slider for ε: the curves are computed here, the page looks them up."""
+"""The noise of every mechanism, and a slider for ε: scales are proved here, and the page looks them up.
 
-import math
+Between two ε the page takes the larger scale, that of the smaller ε: it is proved for all larger ε too. The error of
+noise of one scale is computed there from the scale, as :mod:`pufferfish.core.numbers.discrete_laplace` does; that of
+noise of other shapes is computed here, and the page takes the larger one of two.
+"""
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pufferfish.comparison_row import ComparisonRow, NoiseCurve
+from pufferfish.comparison_row import ComparisonRow, NoiseCurve, by_reason, points_around
 from pufferfish.digits import at_most, number, to_the_noise
 from pufferfish.markup import Html, join, tag
-from pufferfish.mechanisms.mechanism import LEAST_EPSILON
 from pufferfish.report.html import fold, table
 from pufferfish.report.noise_chart import noise_chart
 
-__all__ = ["Noise", "noise_part", "points_around"]
+__all__ = ["Noise", "noise_part"]
 
-_STEPS = 10
-"""Places of the slider from one computed ε to the next."""
+_STEPS = 2
+"""Places of the slider from one of the ε of :func:`points_around` to the next."""
 
-_TO_TEN = 4
-"""Computed ε on either side, up to ten times and down to a tenth of the one that is asked for."""
-
-
-def points_around(epsilon: float) -> list[float]:
-    """Return the ε at which curves are computed, in equal ratios, the one that is asked for among them.
-
-    Examples
-    --------
-    >>> len(points_around(1.0)), points_around(1.0)[::4]
-    (9, [0.1, 1.0, 10.0])
-    """
-    found = [epsilon * 10 ** (i / _TO_TEN) for i in range(-_TO_TEN, _TO_TEN + 1)]
-    return [e for e in found if LEAST_EPSILON <= e < math.inf]
+_ALPHA = 0.05
+"""Probability with which an error is exceeded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +32,12 @@ class Noise:
     ----------
     rows : sequence of ComparisonRow
         At the ε that is asked for.
-    epsilons : sequence of float
-        Where the curves were computed.
     curves : sequence of NoiseCurve
-        The noise there.
+        The noise at all ε of :func:`points_around`, or at some of them, in equal ratios.
     epsilon : float
-        The one that is asked for, one of ``epsilons``.
+        The one that is asked for.
+    unit : float
+        By what the scales and errors of the curves are multiplied to be those of the query.
     mechanism, noise : str
         Which mechanism the page is about, and the shape of its noise.
     lower : float or None
@@ -57,7 +48,7 @@ class Noise:
         What the scales of noise are numbers of, where that is something else; "" where it is the same.
     own_word : str
         What is said of that mechanism.
-    scale_factor, error_factor : float
+    scale_factor : float
         By what scales and errors are multiplied: where the values are of groups, those of all records together were
         compared.
     division : float
@@ -68,19 +59,28 @@ class Noise:
     """
 
     rows: Sequence[ComparisonRow]
-    epsilons: Sequence[float]
     curves: Sequence[NoiseCurve]
     epsilon: float
+    unit: float
     mechanism: str
     noise: str
     measure: str
     lower: float | None
     own_word: str = "this release"
     scale_factor: float = 1.0
-    error_factor: float = 1.0
     scale_measure: str = ""
     division: float = 1.0
     whole: bool = False
+
+    @property
+    def error_factor(self) -> float:
+        """By what errors are multiplied: those of a group are also divided by its records, if its values are."""
+        return self.scale_factor / self.division
+
+    @property
+    def epsilons(self) -> Sequence[float]:
+        """Where noise was computed."""
+        return points_around(self.epsilon)
 
     def written(self, error: float, scale: float) -> str:
         """Write an error of noise to its digits, as page.js does: the value has as many, wherever it stands."""
@@ -108,26 +108,34 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
         said += [tag("p", f"At ε = {at_most(about.epsilon)} {least}, whatever the mechanism.")]
     refused = [row for row in about.rows if row.reason is not None]
     if refused:
-        reasons = tag("ul", *(tag("li", tag("strong", row.title), f": {row.reason}") for row in refused))
+        reasons = tag("ul", *(tag("li", tag("strong", titles), f": {why}") for titles, why in by_reason(refused)))
         said += [fold("Mechanisms that do not apply, or were not asked, and why", reasons)]
     if own is None:
         return join(shown, *said), None
-    errors = [_times(curve.errors, about.error_factor) for curve in about.curves]
+    worth = about.unit * about.error_factor
+    errors = [[None if error is None else error * worth for error in curve.errors] for curve in about.curves]
     chart, frame = noise_chart([curve.title for curve in about.curves], errors, about.epsilons, about.epsilon, own)
+    last = _STEPS * (len(about.epsilons) - 1)
     data = {
         "id": name,
         "epsilons": about.epsilons,
         "steps": _STEPS,
+        "alpha": _ALPHA,
+        "unit": about.unit * about.scale_factor,
+        "worth": worth,
         "division": about.division,
         "whole": about.whole,
         "own": own,
-        "curves": [
-            {"scale": _times(curve.scales, about.scale_factor), "error": error}
-            for curve, error in zip(about.curves, errors, strict=True)
-        ],
+        "curves": [_numbers(curve, last) for curve in about.curves],
         **frame,
     }
     return tag("div", _slider(about, own, name), chart, shown, *said, id=name), data
+
+
+def _numbers(curve: NoiseCurve, last: int) -> dict[str, Any]:
+    """Return what the script reads of one mechanism: its scales, every so many places, and its errors."""
+    found = {"every": last // (len(curve.scales) - 1), "scale": curve.scales}
+    return found if curve.noise == "equal" else found | {"error": curve.errors}
 
 
 def _head(title: str, measure: str) -> Html:
@@ -152,8 +160,10 @@ def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
 
 def _slider(about: Noise, own: int, name: str) -> Html:
     middle = list(about.epsilons).index(about.epsilon)
-    error = (about.curves[own].errors[middle] or 0.0) * about.error_factor
-    scale = (about.curves[own].scales[middle] or 0.0) * about.scale_factor
+    curve = about.curves[own]
+    at = middle * (len(curve.scales) - 1) // (len(about.epsilons) - 1)
+    error = (curve.errors[at] or 0) * about.unit * about.error_factor
+    scale = (curve.scales[at] or 0.0) * about.unit * about.scale_factor
     told = f"ε = {at_most(about.epsilon)}: {error_in_words(about.written(error, scale))}"
     control = tag(
         "input",
@@ -196,7 +206,3 @@ def error_in_words(error: str) -> str:
     if error == "0":
         return "the noise is 0 with at least 95% probability: each value would then be published exactly"
     return f"each value is within {error} of the exact one with 95% probability"
-
-
-def _times(values: Sequence[float | None], factor: float) -> list[float | None]:
-    return [None if value is None else value * factor for value in values]

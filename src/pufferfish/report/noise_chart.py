@@ -67,15 +67,22 @@ class _Scales:
         lines = [i for i, each in enumerate(self.errors) if sum(bool(error) for error in each) > 1]
         return sorted(lines, key=lambda i: i == self.own)
 
-    def at(self, frame: _Frame, i: int, error: float) -> tuple[float, float]:
-        """Return where an error at one of the computed ε is in a chart."""
+    def at(self, frame: _Frame, along: float, error: float) -> tuple[float, float]:
+        """Return where an error is in a chart, at an ε that lies so far along the axis, from 0 to 1."""
         share = math.log(error / self.least) / math.log(self.most / self.least)
-        x = frame.left + (frame.right - frame.left) * i / (len(self.epsilons) - 1)
-        return x, frame.bottom - (frame.bottom - frame.top) * share
+        return frame.left + (frame.right - frame.left) * along, frame.bottom - (frame.bottom - frame.top) * share
 
     def points(self, frame: _Frame, place: int) -> list[tuple[float, float]]:
         """Return the points of a line."""
-        return [self.at(frame, i, error) for i, error in enumerate(self.errors[place]) if error]
+        last = len(self.errors[place]) - 1
+        return [self.at(frame, i / last, error) for i, error in enumerate(self.errors[place]) if error]
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """How far along the axis the ε is that is asked for, and the error there."""
+        along = list(self.epsilons).index(self.epsilon) / (len(self.epsilons) - 1)
+        errors = self.errors[self.own]
+        return along, errors[round(along * (len(errors) - 1))] or self.most
 
 
 def noise_chart(
@@ -92,9 +99,9 @@ def noise_chart(
     titles : sequence of str
         The names of the mechanisms.
     errors : sequence of sequence of float or None
-        Of each mechanism the error at every ε.
+        Of each mechanism the errors at some of the ε, the first and the last among them, in equal ratios.
     epsilons : sequence of float
-        Where they were computed.
+        All ε, in equal ratios.
     epsilon : float
         The one that is asked for, one of them.
     own : int
@@ -128,8 +135,7 @@ def _picture(scales: _Scales, frame: _Frame, class_: str, names: Sequence[Html] 
         )
         for place in scales.drawn
     ]
-    middle = list(scales.epsilons).index(scales.epsilon)
-    x, y = scales.at(frame, middle, scales.errors[scales.own][middle] or scales.most)
+    x, y = scales.at(frame, *scales.middle)
     marks = [
         tag("path", d=f"M{x:.1f} {frame.top}V{frame.bottom}", class_="at"),
         tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=5, class_="dot"),
@@ -164,7 +170,7 @@ def _ticks(scales: _Scales, frame: _Frame) -> list[Html]:
         ]
     last = len(scales.epsilons) - 1
     for i in sorted({0, list(scales.epsilons).index(scales.epsilon), last}):
-        x, anchor = scales.at(frame, i, scales.least)[0], "end" if i == last else "middle"
+        x, anchor = scales.at(frame, i / last, scales.least)[0], "end" if i == last else "middle"
         text = f"ε = {at_most(scales.epsilons[i])}"
         ticks.append(tag("text", text, x=f"{x:.1f}", y=frame.bottom + 18, text_anchor=anchor))
     return ticks

@@ -1,5 +1,5 @@
 "use strict";
-// Everything was computed when the page was written; here it is looked up between two computed points, on log scales.
+// Scales were proved when the page was written; here they are looked up, and what noise of a scale errs is computed.
 const data = JSON.parse(document.getElementById("data").textContent) || [];
 
 // The nearest number of four digits; of two as near, the even one, as digits.py decides from the digits that are written.
@@ -37,18 +37,40 @@ function toTheNoise(value, scale, whole) {
   return before.replace(/\B(?=(\d{3})+$)/g, ",") + (after ? `.${after}` : "");
 }
 
-// A value at place `at` (2.25 is a quarter of the way from the third point to the fourth); null where none is known.
-function between(values, at) {
-  const low = Math.floor(at), share = at - low;
-  if (share === 0) return values[low];
-  const [a, b] = [values[low], values[low + 1]];
-  if (a === null || b === null) return null;
-  return a > 0 && b > 0 ? Math.exp((1 - share) * Math.log(a) + share * Math.log(b)) : (1 - share) * a + share * b;
+// The least whole number that noise of a scale exceeds with probability alpha at most, as discrete_laplace.py has it:
+// P(|Z| > t) = 2 p^(t+1) / (1 + p) with p = exp(-1/scale). More than logarithms can be off is added, never taken away.
+function accuracy(scale, alpha) {
+  const closed = scale * (Math.log(2) - Math.log(alpha) - Math.log1p(Math.exp(-1 / scale)));
+  const above = Math.ceil(closed + 1e-13 * (closed + scale));
+  return scale < 2 ** 33 ? Math.max(0, above - 1) : above;
 }
 
-// Moves the mark of the slider in a chart to place `at`, and its dot to the error there.
-function mark(chart, frame, about, at, error) {
-  const x = frame.left + (frame.right - frame.left) * at / (about.epsilons.length - 1), dot = chart.querySelector(".dot");
+// The larger one of two neighbours, at `low` and one farther; null where the first is not known, whose noise is proved
+// to be enough for all larger epsilon.
+function larger(values, low, exact) {
+  return exact || values[low] === null ? values[low] : Math.max(values[low], values[low + 1] ?? 0);
+}
+
+// What a mechanism adds at a place of the slider, in units: [scale, error, whether it was proved for this very place].
+// Between two places that were proved it is the noise of the smaller epsilon.
+function noiseAt(curve, place, alpha) {
+  const low = Math.floor(place / curve.every), exact = place % curve.every === 0;
+  const scale = larger(curve.scale, low, exact);
+  if (scale === null) return [null, null, exact];
+  return [scale, curve.error ? larger(curve.error, low, exact) : accuracy(scale, alpha), exact];
+}
+
+// The epsilon at a place of the slider: places lie in equal ratios.
+function epsilonAt(about, place) {
+  const low = Math.floor(place / about.steps), share = (place % about.steps) / about.steps;
+  const [a, b] = [about.epsilons[low], about.epsilons[low + 1]];
+  return share === 0 ? a : Math.exp((1 - share) * Math.log(a) + share * Math.log(b));
+}
+
+// Moves the mark of the slider in a chart to a place, and its dot to the error there.
+function mark(chart, frame, about, place, error) {
+  const places = about.steps * (about.epsilons.length - 1);
+  const x = frame.left + (frame.right - frame.left) * place / places, dot = chart.querySelector(".dot");
   chart.querySelector(".at").setAttribute("d", `M${x} ${frame.top}V${frame.bottom}`);
   dot.setAttribute("cx", x);
   dot.setAttribute("visibility", error > 0 ? "visible" : "hidden");
@@ -65,24 +87,23 @@ for (const about of data) {
   const charts = [...root.querySelectorAll(".chart")];  // for wide screens and for narrow ones
   const written = (error, scale) => error && scale ? toTheNoise(error, scale / about.division, about.whole) : number(error);
   const show = () => {
-    const at = input.value / about.steps;
-    const epsilon = between(about.epsilons, at);
-    const own = about.curves[about.own];
+    const place = Number(input.value);
+    const epsilon = epsilonAt(about, place);
     for (const row of rows) {
-      const curve = about.curves[row.dataset.curve];
-      const [scale, error] = [between(curve.scale, at), between(curve.error, at)];
-      const near = Number.isInteger(at) ? "" : "≈ ";
-      row.querySelector(".scale").textContent = scale === null ? "none known" : near + number(scale);
-      row.querySelector(".error").textContent = error === null ? "none known" : near + written(error, scale);
+      const [scale, error, exact] = noiseAt(about.curves[row.dataset.curve], place, about.alpha);
+      const near = exact ? "" : "≤ ";
+      row.querySelector(".scale").textContent = scale === null ? "none known" : near + number(scale * about.unit);
+      row.querySelector(".error").textContent = error === null ? "none known" : near + written(error * about.worth, scale * about.unit);
     }
-    const error = between(own.error, at);
+    const [scale, units] = noiseAt(about.curves[about.own], place, about.alpha);
+    const error = units === null ? null : units * about.worth;
     output.textContent = error === null
       ? `ε = ${atMost(epsilon)}: no noise is known`
       : error === 0
       ? `ε = ${atMost(epsilon)}: the noise is 0 with at least 95% probability: each value would then be published exactly`
-      : `ε = ${atMost(epsilon)}: each value is within ${Number.isInteger(at) ? "" : "about "}${written(error, between(own.scale, at))} of the exact one with 95% probability`;
+      : `ε = ${atMost(epsilon)}: each value is within ${written(error, scale * about.unit)} of the exact one with 95% probability`;
     input.setAttribute("aria-valuetext", output.textContent);
-    charts.forEach((chart, i) => mark(chart, about.frames[i], about, at, error));
+    charts.forEach((chart, i) => mark(chart, about.frames[i], about, place, error));
   };
   input.disabled = false;
   input.addEventListener("input", show);

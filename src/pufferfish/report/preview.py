@@ -23,7 +23,6 @@ _NUMBERS = "the numbers of records, and where gaps are, were"
 def preview(
     found: Calibration,
     rows: Sequence[ComparisonRow],
-    epsilons: Sequence[float],
     curves: Sequence[NoiseCurve],
     measure: str,
     assumptions: Sequence[str] | None = None,
@@ -36,7 +35,7 @@ def preview(
         Of the mechanism that is recommended.
     rows : sequence of ComparisonRow
         The noise of all mechanisms at its ε.
-    epsilons, curves
+    curves
         Their noise at other ε.
     measure : str
         What the answers are numbers of.
@@ -46,8 +45,8 @@ def preview(
     theta, query = found.theta, found.query
     noise = Noise(
         rows=rows,
-        epsilons=epsilons,
         curves=curves,
+        unit=float(found.linear.unit),
         epsilon=found.epsilon,
         mechanism=found.mechanism,
         noise="equal" if found.strategy is None else "best",

@@ -18,13 +18,14 @@ import pytest
 import commands
 import pufferfish as pf
 import release_cases
+from pufferfish.comparison_row import points_around
+from pufferfish.core.numbers import discrete_laplace
 from pufferfish.digits import number
 from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, RecordError
 from pufferfish.ledger import Ledger
 from pufferfish.release import report_page
 from pufferfish.release.values_part import values_part
 from pufferfish.report.heat import WEAK
-from pufferfish.report.noise import points_around
 from pufferfish.report.promise_part import promise_part
 
 dp.enable_features("contrib", "honest-but-curious")
@@ -126,6 +127,12 @@ def test_models_and_laws_that_no_model_file_holds(tmp_path: Path) -> None:
             assert all(f"{number}. the " in page.text for number in numbers if number)
 
 
+def error_at(about: dict[str, Any], curve: dict[str, Any], i: int) -> float:
+    """Return the error at a computed ε, as the page's script does."""
+    units = curve["error"][i] if "error" in curve else discrete_laplace.accuracy(curve["scale"][i], about["alpha"])
+    return units * about["worth"]
+
+
 def test_the_curves_are_what_calibration_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: bool) -> None:
     """Also of groups, whose shares are divided by other numbers than those of all records, and of the best shape."""
     if not slow:
@@ -146,15 +153,18 @@ def test_the_curves_are_what_calibration_says(tmp_path: Path, monkeypatch: pytes
         (about,) = data_of(checked(tmp_path / "r.html"))
         own = about["curves"][about["own"]]
         assert about["epsilons"] == pytest.approx(points_around(1.0))
-        assert about["epsilons"][4] == 1.0
-        assert own["error"][4] == pytest.approx(found.accuracy(0.05))
-        assert own["scale"][4] == pytest.approx(found.scale)
-        for i in (0, 6):
-            there = bound.calibrate(query, about["epsilons"][i], noise=noise)  # type: ignore[arg-type]
+        assert len(own["scale"]) == 41
+        assert about["epsilons"][20] == 1.0
+        assert error_at(about, own, 20) == pytest.approx(found.accuracy(0.05))
+        assert own["scale"][20] * about["unit"] == pytest.approx(found.scale)
+        for i in (0, 13, 27):
+            there = bound.calibrate_strategy(query, calibration.strategy, about["epsilons"][i])
             factor = found.accuracy(0.05) / calibration.accuracy(0.05)
-            assert own["error"][i] == pytest.approx(there.accuracy(0.05) * factor)
-        names = [curve for curve in about["curves"] if curve["error"][4] is not None]
-        assert len(names) >= 3
+            assert there.accuracy(0.05) * factor <= error_at(about, own, i) * (1 + 1e-12)
+            assert there.scale * (1 - 1e-12) <= own["scale"][i] * about["unit"] / found.scale * calibration.scale
+            assert own["scale"][i] * about["unit"] / found.scale * calibration.scale <= there.scale * 1.001
+        assert sorted({len(curve["scale"]) for curve in about["curves"]}) == [9, 41]
+        assert len(about["curves"]) >= 3
 
 
 def test_releases_of_one_query_share_what_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,9 +183,9 @@ def test_releases_of_one_query_share_what_is_computed(tmp_path: Path, monkeypatc
     (tmp_path / "r.html").write_bytes(report_page.report_page(sources))
     assert len(made) == 2
     shown = data_of(checked(tmp_path / "r.html"))
-    assert [part["epsilons"][4] for part in shown] == [1.0, 1.0, 0.5, 1.0]
+    assert [part["epsilons"][20] for part in shown] == [1.0, 1.0, 0.5, 1.0]
     assert shown[0]["curves"] == shown[1]["curves"] != shown[2]["curves"]
-    assert len({part["curves"][part["own"]]["error"][4] for part in shown[:1] + shown[3:]}) == 2
+    assert len({part["curves"][part["own"]]["scale"][20] for part in shown[:1] + shown[3:]}) == 2
 
 
 def test_names_never_become_markup(tmp_path: Path) -> None:
@@ -213,7 +223,7 @@ def test_each_subject_and_measurements(tmp_path: Path) -> None:
     page = checked(tmp_path / "each.html")
     assert "quantiles over the subjects" in page.text
     (about,) = data_of(page)
-    assert about["curves"][about["own"]]["error"][4] == pytest.approx(each.accuracy_95.each)
+    assert error_at(about, about["curves"][about["own"]], 20) == pytest.approx(each.accuracy_95.each)
     (tmp_path / "v.csv").write_text("other")
     with pytest.raises(RecordError, match="digest"):
         each.report(tmp_path / "each.html", values=tmp_path / "v.csv")
@@ -414,11 +424,11 @@ def test_pages_of_groups_and_of_subjects_list_no_mechanism_for_one_query(tmp_pat
     for unit, path in (("group", out), ("subject", tmp_path / "each.html")):
         page = checked(path)
         assert "for one query only" not in page.text
-        assert page.text.count(f"here each {unit} has values of its own") == 2
+        assert page.text.count(f"here each {unit} has values of its own") == 1
         (about,) = data_of(page)
         assert len(about["curves"]) == page.content.count("data-curve=") >= 3
-        for name in ("Wasserstein", "ExactLaplace"):
-            assert page.content.count(f">{name}<") == 1, "in the fold alone"
+        assert page.content.count(">Wasserstein, ExactLaplace<") == 1, "in the fold, with one reason"
+        assert page.content.count("ExactLaplace") == 1, "in the fold alone"
         divided = f", divided by the {unit}'s number of records, at ε = 1."
         found = pf.Release.from_json(tmp_path / "g.json") if unit == "group" else each
         found.report(tmp_path / "brief.html", brief=True)
@@ -567,7 +577,7 @@ def test_a_preview_reads_no_data(tmp_path: Path) -> None:
     assert "The noise is for a table of 8 records." in page.text
     (about,) = data_of(page)
     row = next(row for row in compared if row.recommended)
-    assert about["curves"][about["own"]]["scale"][4] == pytest.approx(row.scale)
+    assert about["curves"][about["own"]]["scale"][20] * about["unit"] == pytest.approx(row.scale)
     by_accuracy = pf.compare(chain, pf.Count("yes"), accuracy=3.0, length=8)
     by_accuracy.report(tmp_path / "p.html")
     best = next(row for row in by_accuracy if row.recommended)

@@ -5,20 +5,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pufferfish.comparison_row import ComparisonRow, NoiseCurve
-from pufferfish.report.noise import Noise, noise_part, points_around
+from pufferfish.report.noise import Noise, noise_part
 
 
 def drawn(errors: Mapping[str, Sequence[float]], own: str) -> str:
     rows = [ComparisonRow(mechanism=name, title=name, scale=e[4], accuracy=e[4]) for name, e in errors.items()]
     curves: list[Any] = [
-        NoiseCurve(mechanism=name, title=name, noise="equal", scales=tuple(e), errors=tuple(e))
+        NoiseCurve(mechanism=name, title=name, noise="equal", scales=tuple(e), errors=tuple(map(round, e)))
         for name, e in errors.items()
     ]
     about = Noise(
         rows=rows,
-        epsilons=points_around(1.0),
         curves=curves,
         epsilon=1.0,
+        unit=1.0,
         mechanism=own,
         noise="equal",
         measure="records",

@@ -27,6 +27,10 @@ class Kept(Generic[T]):
         self._most = most
         self._results: dict[Hashable, T] = {}
 
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether a result is kept."""
+        return key in self._results
+
     def of(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what was made for a key, or make it now."""
         if key in self._results:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish.core.chains.markov import stationary_law, strong_components
-from pufferfish.core.propagation.lower_bound import HORIZON, Powers, Signs, TiltedChain, scaled, visits
+from pufferfish.core.propagation.lower_bound import HORIZON, Powers, Signs, TiltedChain, scaled, telling, visits
 
 __all__ = ["TiltedSteps"]
 
@@ -55,7 +55,7 @@ class TiltedSteps(TiltedChain):
             told = told + (visits(back, steps)[:, :, None] * back).transpose(0, 2, 1)
         x, x_ = np.nonzero(~np.eye(k, dtype=np.bool_))
         apart = (told[x] - told[x_]).reshape(len(x), k * k)
-        return np.unique(np.where(apart @ self._weights.T >= 0, 1.0, -1.0), axis=0)
+        return telling(apart @ self._weights.T)
 
     # -- a tilt is a matrix here ----------------------------------------------------------------------------------
 
@@ -65,8 +65,8 @@ class TiltedSteps(TiltedChain):
     def _own(self, tilts: Matrix) -> Matrix:
         return np.zeros((len(tilts), self._p.shape[0]))
 
-    def _on(self, g: Vector, past: Matrix) -> Matrix:
-        return scaled(np.matmul(past[:, None, :], g)[:, 0, :])
+    def _on(self, g: Vector, past: NDArray[np.float64]) -> NDArray[np.float64]:
+        return scaled(np.matmul(past, g))
 
     def _back(self, g: Vector, future: Matrix) -> Matrix:
         return scaled(np.matmul(g, future[:, :, None])[:, :, 0])

@@ -13,7 +13,7 @@ alone. Both directions round towards privacy.
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any, ClassVar
@@ -22,6 +22,8 @@ import numpy as np
 
 from pufferfish.calibration import Calibration
 from pufferfish.calls import called_as
+from pufferfish.core.numbers.progress import report_progress
+from pufferfish.core.numbers.proved_scales import ProvedScales
 from pufferfish.core.numbers.rounding import UNIT
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.mechanisms.composing.best_noise import best_noise, best_noise_at_accuracy
@@ -219,6 +221,40 @@ class InfluenceBound(Mechanism):
             self._check_needed(losses, scale, epsilon)
             others = ((scale, found) for scale, found in noises if found is not None)
             return self._proven(query, linear, epsilon, chain([(scale, witness)], others), strategy)
+
+    def scales_around(self, made: Calibration, epsilons: Sequence[float]) -> list[float | None]:
+        """Return scales of noise of the shape of a calibration, in units of the query, proved at several ε.
+
+        To draw, not to release: each is at most a thousandth more than the least. None where no noise is known.
+
+        Parameters
+        ----------
+        made : Calibration
+            A calibration by this mechanism; the search goes from its noise to smaller and to larger ε.
+        epsilons : sequence of float
+            Where scales are sought, from the least ε to the largest.
+        """
+        losses = self._losses_of(made.query, made.strategy)
+        found = ProvedScales(
+            lambda scale, epsilon: self._prove(losses.divided(scale), epsilon)[0], made.epsilon, made.unit_scale
+        )
+        scales: dict[float, float | None] = {made.epsilon: made.unit_scale}
+        below = [epsilon for epsilon in reversed(epsilons) if epsilon < made.epsilon]
+        above = [epsilon for epsilon in epsilons if epsilon > made.epsilon]
+        for side in (below, above):
+            for epsilon in side:
+                report_progress("noise at other ε", len(scales) / (len(epsilons) + 1))
+                scales[epsilon] = scale = found.at(epsilon) or self._scale_at(made, epsilon)
+                if scale is None:  # no finite noise is enough, or none is needed, and so farther on
+                    break
+        return [scales.get(epsilon) for epsilon in epsilons]
+
+    def _scale_at(self, made: Calibration, epsilon: float) -> float | None:
+        """Return the least noise of the shape of a calibration at another ε."""
+        try:
+            return self.calibrate_strategy(made.query, made.strategy, epsilon).unit_scale
+        except NotApplicableError:
+            return None
 
     def _check_needed(self, losses: RecordLoss, scale: float, epsilon: float) -> None:
         """Refuse to calibrate noise where the exact answer leaks no more than epsilon."""

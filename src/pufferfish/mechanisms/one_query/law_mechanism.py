@@ -83,6 +83,7 @@ class LawMechanism(Mechanism):
                 self.title,
             )
         self._laws: list[tuple[object, list[LawPair]]] = []
+        self._others: list[LawMechanism] = [self]
         self._interval: IntervalLaws | None = None
         self._listed: Theta = self.theta
         if isinstance(self.theta, BinaryChainInterval) and self.theta.low == self.theta.high:
@@ -170,6 +171,12 @@ class LawMechanism(Mechanism):
         """Use the laws that another mechanism has computed, and the other way round, where they are of the same."""
         if other.theta is self.theta and other.length == self.length and other.secrets == self.secrets:
             self._laws = other._laws
+            self._others = other._others
+            self._others.append(self)
+
+    def _hearer(self, query: Query) -> Callable[[LawPair | None], None] | None:
+        """Return what hears the pairs of laws that another mechanism goes through, and None after the last of them."""
+        return None
 
     def _pairs(self, query: Query) -> Iterator[LawPair]:
         """Yield the pairs of laws, kept for the next time where they are not too large."""
@@ -180,6 +187,8 @@ class LawMechanism(Mechanism):
             return
         kept: list[LawPair] = []
         size = 0
+        heard = [each._hearer(query) for each in self._others if each is not self]
+        hearers = [hear for hear in heard if hear is not None]
         try:
             for pair in pairs_of_laws(self._listed, self.length, query, self.bind(query), self.secrets):
                 size += pair.size
@@ -188,6 +197,10 @@ class LawMechanism(Mechanism):
                 else:
                     kept.clear()
                 yield pair
+                for hear in hearers:
+                    hear(pair)
+            for hear in hearers:
+                hear(None)
         except NotApplicableError as error:
             raise NotApplicableError(error.reason, self.title) from error
         if key is not None and size <= _KEPT:
@@ -212,14 +225,14 @@ class LawMechanism(Mechanism):
         return self._proven(query, bound, epsilon, iter([(found.value, witness)]))
 
     def scales(self, query: Query, epsilons: Sequence[float]) -> list[float | None]:
-        """Return the scale of the noise at several ε, None where no finite noise is enough: to draw, not to release.
+        """Return the scale of the noise, in units of the query, at several ε: to draw, not to release.
 
-        Up to the rounding that a proof may add these are the scales of :meth:`calibrate`.
+        Up to the rounding that a proof may add these are the scales of :meth:`calibrate`; None where no finite noise is
+        enough.
         """
-        unit = float(self.bind(query).unit)
         with self._lock:
             found = self._least_each(query, epsilons)
-        return [least.value * unit if 0 < least.value < math.inf else None for least in found]
+        return [least.value if 0 < least.value < math.inf else None for least in found]
 
     def _least_each(self, query: Query, epsilons: Sequence[float]) -> list[Decisive]:
         """Return the least noise that is enough for all pairs of laws, at several ε."""

@@ -7,6 +7,7 @@ needs (Theorem 3.3).
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -100,11 +101,29 @@ class Wasserstein(LawMechanism):
             return [(about, Shift(reach, reach, 0.0))]
         found: dict[tuple[int, int], tuple[About, Shift]] = {}
         for pair in self._pairs(query):
-            about, moved = pair.about, self._shift(pair)
-            reach, slack = (moved.certain, moved.near), or_infinite(moved.slack)
-            slack = max(slack, found[reach][1].slack) if reach in found else slack
-            found[reach] = found.get(reach, (about, moved))[0], Shift(*reach, slack)
+            self._add(found, pair)
         return list(found.values())
+
+    def _add(self, found: dict[tuple[int, int], tuple[About, Shift]], pair: LawPair) -> None:
+        about, moved = pair.about, self._shift(pair)
+        reach, slack = (moved.certain, moved.near), or_infinite(moved.slack)
+        slack = max(slack, found[reach][1].slack) if reach in found else slack
+        found[reach] = found.get(reach, (about, moved))[0], Shift(*reach, slack)
+
+    def _hearer(self, query: Query) -> Callable[[LawPair | None], None] | None:
+        """Return what hears the pairs of laws: the distances between them are known after the last one."""
+        key = self._key(query)
+        if key is None or key in self._known:
+            return None
+        found: dict[tuple[int, int], tuple[About, Shift]] = {}
+
+        def hear(pair: LawPair | None) -> None:
+            if pair is None:
+                self._known.of(key, lambda: list(found.values()))
+            else:
+                self._add(found, pair)
+
+        return hear
 
     def _shift(self, pair: LawPair) -> Shift:
         """Return how far the outputs move between two laws."""
