@@ -208,7 +208,9 @@ def test_the_command_line_reads_folders_and_globs(cluster, spark, tmp_path, monk
     assert run("fit", "days.csv", *reading, *where, "--output", "one.json").exit_code == 0
     fitted = run("fit", f"{folder}/*.csv", *on_cluster, *where, "--output", "many.json")
     assert fitted.exit_code == 0, fitted.output
-    models = [pf.read_model(f"{name}.json").theta.chains[0] for name in ("one", "many")]
+    files = [pf.read_model(f"{name}.json") for name in ("one", "many")]
+    assert files[0].fitted_on == files[1].fitted_on
+    models = [file.theta.chains[0] for file in files]
     assert models[0].transition_matrix.tolist() == models[1].transition_matrix.tolist()
     files = [folder / "0.parquet", folder / "[12].parquet"]
     again = ["release", *files, *on_cluster, *where, "--model", "many.json", "--epsilon", 1, "--output", "release.json"]

@@ -12,7 +12,7 @@ from pufferfish.cli.fit_subjects import subjects_model
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import split_list, table_options
 from pufferfish.cli.printing import never_seen, print_warnings, progress
-from pufferfish.cli.tables import fingerprint, opened
+from pufferfish.cli.tables import opened
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.labels import words_for_missing
@@ -171,7 +171,6 @@ def fit_command(
     reading["missing"] = reading["missing"] or "unobserved"
     with opened(tables, reading) as table, progress("reading the table"):
         sequences = read_sequences(table, states=names, clock=clock, order=order or 1, **reading)
-        fitted_on = fingerprint(table, reading, sequences)
     loose = [_NO_GAP] if reading["time"] and not (reading["max_gap"] or clock) else []
     print_warnings([*sequences.warnings, *loose])
     added: Any = {"smoothing": smoothing or 0.0, "pooling": pooling or 0.0}
@@ -184,7 +183,7 @@ def fit_command(
         theta = fit_interval(sequences, confidence)
     else:
         theta = ChainClass((fit_chain(sequences, initial=initial, smoothing=smoothing or 0.0),))
-    model = Model.fitted(theta, sequences, fitted_on=fitted_on)
+    model = Model.fitted(theta, sequences)
     observed = int(sequences.transitions.sum())
     counted = f"from {observed:,} transitions between {sequences.records:,} records"
     lines = _lines(theta, sequences, counted, pooling or 0.0)

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 from pufferfish.cli.options import split_list
 from pufferfish.cli.printing import print_warnings, progress
-from pufferfish.cli.tables import fingerprint
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.errors import ParameterError
 from pufferfish.fit_forgetting import SMOOTHING, OverlapEstimate, fit_forgetting
@@ -54,7 +53,7 @@ def forgetting_model(
             **asked,
         )
     print_warnings(found.sequences.warnings)
-    model = Model.fitted(found.theta, found.sequences, fitted_on=fingerprint(table, reading))
+    model = Model.fitted(found.theta, found.sequences)
     lines = [line for each in found.estimates for line in _lines(each, model.step)]
     lines.append(
         f"each subject's laws were given {found.smoothing:g} independent pairs of all subjects: little data looks less "

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pufferfish.cli.options import split_list
 from pufferfish.cli.printing import never_seen, print_warnings, progress
-from pufferfish.cli.tables import fingerprint
 from pufferfish.fit_subjects import POOLING, SubjectsFit, fit_each_subject
 from pufferfish.model_file import Model
 from pufferfish.shown import counted
@@ -36,7 +35,7 @@ def subjects_model(
             **asked,
         )
     print_warnings(found.sequences.warnings)
-    return Model.fitted(found.theta, found.sequences, fitted_on=fingerprint(table, reading)), _lines(found)
+    return Model.fitted(found.theta, found.sequences), _lines(found)
 
 
 def _lines(found: SubjectsFit) -> list[str]:

@@ -27,7 +27,7 @@ from pufferfish.cli.release_each import release_each_subject
 from pufferfish.cli.release_groups import BY_HELP, print_groups
 from pufferfish.cli.release_plan import DRY, print_plan, print_promise
 from pufferfish.cli.release_useful import check_useful
-from pufferfish.cli.tables import fingerprint, opened, read_under
+from pufferfish.cli.tables import opened, read_under
 from pufferfish.cli.targets import REPLACED, REPLACES, release_files
 from pufferfish.cli.telling import telling
 from pufferfish.data import Rows, Sequences
@@ -84,7 +84,7 @@ __all__ = ["release_command"]
     "--i-know-this-is-public",
     "public_table",
     is_flag=True,
-    help="Release also where MODEL was fitted to this very TABLE: then nothing is promised of it.",
+    help="Release also where MODEL was fitted to this very TABLE or a part of it: then nothing is promised of it.",
 )
 @click.option(
     "--anyway",
@@ -168,9 +168,7 @@ def _calibrated(asked: Asked, ground: Ground) -> _Calibrated:
     model, reading = ground.model, dict(asked.reading)
     with opened(asked.tables, reading) as table:
         data = read_under(table, model, reading, ground.query, ground.ledger)
-        # another pass over a cluster's table: only for a model that says what it was fitted to
-        known = model.fitted_on and fingerprint(table, reading, data if isinstance(data, Sequences) else None)
-    warnings = warnings_of_model(data, model, public=asked.public_table, fingerprint=known)
+    warnings = warnings_of_model(data, model, public=asked.public_table)
     told = warnings_of_reading(data, model)
     # without --columns a network's query asks for the nodes that the table has
     query = parse_query(asked.query_text, model.theta, ground.nodes, data.nodes if isinstance(data, Rows) else None)

@@ -16,6 +16,7 @@ from pufferfish.data.chain_rows import ChainRows
 from pufferfish.data.chains import STATE, Layout, counted
 from pufferfish.data.disorder import Disorder
 from pufferfish.data.options import Options
+from pufferfish.data.sampling import Sample
 from pufferfish.data.spark import held
 from pufferfish.data.stretches import Stretches, stretches_of
 from pufferfish.durations import Duration
@@ -40,10 +41,13 @@ class Counted:
         Rows counted by the keys of groups, where there are any.
     stretches : Stretches or None
         Where rows are, if times say it.
+    sample : Sample
+        Blocks of rows, by which the table is known again.
     """
 
     chains: nw.DataFrame[Any]
     transitions: nw.DataFrame[Any]
+    sample: Sample
     step: Duration | None
     usual: Duration | None
     cells: nw.DataFrame[Any] | None = None
@@ -76,6 +80,8 @@ def _at_once(rows: ChainRows, options: Options) -> Counted:
         stretches = stretches_of(layout, options)
         if stretches is not None:
             stretches.add(linked, value)
+        sample = _sample(rows, layout, options)
+        sample.add(linked, _between(step, usual))
         marked = layout.marked(linked, value)
         groups = _brought(layout.groups(marked), options.state)  # in one query: on a cluster each one costs a pass
         cells = None
@@ -83,7 +89,7 @@ def _at_once(rows: ChainRows, options: Options) -> Counted:
             cells = counted(layout.in_cells(linked), layout.cell_keys).head(MAX_PAIRS + 1).collect()
             refuse_many_cells(options.by, cells)
     chains, transitions = layout.chains_of(groups), layout.transitions_of(groups)
-    return Counted(chains, transitions, step, usual, cells, stretches)
+    return Counted(chains, transitions, sample, step, usual, cells, stretches)
 
 
 def _steps(found: float | None, rows: ChainRows, options: Options) -> tuple[Duration | None, Duration | None]:
@@ -94,6 +100,18 @@ def _steps(found: float | None, rows: ChainRows, options: Options) -> tuple[Dura
     if options.step is not None:
         return options.step, None
     return (usual if _divides(rows.layout) else None), usual
+
+
+def _sample(rows: ChainRows, layout: Layout, options: Options) -> Sample:
+    """Return what collects blocks of rows: of times, if they are in the unit of a step that is given."""
+    counted_alike = options.step is None or options.step.has_unit == rows.instants
+    return Sample(layout, timed=layout.timed and counted_alike)
+
+
+def _between(step: Duration | None, usual: Duration | None) -> float | None:
+    """Return the time between records, by the step that is given or else the usual one."""
+    known = step or usual
+    return None if known is None else float(known.value)
 
 
 def _divides(layout: Layout) -> bool:
@@ -138,17 +156,17 @@ def _refuse_many_states(state: str, distinct: int) -> None:
 def _in_batches(rows: ChainRows, options: Options) -> Counted:
     """Count in one pass, if the first batch shows how long a step is; else in two."""
     tally = _Tally(rows, options)
-    tally.count(options.step.value if options.step else None)
+    tally.count(options.step.value if options.step else None, _between(options.step, None))
     while True:
         step, usual = _steps(tally.usual_step, rows, options)
-        value = None if step is None else step.value
-        if value == tally.divided_by or not _divides(rows.layout):
+        value, between = None if step is None else step.value, _between(step, usual)
+        if (value == tally.divided_by or not _divides(rows.layout)) and tally.sample.fits(between):
             break
-        tally.count(value)
+        tally.count(value, between)
     if tally.distinct:
         _refuse_many_states(options.state, tally.distinct)
     cells = tally.cells.total() if options.by else None
-    return Counted(tally.chains.total(), tally.transitions.total(), step, usual, cells, tally.stretches)
+    return Counted(tally.chains.total(), tally.transitions.total(), tally.sample, step, usual, cells, tally.stretches)
 
 
 class _Tally:
@@ -165,8 +183,8 @@ class _Tally:
         self.options = options
         self.asks_step = options.step is None and self.layout.timed
 
-    def count(self, step: float | None) -> None:
-        """Count all rows, given the step that divides gaps, if it is known.
+    def count(self, step: float | None, between: float | None) -> None:
+        """Count all rows, given the step that divides gaps and the time between records, if they are known.
 
         Raises
         ------
@@ -178,15 +196,18 @@ class _Tally:
         self.chains, self.transitions = Sums(layout.chain_keys, steps=True), Sums(layout.transition_keys)
         self.lasted, self.cells = Sums(layout.lasted_keys), Sums(layout.cell_keys)
         self.stretches = stretches_of(layout, self.options)
+        self.sample = _sample(rows, layout, self.options)
         disorder, states = Disorder(rows, layout), set[Any]()
         for ordered, linked in batches_of(rows.chained, layout, filtered=rows.filtered):
             disorder.look(ordered)
             if self.asks_step:
                 self.lasted.add(layout.steps_of(linked))
+                between = between or self.usual_step
                 if self.divided_by is None and _divides(layout):
-                    self.divided_by = self.usual_step
+                    self.divided_by = between
             if self.stretches is not None:
                 self.stretches.add(linked, self.divided_by)
+            self.sample.add(linked, between)
             if len(states) <= MAX_STATES + 1:  # else there are hardly fewer groups than rows
                 marked = layout.marked(linked, self.divided_by).collect().lazy()  # once for both counts
                 self.transitions.add(layout.moves(marked))

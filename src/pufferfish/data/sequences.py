@@ -199,8 +199,7 @@ class Sequences(Printed, ReadOnly):
     grid : TimeGrid, optional
         Where chains begin in time, where all times are whole numbers of steps apart (public).
     fingerprint : str, optional
-        SHA-256 of the file that was read, or of what was counted in a table that is no file, by which a model knows
-        what it was fitted to.
+        A few digests of what was read, by which a model knows the table that it was fitted to, and parts of it.
 
     Examples
     --------
