@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from pufferfish.cli.options import split_list
+from pufferfish.cli.options import state_list
 from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.errors import ParameterError
@@ -34,7 +34,7 @@ def forgetting_model(
     """
     if not forgets:
         raise ParameterError("--overlap says how much, and --forgets after what time: give both")
-    names = None if states is None else split_list(states)
+    names = state_list(states)
     if overlaps:
         return _stated(table, forgets, overlaps, names, smoothing, reading)
     if table is None:

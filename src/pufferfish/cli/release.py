@@ -20,7 +20,7 @@ from pufferfish.cli.options import (
     NOISE_HELP,
     table_options,
 )
-from pufferfish.cli.printing import print_before, print_table, progress
+from pufferfish.cli.printing import print_before, print_table, print_warnings, progress
 from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
 from pufferfish.cli.release_asked import Asked, Ground, epsilon_for, ground_of
 from pufferfish.cli.release_each import release_each_subject
@@ -38,6 +38,7 @@ from pufferfish.mechanisms.mechanism import MOST_EPSILON
 from pufferfish.queries import Query, Transitions
 from pufferfish.release import Release, prepare, prepare_each
 from pufferfish.release.draft import Prepared
+from pufferfish.release.spreadsheets import warning_of_formulas
 from pufferfish.release.summary import assumed_in_short, impossible_lines, noise_line, quantile_lines
 from pufferfish.release.under_model import warnings_of_model, warnings_of_reading
 
@@ -72,13 +73,18 @@ __all__ = ["release_command"]
 @click.option("--output", metavar="FILE", help="Where the release is written, as JSON; a dry run can do without.")
 @click.option("--plot", "plot_path", metavar="FILE", help="Where a picture is drawn (.png, .svg, .pdf).")
 @click.option("--csv", "csv_path", metavar="FILE", help="Where the values are written as a table too (.csv).")
+@click.option(
+    "--for-spreadsheets",
+    is_flag=True,
+    help="Write a single quote before each name in a CSV table that a spreadsheet takes for a formula (=, +, -, @).",
+)
 @click.option("--overwrite", is_flag=True, help="Replace the record of an earlier release.")
 @click.option("--ledger", "ledger_path", metavar="FILE", help="Ledger that this release is charged to.")
 @click.option(
     "--each-subject",
     is_flag=True,
-    help="A value for each subject: --output is a table of them (.parquet or .csv), and its record goes into a .json "
-    "file of the same name. If it is killed, the same command goes on.",
+    help="A value for each subject, under the subject's own name: --output is a table of them (.parquet or .csv), and "
+    "its record goes into a .json file of the same name. If it is killed, the same command goes on.",
 )
 @click.option(
     "--i-know-this-is-public",
@@ -120,6 +126,8 @@ def release_command(**options: Any) -> None:
     asked.check()
     ground = ground_of(asked)
     found = _calibrated(asked, ground)
+    if asked.csv_path is not None and not asked.for_spreadsheets:
+        print_warnings(filter(None, [warning_of_formulas(_names_in_table(found))]))
     if asked.dry_run:
         _plan(asked, ground, found)
     elif ground.places is not None:
@@ -161,6 +169,13 @@ class _Calibrated:
         print_before(ready.warnings, self.told, self.asked_for)
         if (order := order_of_states(self.query, ground.model)) is not None:
             click.echo(order)
+
+
+def _names_in_table(found: _Calibrated) -> list[str]:
+    """Return the names that a table of the release holds: of groupings, of groups, and of outputs."""
+    groups = found.data.groups
+    named = [] if groups is None else [*groups.by, *(name for cell in groups.cells for name in cell)]
+    return [*named, *found.calibration.linear.labels]
 
 
 def _calibrated(asked: Asked, ground: Ground) -> _Calibrated:
@@ -207,7 +222,7 @@ def _release(asked: Asked, ground: Ground, found: _Calibrated) -> None:
     """Draw the noise, spend, write, and print what was released."""
     data, ledger, output = found.data, ground.ledger, asked.output
     assert output is not None
-    with release_files(asked.targets, overwrite=asked.overwrite) as files:
+    with release_files(asked.targets, overwrite=asked.overwrite, for_spreadsheets=asked.for_spreadsheets) as files:
         values = 1 if data.groups is None else len(data.groups.cells) * len(found.calibration.linear.labels)
         files.reserve(ground.model.theta, values)
         with progress("releasing"):

@@ -59,7 +59,8 @@ class Sample:
 
     def fits(self, step: float | None) -> bool:
         """Whether all rows were looked at in blocks that go with a step between records."""
-        return not self._timed or (self._complete and self._width == _width(step))
+        width = _width(step)
+        return not self._timed or width is None or (self._complete and self._width == width)
 
     def add(self, linked: Frame, step: float | None) -> None:
         """Look at linked rows, all of them or those of a batch, given the time between records."""

@@ -311,6 +311,7 @@ def test_numbers_that_follow_from_others_are_computed_again(tmp_path: Path) -> N
         (booked, ("ledger", "spent"), put(3.0), "in the budget"),
         (booked, ("ledger", "entry"), put(0), "at least 1"),
         (booked, ("created",), put("yesterday"), "time"),
+        (booked, ("created",), put("2026-01-31T12:00:00+00:00\0"), "time"),
         (record, ("query", "kind"), put("magic"), "kind is one of"),
         (record, ("query", "kind"), put("histogram-counts"), "divided"),
         (record, ("query", "labels"), put(["here", "there"]), "labels"),
