@@ -86,10 +86,13 @@ def test_states_come_from_a_file_too(tmp_path: Path, public: Path, monkeypatch: 
     table = ["fit", public, *READING, "--output", "m.json", "--overwrite"]
     assert run(*stated, "--states", "zones.txt").exit_code == 0
     assert pf.read_model("stated.json").theta.states == names
-    for kind in (["--smoothing", 1], ["--each-subject", "--smoothing", 1], ["--forgets", 8], ["--confidence", 0.9]):
+    for kind in (["--smoothing", 1], ["--each-subject", "--smoothing", 1], ["--confidence", 0.9]):
         fitted = run(*table, "--states", "zones.txt", *kind)
         assert fitted.exit_code == 0, fitted.output
         assert pf.read_model("m.json").theta.states == names
+    Path("two.txt").write_text("rest\nactive")
+    assert run(*table, "--states", "two.txt", "--forgets", 8).exit_code == 0
+    assert pf.read_model("m.json").theta.states == names[:2]
     Path("gap.txt").write_text("rest\n\nactive\n")
     Path("latin.txt").write_bytes(b"rest\nspazi\xe8ren\n")
     refused(*table, "--states", "gap.txt", says=["line 2 of gap.txt is empty: --states expects a state in each line"])
