@@ -115,8 +115,10 @@ def check_fingerprint(given: Any) -> None:
         If it is something else, such as the digest of a file.
     """
     try:
+        if not isinstance(given, str):
+            raise ValueError("no text")
         _parts(given)
-    except (AttributeError, ValueError, struct.error):  # binascii.Error is a ValueError
+    except (ValueError, struct.error):  # binascii.Error is a ValueError
         raise ParameterError(
             f"fitted_on is {shortened(repr(given))}, expected the fingerprint of a table, as "
             "data.fingerprint is of what was read"

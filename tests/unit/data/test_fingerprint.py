@@ -111,7 +111,8 @@ def test_every_engine_and_every_batch_gives_the_same(
     frame.write_csv(tmp_path / "t.csv")
     frame.write_parquet(tmp_path / "t.parquet")
     sources = [shuffled, frame.to_pandas(), frame.to_arrow(), tmp_path / "t.csv", tmp_path / "t.parquet"]
-    assert [fingerprint(source) for source in sources] == [expected] * 5
+    sources.append(frame.to_pandas(use_pyarrow_extension_array=True))
+    assert [fingerprint(source) for source in sources] == [expected] * 6
     relation = duckdb.from_arrow(shuffled.to_arrow())
     assert fingerprint(relation) == expected
     typed = shuffled.with_columns(
