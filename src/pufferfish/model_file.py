@@ -1,7 +1,6 @@
 """Model files: a class Θ of chains or networks as JSON, with where it came from; a BIF file is such a class too."""
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ import msgspec
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.data.bins import bin_labels, parse_bins
+from pufferfish.data.fingerprint import check_fingerprint
 from pufferfish.data.sequences import Sequences
 from pufferfish.digits import number
 from pufferfish.durations import parse_duration
@@ -54,7 +54,8 @@ class Model(Printed, ReadOnly):
     step : str, optional
         Time that one transition takes, such as "1min"; a table with another step is refused. Of chains only.
     fitted_on : str, optional
-        SHA-256 of the file Θ was fitted to, so that a release of that same file can say that it promises nothing.
+        Fingerprint of the table that Θ was fitted to, so that a release of that table is refused: ``data.fingerprint``
+        of what was read.
 
     Raises
     ------
@@ -75,8 +76,8 @@ class Model(Printed, ReadOnly):
         theta = as_theta(self.theta)
         object.__setattr__(self, "theta", theta)
         object.__setattr__(self, "bins", None if self.bins is None else tuple(listed(self.bins, "bins", "edges")))
-        if self.fitted_on is not None and re.fullmatch(r"[0-9a-f]{64}", str(self.fitted_on)) is None:
-            raise ParameterError(f"fitted_on is {self.fitted_on!r}, expected a SHA-256: 64 digits from 0 to f")
+        if self.fitted_on is not None:
+            check_fingerprint(self.fitted_on)
         if theta.of_chains:
             self._check_reading(theta)
             return
@@ -90,12 +91,12 @@ class Model(Printed, ReadOnly):
                 raise ParameterError(f"{name} is {given!r}, and belongs to Markov chains: leave it out for networks")
 
     @classmethod
-    def fitted(cls, theta: Any, data: Sequences, *, fitted_on: str | None = None) -> Self:
+    def fitted(cls, theta: Any, data: Sequences) -> Self:
         """Return the model of a class that was fitted to a public table, which says so, as ``pufferfish fit`` does.
 
-        It keeps the table's bins, the time that one step takes, and the fingerprint of the file. So mechanisms that are
-        given the model, and not its Θ alone, let a release refuse data of another step, and the table that the model
-        was fitted to.
+        It keeps the table's bins, the time that one step takes, and a fingerprint of what was read. So mechanisms that
+        are given the model, and not its Θ alone, let a release refuse data of another step, and the table that the
+        model was fitted to, or a part of it.
 
         Parameters
         ----------
@@ -103,8 +104,6 @@ class Model(Printed, ReadOnly):
             What was fitted, by :func:`fit_chain` or another.
         data : Sequences
             What it was fitted to, read with ``max_gap`` or ``step``: otherwise nothing says how long a step takes.
-        fitted_on : str, optional
-            SHA-256 of the table, where it is not ``data.fingerprint``.
 
         Raises
         ------
@@ -135,7 +134,7 @@ class Model(Printed, ReadOnly):
             else replace(made, origin=origin)
         )
         step = base.step or (data.usual_step if spoken else None)
-        return cls(theta=made, bins=base.bins, step=step, fitted_on=fitted_on or data.fingerprint)
+        return cls(theta=made, bins=base.bins, step=step, fitted_on=data.fingerprint)
 
     def __repr__(self) -> str:
         return f"Model({self.theta!r})"

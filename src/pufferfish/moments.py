@@ -18,13 +18,17 @@ def now(after: str | None = None) -> str:
 
 
 def is_moment(text: str) -> bool:
-    """Whether a text is a time in ISO 8601, with a time zone.
+    r"""Whether a text is a time in ISO 8601, with a time zone, and nothing else.
 
     Examples
     --------
     >>> is_moment("2026-01-31T12:00:00+00:00"), is_moment("2026-01-31T12:00:00"), is_moment("today")
     (True, False, False)
+    >>> is_moment("2026-01-31T12:00:00+00:00\x00"), is_moment("2026-01-31\x1b12:00:00+00:00")
+    (False, False)
     """
+    if not text.isprintable():  # Python stops reading at a NUL, and takes any sign between a day and its time
+        return False
     try:
         return datetime.fromisoformat(text).tzinfo is not None
     except ValueError:

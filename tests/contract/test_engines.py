@@ -592,3 +592,21 @@ def test_rows_stay_in_the_engine(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(nw.LazyFrame, "collect", collect_and_note)
     data = read_rows(table, NETWORK, subject="t", where="t >= 0", missing="unobserved")
     assert 0 < max(sizes) <= 12 < data.records  # at most every state of every node, and missing
+
+
+@every_engine
+def test_an_empty_text_is_a_missing_value_everywhere(engine, tmp_path):
+    rows = [{"who": "a", "t": i, "act": act, "ok": True, "level": 1} for i, act in enumerate(["rest", "", "run", ""])]
+    table = engine(rows, tmp_path)
+    data = read_sequences(table, "act", subject="who", time="t", max_gap=1)
+    assert (data.states, data.counts.tolist(), data.spans) == (("rest", "run"), [[1, 1]], (4,))
+    with pytest.raises(DataError, match="no state in 2 rows"):
+        read_sequences(table, "act", time="t", missing="refuse")
+    with pytest.raises(DataError, match="'act' has no state in 2 rows"):
+        read_rows(table, NETWORK, columns=["act"])
+    kept = read_sequences(table, "who", time="t", where="act != 'walk'")  # where it is not known, it is left out
+    assert kept.records == 2
+    with pytest.raises(DataError, match="every chain has exactly one record"):
+        read_sequences(table, "who", time="t", where="act != 'run'")
+    with pytest.raises(DataError, match="'act' has no subject in 2 rows"):
+        read_sequences(table, "ok", subject="act", time="t")

@@ -113,7 +113,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
             "theta": pf.MarkovChain(STEP, states=["<1", ">=1"]),
             "bins": [0.0, 1.0, 2.0],
             "step": "1min",
-            "fitted_on": "0" * 64,
+            "fitted_on": "0" * 64 + ":",
         },
     ),
     "ModelClass": (pf.ModelClass, {"members": (NETWORK,), "origin": "here"}),

@@ -20,7 +20,7 @@ def seeds() -> list[bytes]:
     )
     chain = pf.MarkovChain(_STEP, states=["rest", "active"])
     models = [
-        pf.Model(theta=chain, step="1min", fitted_on="0" * 64),
+        pf.Model(theta=chain, step="1min", fitted_on="0" * 64 + ":"),
         pf.Model(theta=[chain, pf.MarkovChain(_STEP[::-1], [0.25, 0.75], states=["rest", "active"])]),
         pf.Model(theta=pf.MarkovChain(_STEP, "any", states=["<1", ">=1"]), bins=(0.0, 1.0, 2.0)),
         pf.Model(theta=pf.BinaryChainInterval(0.4, 0.6)),

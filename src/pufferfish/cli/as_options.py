@@ -31,7 +31,11 @@ _NAMES = (
 )
 _VALID = "postprocess"
 """In Python ``postprocess="valid"``, here ``--valid``."""
-_FLAGS = {"public": "--i-know-this-is-public", "overwrite": "--overwrite"}
+_FLAGS = {
+    "public": "--i-know-this-is-public",
+    "overwrite": "--overwrite",
+    "for_spreadsheets": "--for-spreadsheets",
+}
 """In Python ``public=True``."""
 
 _ARGUMENT = re.compile(

@@ -11,7 +11,7 @@ from pufferfish.cli.as_options import as_options
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import table_options
 from pufferfish.cli.printing import progress
-from pufferfish.cli.tables import fingerprint, opened, read_under
+from pufferfish.cli.tables import opened, read_under
 from pufferfish.cli.targets import check_targets
 from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.mechanisms.mechanism import as_epsilon
@@ -71,12 +71,13 @@ def check_command(
             instead = "compare the tables of its nodes with shares that you count in public data"
         raise NotApplicableError(f"{model_path} holds {model.theta.kind}, and check covers Markov chains: {instead}")
     with opened((table,), reading) as source:
-        if not public and model.fitted_on != fingerprint(source, reading):
+        read = read_under(source, model, reading | {"columns": None})
+        if not public and model.fitted_on != read.fingerprint:
             raise ParameterError(
-                f"{model_path} was not fitted to {table}, and a check tells exact numbers of the table: if everybody "
-                "may see them, give --i-know-this-is-public; never check a table that shall be protected"
+                f"{model_path} was not fitted to {table} as it is read here, and a check tells exact numbers of the "
+                "table: if everybody may see them, give --i-know-this-is-public; never check a table that shall be "
+                "protected"
             )
-        read_under(source, model, reading | {"columns": None})
         options = {name: value for name, value in reading.items() if name != "state"}
         options["missing"] = options["missing"] or "unobserved"
         with progress("checking the model"):

@@ -10,9 +10,9 @@ from click.core import ParameterSource
 from pufferfish.cli.fit_forgetting import forgetting_model
 from pufferfish.cli.fit_subjects import subjects_model
 from pufferfish.cli.numbers import NUMBER
-from pufferfish.cli.options import split_list, table_options
+from pufferfish.cli.options import state_list, table_options
 from pufferfish.cli.printing import never_seen, print_warnings, progress
-from pufferfish.cli.tables import fingerprint, opened
+from pufferfish.cli.tables import opened
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.labels import words_for_missing
@@ -47,7 +47,11 @@ _NO_GAP = (
 @click.command("fit")
 @click.argument("tables", metavar="[TABLE]...", type=str, nargs=-1)
 @table_options(networks=False)
-@click.option("--states", metavar="A,B,…", help="The states, in order [default: those in the table, sorted].")
+@click.option(
+    "--states",
+    metavar="A,B,…",
+    help="The states, in order, or a file with one in each line [default: those in the table, sorted].",
+)
 @click.option(
     "--initial",
     type=click.Choice(["stationary", "any"]),
@@ -167,11 +171,10 @@ def fit_command(
             of_each = subjects_model(table, states, initial, smoothing, pooling, reading)
         _write(*of_each, output, plot_path, named=states is not None)
         return
-    names = None if states is None else split_list(states)
+    names = state_list(states)
     reading["missing"] = reading["missing"] or "unobserved"
     with opened(tables, reading) as table, progress("reading the table"):
         sequences = read_sequences(table, states=names, clock=clock, order=order or 1, **reading)
-        fitted_on = fingerprint(table, reading, sequences)
     loose = [_NO_GAP] if reading["time"] and not (reading["max_gap"] or clock) else []
     print_warnings([*sequences.warnings, *loose])
     added: Any = {"smoothing": smoothing or 0.0, "pooling": pooling or 0.0}
@@ -184,7 +187,7 @@ def fit_command(
         theta = fit_interval(sequences, confidence)
     else:
         theta = ChainClass((fit_chain(sequences, initial=initial, smoothing=smoothing or 0.0),))
-    model = Model.fitted(theta, sequences, fitted_on=fitted_on)
+    model = Model.fitted(theta, sequences)
     observed = int(sequences.transitions.sum())
     counted = f"from {observed:,} transitions between {sequences.records:,} records"
     lines = _lines(theta, sequences, counted, pooling or 0.0)

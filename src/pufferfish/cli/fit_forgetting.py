@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from pufferfish.cli.options import split_list
+from pufferfish.cli.options import state_list
 from pufferfish.cli.printing import print_warnings, progress
-from pufferfish.cli.tables import fingerprint
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.errors import ParameterError
 from pufferfish.fit_forgetting import SMOOTHING, OverlapEstimate, fit_forgetting
@@ -35,7 +34,7 @@ def forgetting_model(
     """
     if not forgets:
         raise ParameterError("--overlap says how much, and --forgets after what time: give both")
-    names = None if states is None else split_list(states)
+    names = state_list(states)
     if overlaps:
         return _stated(table, forgets, overlaps, names, smoothing, reading)
     if table is None:
@@ -54,7 +53,7 @@ def forgetting_model(
             **asked,
         )
     print_warnings(found.sequences.warnings)
-    model = Model.fitted(found.theta, found.sequences, fitted_on=fingerprint(table, reading))
+    model = Model.fitted(found.theta, found.sequences)
     lines = [line for each in found.estimates for line in _lines(each, model.step)]
     lines.append(
         f"each subject's laws were given {found.smoothing:g} independent pairs of all subjects: little data looks less "

@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pufferfish.cli.options import split_list
+from pufferfish.cli.options import state_list
 from pufferfish.cli.printing import never_seen, print_warnings, progress
-from pufferfish.cli.tables import fingerprint
 from pufferfish.fit_subjects import POOLING, SubjectsFit, fit_each_subject
 from pufferfish.model_file import Model
 from pufferfish.shown import counted
@@ -32,11 +31,11 @@ def subjects_model(
             pooling=POOLING if pooling is None else pooling,
             smoothing=smoothing or 0.0,
             initial=initial,
-            states=None if states is None else split_list(states),
+            states=state_list(states),
             **asked,
         )
     print_warnings(found.sequences.warnings)
-    return Model.fitted(found.theta, found.sequences, fitted_on=fingerprint(table, reading)), _lines(found)
+    return Model.fitted(found.theta, found.sequences), _lines(found)
 
 
 def _lines(found: SubjectsFit) -> list[str]:

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from pufferfish.cli.numbers import plain_whole
-from pufferfish.errors import ParameterError
+from pufferfish.errors import ParameterError, RecordError
+from pufferfish.files.reading import read_file
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, LeakagePropagation, MarkovQuilt, Mechanism
 from pufferfish.theta.model_class import Theta
 
@@ -24,6 +25,7 @@ __all__ = [
     "parse_lengths",
     "secret_settings",
     "split_list",
+    "state_list",
     "table_options",
 ]
 
@@ -151,6 +153,32 @@ def split_list(text: str) -> list[str]:
     if not all(parts):
         raise ParameterError(f"{text!r} has an empty part: take the odd comma out, or name what is missing")
     return parts
+
+
+def state_list(text: str | None) -> list[str] | None:
+    """Return the states that an option names: a list with commas, or a file with a name in each line.
+
+    What has no comma is the name of a file: a model has two states or more, so no list is meant.
+
+    Raises
+    ------
+    ParameterError
+        If the list has an empty part, or the file cannot be read or has an empty line.
+    """
+    if text is None or "," in text:
+        return None if text is None else split_list(text)
+    try:
+        lines = read_file(text).decode("utf-8-sig").removesuffix("\n").split("\n")
+    except (RecordError, UnicodeDecodeError) as error:
+        why = error if isinstance(error, RecordError) else f"{text} is no UTF-8 text: save it as UTF-8"
+        raise ParameterError(
+            f"--states is {text!r}, expected two or more states, such as rest,walk, or a file with a state in each "
+            f"line: {why}"
+        ) from error
+    names = [line.strip() for line in lines]
+    if not all(names):
+        raise ParameterError(f"line {names.index('') + 1} of {text} is empty: --states expects a state in each line")
+    return names
 
 
 _PART = re.compile(r'\s*+(?:"((?:[^"]|"")*)"\s*((?:=[^,"]*)?)|(?!")([^,]*))(?=,|\Z)')

@@ -20,14 +20,14 @@ from pufferfish.cli.options import (
     NOISE_HELP,
     table_options,
 )
-from pufferfish.cli.printing import print_before, print_table, progress
+from pufferfish.cli.printing import print_before, print_table, print_warnings, progress
 from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
 from pufferfish.cli.release_asked import Asked, Ground, epsilon_for, ground_of, once_for
 from pufferfish.cli.release_each import release_each_subject
 from pufferfish.cli.release_groups import BY_HELP, print_groups
 from pufferfish.cli.release_plan import DRY, print_plan, print_promise
 from pufferfish.cli.release_useful import check_useful
-from pufferfish.cli.tables import fingerprint, opened, read_under
+from pufferfish.cli.tables import opened, read_under
 from pufferfish.cli.targets import REPLACED, REPLACES, release_files
 from pufferfish.cli.telling import telling
 from pufferfish.data import Rows, Sequences
@@ -38,6 +38,7 @@ from pufferfish.mechanisms.mechanism import MOST_EPSILON
 from pufferfish.queries import Query, Transitions
 from pufferfish.release import Release, prepare, prepare_each
 from pufferfish.release.draft import Prepared
+from pufferfish.release.spreadsheets import warning_of_formulas
 from pufferfish.release.summary import assumed_in_short, impossible_lines, noise_line, quantile_lines
 from pufferfish.release.under_model import warnings_of_model, warnings_of_reading
 from pufferfish.release.weak_values import weak_lines
@@ -79,19 +80,24 @@ __all__ = ["release_command"]
 @click.option("--output", metavar="FILE", help="Where the release is written, as JSON; a dry run can do without.")
 @click.option("--plot", "plot_path", metavar="FILE", help="Where a picture is drawn (.png, .svg, .pdf).")
 @click.option("--csv", "csv_path", metavar="FILE", help="Where the values are written as a table too (.csv).")
+@click.option(
+    "--for-spreadsheets",
+    is_flag=True,
+    help="Write a single quote before each name in a CSV table that a spreadsheet takes for a formula (=, +, -, @).",
+)
 @click.option("--overwrite", is_flag=True, help="Replace the record of an earlier release.")
 @click.option("--ledger", "ledger_path", metavar="FILE", help="Ledger that this release is charged to.")
 @click.option(
     "--each-subject",
     is_flag=True,
-    help="A value for each subject: --output is a table of them (.parquet or .csv), and its record goes into a .json "
-    "file of the same name. If it is killed, the same command goes on.",
+    help="A value for each subject, under the subject's own name: --output is a table of them (.parquet or .csv), and "
+    "its record goes into a .json file of the same name. If it is killed, the same command goes on.",
 )
 @click.option(
     "--i-know-this-is-public",
     "public_table",
     is_flag=True,
-    help="Release also where MODEL was fitted to this very TABLE: then nothing is promised of it.",
+    help="Release also where MODEL was fitted to this very TABLE or a part of it: then nothing is promised of it.",
 )
 @click.option(
     "--anyway",
@@ -129,6 +135,8 @@ def release_command(**options: Any) -> None:
     asked.check()
     ground = ground_of(asked)
     found = _calibrated(asked, ground)
+    if asked.csv_path is not None and not asked.for_spreadsheets:
+        print_warnings(filter(None, [warning_of_formulas(_names_in_table(found))]))
     if asked.dry_run:
         _plan(asked, ground, found)
     elif ground.places is not None:
@@ -172,14 +180,19 @@ class _Calibrated:
             click.echo(order)
 
 
+def _names_in_table(found: _Calibrated) -> list[str]:
+    """Return the names that a table of the release holds: of groupings, of groups, and of outputs."""
+    groups = found.data.groups
+    named = [] if groups is None else [*groups.by, *(name for cell in groups.cells for name in cell)]
+    return [*named, *found.calibration.linear.labels]
+
+
 def _calibrated(asked: Asked, ground: Ground) -> _Calibrated:
     """Read the table, and calibrate the noise for it."""
     model, reading = ground.model, dict(asked.reading)
     with opened(asked.tables, reading) as table:
         data = read_under(table, model, reading, ground.query, ground.ledger)
-        # another pass over a cluster's table: only for a model that says what it was fitted to
-        known = model.fitted_on and fingerprint(table, reading, data if isinstance(data, Sequences) else None)
-    warnings = warnings_of_model(data, model, public=asked.public_table, fingerprint=known)
+    warnings = warnings_of_model(data, model, public=asked.public_table)
     told = warnings_of_reading(data, model)
     # without --columns a network's query asks for the nodes that the table has
     query = parse_query(asked.query_text, model.theta, ground.nodes, data.nodes if isinstance(data, Rows) else None)
@@ -219,7 +232,7 @@ def _release(asked: Asked, ground: Ground, found: _Calibrated) -> None:
     """Draw the noise, spend, write, and print what was released."""
     data, ledger, output = found.data, ground.ledger, asked.output
     assert output is not None
-    with release_files(asked.targets, overwrite=asked.overwrite) as files:
+    with release_files(asked.targets, overwrite=asked.overwrite, for_spreadsheets=asked.for_spreadsheets) as files:
         values = 1 if data.groups is None else len(data.groups.cells) * len(found.calibration.linear.labels)
         files.reserve(ground.model.theta, values)
         with progress("releasing"):

@@ -61,6 +61,7 @@ class Asked:
     output: str | None
     plot_path: str | None
     csv_path: str | None
+    for_spreadsheets: bool
     overwrite: bool
     ledger_path: str | None
     each_subject: bool
@@ -108,6 +109,10 @@ class Asked:
             self._check_up_to()
         with_option = {"--ledger": self.ledger_path, "--by": self.reading["by"], "--each-subject": self.each_subject}
         check_composes(self.mechanism, {option: bool(given) for option, given in with_option.items()})
+        if self.for_spreadsheets and self.csv_path is None and not self.each_subject:
+            raise ParameterError(
+                "--for-spreadsheets is about a table of --csv, or of --each-subject: give one, or leave it out"
+            )
         if self.each_subject:
             check_each_options(self.reading, self.plot_path, self.csv_path, self.up_to)
 
@@ -228,7 +233,9 @@ def ground_of(asked: Asked) -> Ground:
         check_targets(asked.targets, inputs=asked.inputs, overwrite=asked.overwrite)
         return Ground(model, settings, nodes, query, ledger, None, begun=False)
     assert asked.output is not None
-    places = places_of(asked.output, inputs=asked.inputs, overwrite=asked.overwrite)
+    places = places_of(
+        asked.output, inputs=asked.inputs, overwrite=asked.overwrite, for_spreadsheets=asked.for_spreadsheets
+    )
     begun = places.pending_record.exists()
     if begun:
         telling().interrupted = (

@@ -59,9 +59,9 @@ def check_each_model(theta: Theta, query: Query, accuracy: float | None) -> None
         )
 
 
-def places_of(output: str, *, inputs: Sequence[str], overwrite: bool) -> Places:
+def places_of(output: str, *, inputs: Sequence[str], overwrite: bool, for_spreadsheets: bool) -> Places:
     """Return where the table and its record go; refuse what is to be read."""
-    places = Places(output, overwrite=overwrite)
+    places = Places(output, overwrite=overwrite, for_spreadsheets=for_spreadsheets)
     for path in (places.table, places.record, places.pending_table, places.pending_record, places.lock):
         if any(same_file(path, source) for source in inputs):
             raise ParameterError(f"--output {path.name} is the file to be read: it would be lost; name another")
@@ -107,6 +107,13 @@ def release_each_subject(
     click.echo(summary(found))
     for line in (*errors_of_subjects(found, data), size_line(found, data)):
         click.echo(printable(line))
+    people = counted(data.subjects, "subject") if isinstance(data, Sequences) else "subjects"
+    click.echo(
+        printable(
+            f"{places.given} is about persons under their own names: it says of {people} that they are in the data "
+            "and how many records each has, without noise"
+        )
+    )
     click.echo(printable(f"written: {places.given}, {places.given_record}"))
     click.echo(
         printable(f"{places.lock.name} keeps two programs from making it at the same time; it is empty, and stays")

@@ -9,7 +9,6 @@ from pufferfish.cli.printing import print_warnings, progress
 from pufferfish.cli.telling import rows_are_read
 from pufferfish.data import Base, Rows, Sequences, read_rows, read_sequences
 from pufferfish.errors import ParameterError
-from pufferfish.files.reading import file_digest
 from pufferfish.hints import names_of
 from pufferfish.ledger import Ledger
 from pufferfish.ledger.charges import check_tied
@@ -21,7 +20,7 @@ from pufferfish.release.under_model import check_step, warnings_of_reading
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles
 
-__all__ = ["check_options", "fingerprint", "opened", "read_under"]
+__all__ = ["check_options", "opened", "read_under"]
 
 
 _OF_CHAINS = ("state", "time", "time_zone", "ambiguous", "max_gap", "step", "bins")
@@ -114,13 +113,3 @@ def _sequences(table: "str | SparkFiles", model: Model, reading: dict[str, Any])
         options["bins"] = model.bins
     with progress("reading the table"):
         return read_sequences(table, states=model.theta.states, **options)
-
-
-def fingerprint(table: "str | SparkFiles", reading: dict[str, Any], read: Sequences | None = None) -> str:
-    """Return a hash by which a model knows the table it was fitted to: of the file, or of its columns on a cluster."""
-    from pufferfish.data.spark import SparkFiles, spark_fingerprint
-
-    if isinstance(table, SparkFiles):
-        return spark_fingerprint(table, [reading[role] for role in ("state", "subject", "time") if reading[role]])
-    known = None if read is None else read.fingerprint  # a file is not read twice
-    return known or file_digest(table)

@@ -15,6 +15,7 @@ from pufferfish.files import Kind, Output, check_writable, same_file
 from pufferfish.files.reading import shown
 from pufferfish.release import RELEASE, Release
 from pufferfish.release.groups import is_table
+from pufferfish.release.spreadsheets import csv_of
 from pufferfish.report.html import PREVIEW
 from pufferfish.report.plot import PICTURE, picture_of, require_matplotlib
 from pufferfish.theta.model_class import Theta
@@ -72,7 +73,8 @@ def check_targets(targets: Sequence[Target], *, inputs: Sequence[str | Path], ov
 class ReleaseFiles:
     """Where a release and its picture go, made ready before its budget is spent; see :func:`release_files`."""
 
-    def __init__(self, outputs: dict[str, Output], names: dict[str, str]) -> None:
+    def __init__(self, outputs: dict[str, Output], names: dict[str, str], *, for_spreadsheets: bool) -> None:
+        self._for_spreadsheets = for_spreadsheets
         self._record, self._outputs, self._names = outputs["--output"], outputs, names
 
     def reserve(self, theta: Theta, values: int) -> None:
@@ -96,7 +98,7 @@ class ReleaseFiles:
         except BaseException as error:
             self._print(found, content, error)
         making = {
-            "--csv": lambda: found.to_frame().write_csv().encode(),
+            "--csv": lambda: csv_of(found.to_frame(), for_spreadsheets=self._for_spreadsheets),
             "--plot": lambda: picture_of(found.plot(), self._names["--plot"]),
         }
         for option, make in making.items():
@@ -126,8 +128,12 @@ def _fail(text: str) -> NoReturn:
 
 
 @contextmanager
-def release_files(targets: Sequence[Target], *, overwrite: bool) -> Generator[ReleaseFiles]:
+def release_files(
+    targets: Sequence[Target], *, overwrite: bool, for_spreadsheets: bool = False
+) -> Generator[ReleaseFiles]:
     """Keep the places of a release, its table and its picture ready as long as the block runs.
+
+    ``for_spreadsheets`` is whether names in the table that a spreadsheet takes for formulas are quoted.
 
     Raises
     ------
@@ -140,7 +146,7 @@ def release_files(targets: Sequence[Target], *, overwrite: bool) -> Generator[Re
         for option, path, kind in targets:
             if path is not None:
                 outputs[option] = stack.enter_context(Output(path, kind, overwrite=overwrite or kind is not RELEASE))
-        yield ReleaseFiles(outputs, names)
+        yield ReleaseFiles(outputs, names, for_spreadsheets=for_spreadsheets)
 
 
 @contextmanager

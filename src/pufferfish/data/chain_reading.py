@@ -5,26 +5,27 @@ and the states become expressions; rows are checked (subject, time, order); then
 queries give everything :class:`~pufferfish.data.sequences.Sequences` holds.
 """
 
-import hashlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish.data.cells import groups_of, without_group
 from pufferfish.data.chain_rows import BAD, ChainRows
 from pufferfish.data.chains import TIME, Layout
 from pufferfish.data.counting import Counted, count_rows_of_chains
 from pufferfish.data.files import ROW, Source, engine_errors, open_source
+from pufferfish.data.fingerprint import fingerprint_of
 from pufferfish.data.fold import Fold
 from pufferfish.data.grid import HOUR, slack_of
-from pufferfish.data.labels import count_rows, name_states
+from pufferfish.data.labels import count_rows, labels_of, name_states
 from pufferfish.data.options import Options, check_options
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.data.stretches import with_places
 from pufferfish.durations import Duration
 from pufferfish.errors import DataError
-from pufferfish.files.reading import file_digest
 from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["layout_of", "read_chains"]
@@ -172,7 +173,7 @@ def _sequences(
         else None,
         late=_late(counted, options, int(counts.sum())),
         clock_changes=changes,
-        fingerprint=_digest(states, counts, transitions, lengths) if table.path is None else file_digest(table.path),
+        fingerprint=_fingerprint(table, options, counted, states, counts, transitions, lengths),
     )
 
 
@@ -188,9 +189,18 @@ def _late(counted: Counted, options: Options, records: int) -> tuple[int, str] |
     return number, str(Duration(value, has_unit=options.max_gap.has_unit))
 
 
-def _digest(states: Sequence[str], counts: Any, transitions: Any, lengths: Sequence[ChainLength]) -> str:
-    """Return a hash of what a fit takes from a table that is no file: of the same table, read alike, the same."""
-    order = sorted(range(len(states)), key=lambda i: states[i])  # the same for whatever order they were read in
-    names, ends = [states[i] for i in order], [(chain.steps, chain.records) for chain in lengths]
-    contents = (names, counts[:, order].tolist(), transitions[np.ix_(order, order)].tolist(), ends)
-    return hashlib.sha256(repr(contents).encode("utf-8", "surrogatepass")).hexdigest()
+def _fingerprint(
+    table: Source,
+    options: Options,
+    counted: Counted,
+    states: Sequence[str],
+    counts: NDArray[np.int64],
+    transitions: NDArray[np.int64],
+    lengths: Sequence[ChainLength],
+) -> str:
+    """Return by what a model knows the table again: in whatever order states and chains are."""
+    order = sorted((i for i in range(len(states)) if counts[:, i].any()), key=lambda i: states[i])
+    chains = sorted((chain.steps, *own) for chain, own in zip(lengths, counts[:, order].tolist(), strict=True))
+    held = [states[i] for i in order], transitions[np.ix_(order, order)].tolist(), chains
+    blocks = counted.sample.blocks(partial(labels_of, options=options, untyped=table.untyped))
+    return fingerprint_of(held, int(transitions.sum() - np.trace(transitions)), blocks)

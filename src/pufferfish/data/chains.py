@@ -285,6 +285,12 @@ class Layout:
         """Return what groups are counted by, of all rows that were kept."""
         return self._new(linked).select(self.cell_keys)
 
+    def observed(self, linked: Frame, *, timed: bool) -> Frame:
+        """Return subject, time (or the number of the row in its series) and state of the rows that have a state."""
+        axis = nw.col(TIME if timed else _POSITION)
+        rows = self._new(linked).filter(~nw.col(STATE).is_null())
+        return rows.select(self._named, axis.alias(TIME), nw.col(STATE))
+
     def apart(self, linked: Frame, step: int) -> Frame:
         """Return the rows that are not one step after the row before: subject, place, how far apart, whether linked."""
         apart, axis = nw.col(_APART), nw.col(_POSITION if self.max_gap is None else TIME)

@@ -16,6 +16,7 @@ from pufferfish.data.chain_rows import ChainRows
 from pufferfish.data.chains import STATE, Layout, counted
 from pufferfish.data.disorder import Disorder
 from pufferfish.data.options import Options
+from pufferfish.data.sampling import Sample
 from pufferfish.data.spark import held
 from pufferfish.data.stretches import Stretches, stretches_of
 from pufferfish.durations import Duration
@@ -43,10 +44,13 @@ class Counted:
     gaps : tuple
         How many gaps are hardly longer than records may be apart, the longest of these and of all, and how many records
         come after a change of clocks that is known (:meth:`Layout.gaps`).
+    sample : Sample
+        Blocks of rows, by which the table is known again.
     """
 
     chains: nw.DataFrame[Any]
     transitions: nw.DataFrame[Any]
+    sample: Sample
     step: Duration | None
     usual: Duration | None
     cells: nw.DataFrame[Any] | None = None
@@ -81,6 +85,8 @@ def _at_once(rows: ChainRows, options: Options) -> Counted:
         if stretches is not None:
             stretches.add(linked, value)
         gaps = (0, 0, 0, 0) if layout.max_gap is None else layout.gaps(linked, _value(step or usual), rows.changes)
+        sample = _sample(rows, layout, options)
+        sample.add(linked, _between(step, usual))
         marked = layout.marked(linked, value)
         groups = _brought(layout.groups(marked), options.state)  # in one query: on a cluster each one costs a pass
         cells = None
@@ -88,7 +94,7 @@ def _at_once(rows: ChainRows, options: Options) -> Counted:
             cells = counted(layout.in_cells(linked), layout.cell_keys).head(MAX_PAIRS + 1).collect()
             refuse_many_cells(options.by, cells)
     chains, transitions = layout.chains_of(groups), layout.transitions_of(groups)
-    return Counted(chains, transitions, step, usual, cells, stretches, gaps)
+    return Counted(chains, transitions, sample, step, usual, cells, stretches, gaps)
 
 
 def _value(step: Duration | None) -> float | None:
@@ -103,6 +109,18 @@ def _steps(found: float | None, rows: ChainRows, options: Options) -> tuple[Dura
     if options.step is not None:
         return options.step, None
     return (usual if _divides(rows.layout) else None), usual
+
+
+def _sample(rows: ChainRows, layout: Layout, options: Options) -> Sample:
+    """Return what collects blocks of rows: of times, if they are in the unit of a step that is given."""
+    counted_alike = options.step is None or options.step.has_unit == rows.instants
+    return Sample(layout, timed=layout.timed and counted_alike)
+
+
+def _between(step: Duration | None, usual: Duration | None) -> float | None:
+    """Return the time between records, by the step that is given or else the usual one."""
+    known = step or usual
+    return None if known is None else float(known.value)
 
 
 def _divides(layout: Layout) -> bool:
@@ -147,18 +165,18 @@ def _refuse_many_states(state: str, distinct: int) -> None:
 def _in_batches(rows: ChainRows, options: Options) -> Counted:
     """Count in one pass, if the first batch shows how long a step is; else in two."""
     tally = _Tally(rows, options)
-    tally.count(options.step.value if options.step else None)
+    tally.count(options.step.value if options.step else None, _between(options.step, None))
     while True:
         step, usual = _steps(tally.usual_step, rows, options)
-        value = _value(step)
-        if value == tally.divided_by or not _divides(rows.layout):
+        value, between = _value(step), _between(step, usual)
+        if (value == tally.divided_by or not _divides(rows.layout)) and tally.sample.fits(between):
             break
-        tally.count(value)
+        tally.count(value, between)
     if tally.distinct:
         _refuse_many_states(options.state, tally.distinct)
     cells = tally.cells.total() if options.by else None
     counts = tally.chains.total(), tally.transitions.total()
-    return Counted(*counts, step, usual, cells, tally.stretches, tally.gaps)
+    return Counted(*counts, tally.sample, step, usual, cells, tally.stretches, tally.gaps)
 
 
 class _Tally:
@@ -175,8 +193,8 @@ class _Tally:
         self.options = options
         self.asks_step = options.step is None and self.layout.timed
 
-    def count(self, step: float | None) -> None:
-        """Count all rows, given the step that divides gaps, if it is known.
+    def count(self, step: float | None, between: float | None) -> None:
+        """Count all rows, given the step that divides gaps and the time between records, if they are known.
 
         Raises
         ------
@@ -188,13 +206,15 @@ class _Tally:
         self.chains, self.transitions = Sums(layout.chain_keys, steps=True), Sums(layout.transition_keys)
         self.lasted, self.cells = Sums(layout.lasted_keys), Sums(layout.cell_keys)
         self.stretches = stretches_of(layout, self.options, zoned=not rows.wall)
+        self.sample = _sample(rows, layout, self.options)
         disorder, states = Disorder(rows, layout), set[Any]()
         for ordered, linked in batches_of(rows.chained, layout, filtered=rows.filtered):
             disorder.look(ordered)
             if self.asks_step:
                 self.lasted.add(layout.steps_of(linked))
+                between = between or self.usual_step
                 if self.divided_by is None and _divides(layout):
-                    self.divided_by = self.usual_step
+                    self.divided_by = between
             if layout.max_gap is not None:
                 step = self.divided_by or _value(self.options.step) or self.usual_step
                 late, most, most_of_all, crossed = layout.gaps(linked, step, rows.changes)
@@ -202,6 +222,7 @@ class _Tally:
                 self.gaps = before[0] + late, max(before[1], most), max(before[2], most_of_all), before[3] + crossed
             if self.stretches is not None:
                 self.stretches.add(linked, self.divided_by)
+            self.sample.add(linked, between)
             if len(states) <= MAX_STATES + 1:  # else there are hardly fewer groups than rows
                 marked = layout.marked(linked, self.divided_by).collect().lazy()  # once for both counts
                 self.transitions.add(layout.moves(marked))

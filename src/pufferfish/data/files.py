@@ -21,7 +21,7 @@ import narwhals as nw
 import polars as pl
 
 from pufferfish.data.calendar import PARTS
-from pufferfish.data.columns import Column, collected, native_column, profile_text, with_text_column
+from pufferfish.data.columns import Column, collected, kind_of, native_column, profile_text, with_text_column
 from pufferfish.data.kinds import KINDS, is_parquet, other_kind, other_separator, separator_of
 from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.data.text_faults import line_with, refuse_text, wrong_line, wrong_text
@@ -180,12 +180,12 @@ def open_source(source: Any, columns: Needed, public: Collection[str] = (), *, p
         _refuse_no_file(os.fsdecode(source))
         path = Path(os.fsdecode(source))
         with engine_errors(shown(path.name), path):
-            return _from_file(path, columns, parts)
+            return _no_empty_text(_from_file(path, columns, parts))
     if isinstance(source, SparkFiles):
         with engine_errors(source.name):
-            return _from_spark(source, columns, parts)
+            return _no_empty_text(_from_spark(source, columns, parts))
     with engine_errors(f"{type(source).__module__.partition('.')[0]} {type(source).__name__}"):
-        return _from_table(source, columns, public, parts)
+        return _no_empty_text(_from_table(source, columns, public, parts))
 
 
 def _refuse_no_file(name: str) -> None:
@@ -226,8 +226,6 @@ def _from_file(path: Path, needed: Needed, parts: Collection[str]) -> Source:
         blank = pl.all_horizontal(pl.col(schema.names()).is_null())
         scan = scan.with_row_index(ROW).filter(~blank).drop(ROW)  # unnumbered, polars filters in its parser, slowly
     frame = scan.with_row_index(ROW)
-    if not parquet:
-        frame = frame.with_columns(pl.when(pl.col(c) != "").then(pl.col(c)).alias(c) for c in columns)
     return Source(nw.from_native(_polars(frame, columns)), path.name, ordered=True, untyped=not parquet, path=path)  # pyrefly: ignore[no-matching-overload]
 
 
@@ -250,13 +248,22 @@ def _from_spark(files: SparkFiles, needed: Needed, parts: Collection[str]) -> So
     frame, zoned = of_spark(files.frame.dropna("all") if files.untyped else files.frame, columns)  # a blank line
     if files.untyped:
         refuse_lines(files)
-        frame = frame.select(nw.when(nw.col(c) != "").then(nw.col(c)).alias(c) for c in columns)
     return Source(frame, files.name, ordered=False, untyped=files.untyped, zoned=zoned)
 
 
 def _from_table(table: Any, needed: Needed, public: Collection[str], parts: Collection[str]) -> Source:
     source = _untimed(table, needed, public, parts)
     return replace(source, zones=partial(_zones, table), dates=partial(_dates, table))
+
+
+def _no_empty_text(source: Source) -> Source:
+    """Take an empty text for a missing value, in every table: files of text could not tell them apart."""
+    texts = [name for name, dtype in source.schema.items() if kind_of(dtype) == "text"]
+    held = {name: nw.col(name).cast(nw.String) for name in texts}  # a category may have no empty text to compare with
+    frame = source.frame.with_columns(
+        nw.when(~text.is_null() & (text != "")).then(text).alias(name) for name, text in held.items()
+    )
+    return replace(source, frame=frame)
 
 
 def _zones(table: Any) -> dict[str, str]:

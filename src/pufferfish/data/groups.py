@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pufferfish.core.numbers.given import whole_array
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
-from pufferfish.errors import ParameterError
+from pufferfish.errors import ParameterError, printable
 from pufferfish.shown import counted
 
 __all__ = ["MAX_CELLS", "Groups", "check_by", "in_order", "sentence_of"]
@@ -76,7 +76,7 @@ class Groups(ReadOnly):
         )
 
     def __repr__(self) -> str:
-        return f"Groups({counted(len(self.cells), 'cell')} by {', '.join(self.by)})"
+        return printable(f"Groups({counted(len(self.cells), 'cell')} by {', '.join(self.by)})")
 
 
 def check_by(by: Any, private: Collection[str] = (), called: str = "") -> tuple[str, ...]:

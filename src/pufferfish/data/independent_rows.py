@@ -112,6 +112,8 @@ class Rows(Printed, ReadOnly):
     joint : dict from tuple of nodes to ndarray of int64, optional
         Rows in each combination of the states of several nodes, an axis for each node; with groups the first axis is
         that of the groups. A row in which one of these cells is missing is in no combination.
+    fingerprint : str, optional
+        A digest of what was counted, by which a model knows the table that it was fitted to.
 
     Examples
     --------
@@ -127,6 +129,7 @@ class Rows(Printed, ReadOnly):
     base: RowsBase
     groups: Groups | None = None
     joint: Mapping[tuple[Any, ...], NDArray[np.int64]] = field(default_factory=FrozenDict[Any, Any])
+    fingerprint: str | None = None
 
     def __post_init__(self) -> None:
         self._check_kinds()

@@ -20,7 +20,7 @@ from pufferfish.hints import composed, did_you_mean, unseen_difference
 from pufferfish.shown import counted
 from pufferfish.theta.states import state_label
 
-__all__ = ["count_rows", "label_states", "name_states", "refuse_strangers", "words_for_missing"]
+__all__ = ["count_rows", "label_states", "labels_of", "name_states", "refuse_strangers", "words_for_missing"]
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")  # 007, +7 and 1E5 are codes, and stay text
 _WHOLE = re.compile(r"(-?[0-9]+)(?:\.0+)?")
@@ -38,13 +38,9 @@ def name_states(fold: Fold, options: Options, *, untyped: bool) -> tuple[str, ..
         If the table holds states that the model lacks, or two that look the same, or says no types, and two states of
         the model then read alike.
     """
-    raw = fold.states
-    if options.bins is not None and options.states is not None:
-        fold.relabel({state: options.states[int(state)] for state in raw})
-        return options.states
-    where = f"column {options.state!r}"
-    labels = label_states(raw, options.states or (), untyped=untyped, where=where, owner="the model")
+    labels = labels_of(fold.states, options, untyped=untyped)
     fold.relabel(labels)
+    where = f"column {options.state!r}"
     if options.states is None:
         found = _sorted_labels(set(labels.values()))
         seen: dict[str, str] = {}
@@ -54,6 +50,20 @@ def name_states(fold: Fold, options: Options, *, untyped: bool) -> tuple[str, ..
         return found
     refuse_strangers(where, fold.totals, options.states, "the model")
     return options.states
+
+
+def labels_of(raw: Iterable[Any], options: Options, *, untyped: bool) -> Mapping[Any, str]:
+    """Label the states of a table by how it is read: by :func:`label_states`, or the bins that they are numbers of.
+
+    Raises
+    ------
+    DataError
+        As :func:`label_states` does.
+    """
+    if options.bins is not None and options.states is not None:
+        return {state: options.states[int(state)] for state in raw}
+    where = f"column {options.state!r}"
+    return label_states(raw, options.states or (), untyped=untyped, where=where, owner="the model")
 
 
 def label_states(raw: Iterable[Any], known: Sequence[str], *, untyped: bool, where: str, owner: str) -> dict[Any, str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -18,7 +19,7 @@ from pufferfish.data.chain_rows import ChainRows
 from pufferfish.data.chains import Frame, Layout
 from pufferfish.data.columns import is_absent
 from pufferfish.data.files import engine_errors, open_source
-from pufferfish.data.labels import label_states
+from pufferfish.data.labels import labels_of
 from pufferfish.data.options import check_options
 from pufferfish.data.sequences import Sequences
 from pufferfish.durations import parse_duration
@@ -119,17 +120,11 @@ def opened(source: Any, state: str, sequences: Sequences, reading: Mapping[str, 
     table = open_source(source, options.needed, options.public)
     layout = layout_of(table, options)
 
-    def labels(raw: set[Any]) -> Mapping[Any, str]:
-        if options.bins is not None:
-            return {state: sequences.states[int(state)] for state in raw}
-        where = f"column {options.state!r}"
-        return label_states(raw, options.states or (), untyped=table.untyped, where=where, owner="the model")
-
     with engine_errors(table.name, table.path):
         rows = ChainRows(table, options, layout)
-        yield LinkedRows(
-            layout, layout.link(layout.in_order(rows.frame), filtered=rows.filtered), sequences.states, labels
-        )
+        linked = layout.link(layout.in_order(rows.frame), filtered=rows.filtered)
+        labels = partial(labels_of, options=options, untyped=table.untyped)
+        yield LinkedRows(layout, linked, sequences.states, labels)
 
 
 def as_steps(apart: Any, step: Any) -> int:

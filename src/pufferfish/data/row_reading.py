@@ -27,6 +27,7 @@ from pufferfish.data.chains import CELL, KEEP, SUBJECT
 from pufferfish.data.columns import Column, count_where, is_absent, state_column, subject_column
 from pufferfish.data.combinations import count_together
 from pufferfish.data.files import ROW, Source, engine_errors, open_source
+from pufferfish.data.fingerprint import fingerprint_of_rows
 from pufferfish.data.groupings import Grouping
 from pufferfish.data.independent_rows import Rows, RowsBase
 from pufferfish.data.labels import count_rows, label_states, refuse_strangers
@@ -118,6 +119,9 @@ def _read(table: Source, options: RowOptions) -> Rows:
         ),
         groups=by_groups,
         joint=joint,
+        fingerprint=fingerprint_of_rows(
+            {label: dict(zip(states[label], counts[label], strict=True)) for label in cells}
+        ),
     )
 
 

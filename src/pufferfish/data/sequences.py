@@ -231,8 +231,7 @@ class Sequences(Printed, ReadOnly):
         Whether clocks may have been changed between two records of a chain (times without a zone, and a gap of more
         than an hour), or were (``time_zone``). None where they were not, and where nobody looked (public).
     fingerprint : str, optional
-        SHA-256 of the file that was read, or of what was counted in a table that is no file, by which a model knows
-        what it was fitted to.
+        A few digests of what was read, by which a model knows the table that it was fitted to, and parts of it.
 
     Examples
     --------

@@ -12,7 +12,6 @@ own, and all of them are here:
 docs/spark.md counts the passes and says what reaches the driver.
 """
 
-import hashlib
 import os
 import re
 import shutil
@@ -31,7 +30,7 @@ from pufferfish.data.text_faults import NO_TEXT
 from pufferfish.errors import DataError, ParameterError, PufferfishError, public
 from pufferfish.files.reading import shown
 
-__all__ = ["SparkFiles", "held", "of_spark", "refuse_lines", "spark_files", "spark_fingerprint", "spark_session"]
+__all__ = ["SparkFiles", "held", "of_spark", "refuse_lines", "spark_files", "spark_session"]
 
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
@@ -183,15 +182,6 @@ def refuse_lines(files: SparkFiles) -> None:
     for fault, n in zip(faults, counted, strict=True):
         if n:
             raise DataError(f"{files.name} cannot be read: it has {fault} ({n:,} line{'' if n == 1 else 's'})")
-
-
-def spark_fingerprint(files: SparkFiles, columns: Sequence[str]) -> str:
-    """Return a hash of some columns, the same in whatever order and in whichever files rows are; one pass."""
-    functions: Any = import_module("pyspark.sql.functions")
-    cells = [functions.col(name).cast("string") for name in columns if name in files.frame.columns]
-    hashed = functions.xxhash64(*cells).cast("decimal(38,0)")
-    rows, total = files.frame.agg(functions.count("*"), functions.sum(hashed)).first()
-    return hashlib.sha256(f"{rows} {total}".encode()).hexdigest()
 
 
 @contextmanager

@@ -44,6 +44,8 @@ class Kind:
     any_name : bool, default False
         Whether a name may also end in something else, if it is no other kind's: for files that only this program reads,
         which knows them by their content.
+    secret : bool, default False
+        Whether a new one is for its owner alone to read.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Kind:
     keep: str
     endings: tuple[str, ...]
     any_name: bool = False
+    secret: bool = False
 
     def check_name(self, option: str, path: str) -> None:
         """Refuse a name that promises another kind of file than will be written there.
@@ -68,9 +71,9 @@ class Kind:
             )
 
 
-def record_kind(name: str, format_: str, keep: str) -> Kind:
+def record_kind(name: str, format_: str, keep: str, *, secret: bool = False) -> Kind:
     """Return the kind of a JSON record of this package, known by its ``format``."""
-    return Kind(name, lambda content: _format_of(content) == format_, keep, (".json",), any_name=True)
+    return Kind(name, lambda content: _format_of(content) == format_, keep, (".json",), any_name=True, secret=secret)
 
 
 def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: bool) -> Path:

@@ -106,7 +106,7 @@ class Output:
                 check_output(self._given, self._kind, overwrite=self._overwrite) != self.path
             ):  # another program was here
                 raise OSError(0, "it has become a link to another place meanwhile")
-            os.chmod(self._hidden, _mode_for(self.path))
+            os.chmod(self._hidden, _mode_for(self.path, self._kind))
             self._take_the_name()
             self._close()
             _flush_folder(self.path.parent)
@@ -222,10 +222,12 @@ def _flush_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def _mode_for(target: Path) -> int:
-    """Permissions of the file that is replaced, or those a new one would get."""
+def _mode_for(target: Path, kind: Kind | None) -> int:
+    """Permissions of the file that is replaced, or those a new one would get; a secret is its owner's alone."""
     if target.exists():
         return target.stat().st_mode & 0o777
+    if kind is not None and kind.secret:
+        return 0o600
     umask = os.umask(0o077)
     os.umask(umask)
     return 0o666 & ~umask

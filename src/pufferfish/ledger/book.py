@@ -31,7 +31,8 @@ __all__ = ["LEDGER", "AnyBase", "Book", "BookFile", "Entry", "book_of", "lock_of
 FORMAT = "pufferfish-ledger"
 VERSION = 3
 
-LEDGER = record_kind("ledger", FORMAT, "a ledger is never replaced; name another file")
+LEDGER = record_kind("ledger", FORMAT, "a ledger is never replaced; name another file", secret=True)
+"""It holds the key of the digests of subjects (:mod:`~pufferfish.ledger.subjects`)."""
 
 AnyBase = Base | RowsBase
 """How a table was read: for chains, or for networks."""

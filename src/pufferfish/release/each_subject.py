@@ -58,6 +58,7 @@ from pufferfish.release.each_record import (
 )
 from pufferfish.release.each_values import each_subject, table_of
 from pufferfish.release.fields import NOISE_LAW, LedgerRecord, NoiseRecord
+from pufferfish.release.spreadsheets import warning_of_formulas
 from pufferfish.release.under_ledger import note_of, warnings_of_ledger
 from pufferfish.release.under_model import warnings_of_model
 
@@ -84,6 +85,7 @@ def release_each(
     ledger: Ledger | None = None,
     overwrite: bool = False,
     public: bool = False,
+    for_spreadsheets: bool = False,
 ) -> EachRelease:
     """Release a query's value for each subject of a table, with calibrated noise.
 
@@ -112,6 +114,9 @@ def release_each(
         Whether the files of an earlier release for each subject may be replaced.
     public : bool, default False
         As for :func:`release`.
+    for_spreadsheets : bool, default False
+        Write a single quote before each name in a ``.csv`` table that a spreadsheet would take for a formula, such as
+        one that begins with ``=``. Without it, such names are warned of.
 
     Returns
     -------
@@ -144,7 +149,7 @@ def release_each(
         data,
         query,
         calibration,
-        Places(output, overwrite=overwrite),
+        Places(output, overwrite=overwrite, for_spreadsheets=for_spreadsheets),
         postprocess=postprocess,
         warnings=warnings,
         ledger=ledger,
@@ -163,20 +168,29 @@ class Places:
         The table.
     overwrite : bool
         Whether the files of an earlier release for each subject may be replaced.
+    for_spreadsheets : bool, default False
+        Whether names that are formulas to a spreadsheet are quoted.
 
     Raises
     ------
     ParameterError
-        If the name does not say which kind of table it is.
+        If the name does not say which kind of table it is, or quotes are asked for that only CSV needs.
     RecordError
         If something is in the way.
     """
 
-    def __init__(self, output: str | os.PathLike[str], *, overwrite: bool) -> None:
+    def __init__(self, output: str | os.PathLike[str], *, overwrite: bool, for_spreadsheets: bool = False) -> None:
         if not isinstance(output, str | os.PathLike) or Path(output).suffix.lower() not in TABLE_ENDINGS:
             raise ParameterError(
                 f"output is {shown(output)!r}, expected a name that ends in .parquet or .csv: the table of values; its "
                 "record goes into a .json file of the same name"
+            )
+        self.as_text = Path(output).suffix.lower() == ".csv"
+        self.for_spreadsheets = truth(for_spreadsheets, "for_spreadsheets")
+        if self.for_spreadsheets and not self.as_text:
+            raise ParameterError(
+                f"for_spreadsheets=True is for CSV, and {shown(output)} has types, by which a name is no formula: "
+                "leave it out, or name a .csv file"
             )
         record = Path(output).with_suffix(".json")
         self.begun = False  # whether something was spent, or drawn: then the same command goes on
@@ -273,6 +287,8 @@ def prepare_each(
     valid = None if postprocess is None else "projected" if query.is_histogram else "clipped"
     draw = subjects.drawing(calibration, bound, noise_in_bulk)
     told += few_of_subjects(calibration, bound, subjects.records.tolist())
+    if places.as_text and not places.for_spreadsheets:
+        told += filter(None, [warning_of_formulas((*bound.labels, *subjects.names))])
     draft = _draft(data, bound, calibration, valid, told)
     try:
         booked = None if ledger is None else place_in(ledger, 1, ledger.budget)
@@ -319,7 +335,8 @@ def prepare_each(
             with failing("cannot read", places.pending_table):
                 content = places.pending_table.read_bytes()
         else:
-            content = table_of(subjects, draw(), bound, calibration.unit_scale, valid, places.table.name)
+            written = places.table.name, places.for_spreadsheets
+            content = table_of(subjects, draw(), bound, calibration.unit_scale, valid, *written)
             write_whole(places.pending_table, content, None, overwrite=True)
         found = _finished(begun, booked, calibration, _table(places, begun, content))
         _write(places.pending_record, found)

@@ -14,6 +14,7 @@ from pufferfish.core.numbers import discrete_laplace
 from pufferfish.data.sequences import Sequences
 from pufferfish.queries import LinearQuery
 from pufferfish.release.each_record import columns_of
+from pufferfish.release.spreadsheets import csv_of
 from pufferfish.release.unseen import unseen
 from pufferfish.release.values import in_model_order
 from pufferfish.theta.model_class import Theta
@@ -67,7 +68,13 @@ def each_subject(data: Sequences, query: LinearQuery, theta: Theta) -> EachSubje
 
 
 def table_of(
-    subjects: EachSubject, noisy: NDArray[np.int64], query: LinearQuery, unit_scale: float, valid: str | None, name: str
+    subjects: EachSubject,
+    noisy: NDArray[np.int64],
+    query: LinearQuery,
+    unit_scale: float,
+    valid: str | None,
+    name: str,
+    for_spreadsheets: bool = False,
 ) -> bytes:
     """Return the table of the noisy values as a file's content, by the name of the file."""
     import polars as pl
@@ -88,11 +95,10 @@ def table_of(
         "error_95": np.repeat(error, outputs),
     }
     frame = pl.DataFrame({column: columns[column] for column in columns_of(valid is not None)})
+    if not name.lower().endswith(".parquet"):
+        return csv_of(frame, for_spreadsheets=for_spreadsheets)
     content = io.BytesIO()
-    if name.lower().endswith(".parquet"):
-        frame.write_parquet(content)
-    else:
-        frame.write_csv(content)
+    frame.write_parquet(content)
     return content.getvalue()
 
 

@@ -4,6 +4,7 @@ A :class:`~pufferfish.Model` knows how long a step takes and what it was fitted 
 asks before it calibrates, a release asks where its mechanism was made from a model: by the same functions.
 """
 
+from pufferfish.data.fingerprint import same_table
 from pufferfish.data.independent_rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.durations import parse_duration
@@ -15,14 +16,14 @@ from pufferfish.theta.model_class import Described
 __all__ = ["FITTED_HERE", "check_step", "step_length", "warnings_of_model", "warnings_of_reading"]
 
 _NO_PROMISE = (
-    "the model was fitted to this very table: the noise would depend on the secrets that it should hide, and nothing "
-    "would be promised. Fit it to public data, or say how soon habits are forgotten (documentation: Forgetting); if "
-    "everybody may see this table, give public=True"
+    "the model was fitted to this very table, or one is a part of the other: the noise would depend on the secrets "
+    "that it should hide, and nothing would be promised. Fit it to public data, or say how soon habits are forgotten "
+    "(documentation: Forgetting); if everybody may see this table, give public=True"
 )
 
 FITTED_HERE = (
-    "The model was fitted to this very table. The noise then depends on the secrets it should hide: "
-    "take this release as a comparison, not as a guarantee."
+    "The model was fitted to this very table, or one is a part of the other. The noise then depends on the secrets it "
+    "should hide: take this release as a comparison, not as a guarantee."
 )
 
 
@@ -90,27 +91,24 @@ def warnings_of_model(
     model: Described | None,
     *,
     public: bool = False,
-    fingerprint: str | None = None,
 ) -> list[str]:
     """Return what a release under a model warns of, besides what its data warn of; refuse data of another step.
-
-    ``fingerprint`` is that of the table, where the data do not say it.
 
     Raises
     ------
     DataError
         As :func:`check_step`.
     ReleaseRefused
-        If the model was fitted to these very data, and they are not said to be public.
+        If the model was fitted to these very data or to a part of them, and they are not said to be public.
     """
     if model is None or isinstance(data, Database):
         return []
     check_step(data, model)
-    known, told = fingerprint, list[str]()
+    told = list[str]()
     if isinstance(data, Sequences):
-        known = known or data.fingerprint
         told = [text for text in warnings_of_reading(data, model) if text not in data.warnings]
-    here = model.fitted_on is not None and model.fitted_on == known
+    known, own = model.fitted_on, data.fingerprint
+    here = known is not None and own is not None and same_table(known, own)
     if here and not public:
         raise ReleaseRefused(_NO_PROMISE)
     return [FITTED_HERE, *told] if here else told

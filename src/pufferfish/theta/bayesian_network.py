@@ -20,7 +20,7 @@ from pufferfish.calls import called_as
 from pufferfish.core.networks.inference import Inference
 from pufferfish.core.numbers.given import with_sums_of_one
 from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
-from pufferfish.errors import ModelError, RecordError
+from pufferfish.errors import ModelError, RecordError, printable
 from pufferfish.hints import did_you_mean, names_of
 from pufferfish.shown import counted
 from pufferfish.theta.cpt import CPT, TOLERANCE
@@ -165,7 +165,7 @@ class BayesianNetwork(ShownModel, ReadOnly):
     def __repr__(self) -> str:
         names = ", ".join(str(node) for node in self.nodes[:6]) + (", …" if len(self.nodes) > 6 else "")
         edges = counted(len(self.edges), "edge")
-        return f"BayesianNetwork(<{counted(len(self.nodes), 'node')}: {names}; {edges}>)"
+        return printable(f"BayesianNetwork(<{counted(len(self.nodes), 'node')}: {names}; {edges}>)")
 
     @cached_property
     def components(self) -> tuple[tuple[Any, ...], ...]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from pufferfish.calls import called_as
 from pufferfish.core.numbers.given import real_array
 from pufferfish.core.numbers.read_only import ReadOnly, read_only
-from pufferfish.errors import ModelError
+from pufferfish.errors import ModelError, printable
 from pufferfish.theta.states import listed_labels, listed_names
 from pufferfish.theta.views import ShownModel
 
@@ -73,4 +73,4 @@ class CPT(ShownModel, ReadOnly):
 
     def __repr__(self) -> str:
         given = f" | {', '.join(str(p) for p in self.parents)}" if self.parents else ""
-        return f"CPT({', '.join(self.states)}{given})"
+        return printable(f"CPT({', '.join(self.states)}{given})")

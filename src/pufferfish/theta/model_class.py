@@ -57,7 +57,7 @@ class Described(Protocol):
 
     @property
     def fitted_on(self) -> str | None:
-        """SHA-256 of the file that Θ was fitted to, where it was fitted to one."""
+        """Fingerprint of the table that Θ was fitted to, where it was fitted to one."""
         ...
 
 

@@ -13,7 +13,7 @@ from numbers import Integral
 from typing import Any
 
 from pufferfish.core.numbers.read_only import ReadOnly
-from pufferfish.errors import ParameterError
+from pufferfish.errors import ParameterError, printable
 from pufferfish.given import is_list
 from pufferfish.hints import did_you_mean, names_of
 from pufferfish.theta.states import state_label
@@ -85,7 +85,7 @@ class RecordIs(ReadOnly, Secret):
         return row[self.record] in self.states
 
     def __str__(self) -> str:
-        return f"record {self.record} is {' or '.join(self.states)}"
+        return printable(f"record {self.record} is {' or '.join(self.states)}")
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -139,7 +139,7 @@ class CountIs(ReadOnly, Secret):
             some = f"at most {self.at_most}"
         else:
             some = f"{self.at_least}" if self.at_least == self.at_most else f"{self.at_least} to {self.at_most}"
-        return f"{some} records are {' or '.join(self.states)}"
+        return printable(f"{some} records are {' or '.join(self.states)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 import pufferfish as pf
-from commands import READING, every_command, refused, run
+from commands import READING, every_command, refused, run, write_table
 from pufferfish.cli import main
 
 
@@ -108,9 +108,8 @@ def test_times_of_which_nobody_knows_whether_some_are_missing_are_told(tmp_path:
     fitted = run("fit", private, *times, "--smoothing", 1, "--output", tmp_path / "loose.json")
     assert "The table is read without --max-gap" in fitted.stderr
     assert "read without" not in run("fit", private, *READING, "--output", tmp_path / "m.json").stderr
-    copy = tmp_path / "copy.csv"
-    copy.write_text(private.read_text() + "\n")
-    release = ["release", copy, *times, "--model", tmp_path / "loose.json", "--epsilon", 5]
+    other = write_table(tmp_path / "other.csv", 7)
+    release = ["release", other, *times, "--model", tmp_path / "loose.json", "--epsilon", 5]
     told = run(*release, "--step", "1min", "--output", tmp_path / "r.json")
     assert told.exit_code == 0, told.output
     assert "nobody looked whether some are missing" in told.stderr

@@ -75,3 +75,30 @@ def test_refusals_name_the_remedy(tmp_path: Path, public: Path) -> None:
     refused("fit", public, *out, says=["give --state"])
     refused("fit", *out, says=["give the TABLE"])
     assert not (tmp_path / "m.json").exists()
+
+
+def test_states_come_from_a_file_too(tmp_path: Path, public: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value without a comma is the name of a file: nobody lists one state."""
+    monkeypatch.chdir(tmp_path)
+    Path("zones.txt").write_bytes("\ufeffrest\r\nactive\r\nup, and about\n".encode())
+    names = ("rest", "active", "up, and about")
+    stated = ["fit", "--forgets", 8, "--overlap", 0.4, "--output", "stated.json"]
+    table = ["fit", public, *READING, "--output", "m.json", "--overwrite"]
+    assert run(*stated, "--states", "zones.txt").exit_code == 0
+    assert pf.read_model("stated.json").theta.states == names
+    for kind in (["--smoothing", 1], ["--each-subject", "--smoothing", 1], ["--confidence", 0.9]):
+        fitted = run(*table, "--states", "zones.txt", *kind)
+        assert fitted.exit_code == 0, fitted.output
+        assert pf.read_model("m.json").theta.states == names
+    Path("two.txt").write_text("rest\nactive")
+    assert run(*table, "--states", "two.txt", "--forgets", 8).exit_code == 0
+    assert pf.read_model("m.json").theta.states == names[:2]
+    Path("gap.txt").write_text("rest\n\nactive\n")
+    Path("latin.txt").write_bytes(b"rest\nspazi\xe8ren\n")
+    refused(*table, "--states", "gap.txt", says=["line 2 of gap.txt is empty: --states expects a state in each line"])
+    refused(*table, "--states", "latin.txt", says=["latin.txt is no UTF-8 text"])
+    refused(*table, "--states", "rest", says=["--states is 'rest', expected two or more states", "no such file"])
+    refused(
+        "fit", public, *READING, "--states", "zones.txt", "--output", "zones.txt", "--overwrite", says=["zones.txt"]
+    )
+    assert Path("zones.txt").exists()

@@ -29,7 +29,7 @@ def model() -> pf.Model:
         pf.MarkovChain([[0.9, 0.1], [1 / 3, 2 / 3]], start, states=["<200", ">=200"])
         for start in ("stationary", "any", [0.25, 0.75])
     )
-    return pf.Model(theta=pf.ChainClass(chains, "survey"), bins=(0.0, 200.0, 400.0), fitted_on="ab" * 32)
+    return pf.Model(theta=pf.ChainClass(chains, "survey"), bins=(0.0, 200.0, 400.0), fitted_on="ab" * 32 + ":")
 
 
 def test_a_model_reads_back_exactly(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_model_reads_back_exactly(tmp_path: Path) -> None:
     pf.write_model(model(), path)
     found = pf.read_model(path)
     assert found.bins == (0.0, 200.0, 400.0)
-    assert found.fitted_on == "ab" * 32
+    assert found.fitted_on == "ab" * 32 + ":"
     assert found.theta.origin == "survey"
     for mine, theirs in zip(found.theta.chains, model().theta.chains, strict=True):
         assert np.array_equal(mine.transition_matrix, theirs.transition_matrix)

@@ -547,3 +547,16 @@ def test_a_long_book_is_checked_at_some_entries_only(tmp_path: Path, monkeypatch
     asked.clear()
     assert other.spent == ledger.spent
     assert asked == [41]  # what was known is not checked again
+
+
+def test_a_new_ledger_is_for_its_owner_alone_and_an_old_one_keeps_its_mode(tmp_path):
+    """It holds the key of the digests of subjects."""
+    path = tmp_path / "ledger.json"
+    ledger = in_file(path, budget=5.0)
+    assert path.stat().st_mode & 0o777 == 0o600
+    ledger.spend(ledger.bound.calibrate(COUNT, 1.0))
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o640)
+    again = Ledger.open(path)
+    again.spend(again.bound.calibrate(COUNT, 1.0))
+    assert path.stat().st_mode & 0o777 == 0o640

@@ -318,6 +318,7 @@ def test_numbers_that_follow_from_others_are_computed_again(tmp_path: Path) -> N
         (booked, ("ledger", "spent"), put(3.0), "in the budget"),
         (booked, ("ledger", "entry"), put(0), "at least 1"),
         (booked, ("created",), put("yesterday"), "time"),
+        (booked, ("created",), put("2026-01-31T12:00:00+00:00\0"), "time"),
         (record, ("query", "kind"), put("magic"), "kind is one of"),
         (record, ("query", "kind"), put("histogram-counts"), "divided"),
         (record, ("query", "labels"), put(["here", "there"]), "labels"),
@@ -391,7 +392,7 @@ def test_a_model_with_one_thing_changed(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     binned = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [0.5, 0.5], states=["<200", ">=200"])
     for model in (
-        pf.Model(theta=binned, bins=(0.0, 200.0, 400.0), step="1min", fitted_on="ab" * 32),
+        pf.Model(theta=binned, bins=(0.0, 200.0, 400.0), step="1min", fitted_on="ab" * 32 + ":"),
         pf.Model(theta=NETWORK),
         pf.Model(theta=INTERVAL, step="1h"),
         pf.Model(theta=BINARY),
@@ -422,7 +423,7 @@ def test_a_model_with_one_thing_changed(tmp_path: Path) -> None:
 def test_how_a_model_reads_tables_is_checked(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     binned = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["<200", ">=200"])
-    pf.write_model(pf.Model(theta=binned, bins=(0.0, 200.0, 400.0), step="1min", fitted_on="ab" * 32), path)
+    pf.write_model(pf.Model(theta=binned, bins=(0.0, 200.0, 400.0), step="1min", fitted_on="ab" * 32 + ":"), path)
     record = json.loads(path.read_text())
     for change, message in (
         ({"bins": [0, 400, 200]}, "not above the edge before it"),
@@ -435,7 +436,7 @@ def test_how_a_model_reads_tables_is_checked(tmp_path: Path) -> None:
         ({"step": "0"}, "expected more than 0"),
         ({"step": "nan"}, "expected more than 0"),
         ({"step": ""}, "step is ''"),
-        ({"fitted_on": "yesterday"}, "expected a SHA-256"),
+        ({"fitted_on": "yesterday"}, "expected the fingerprint of a table"),
     ):
         path.write_text(json.dumps(record | change))
         with pytest.raises(RecordError, match=message) as caught:

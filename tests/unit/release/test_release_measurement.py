@@ -213,6 +213,7 @@ EDITS = {
     "origin of Θ": ("theta", lambda v: v | {"origin": "a census"}),
     "states of Θ": ("theta", lambda v: v | {"states": v["states"][:1]}),
     "time": ("created", lambda v: "yesterday"),
+    "time and a NUL": ("created", lambda v: v + "\0"),
     "version": ("version", lambda v: v + 1),
     "format": ("format", lambda v: "pufferfish-release"),
     "a field more": ("checked", lambda v: True),

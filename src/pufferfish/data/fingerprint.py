@@ -1,0 +1,177 @@
+"""By what a model knows the table that it was fitted to: a few digests of what was read, in no order.
+
+A model that was fitted to the table it shall protect promises nothing, so a release of that table is refused. A copy
+with its columns swapped or its rows sorted, a part of the table, or one subject's series are such tables too. So a
+model keeps no digest of a file, but a *sample* of what was read (:mod:`~pufferfish.data.sampling` takes it):
+
+- the time of a subject is cut into **blocks** as long as some 16 records. Where times do not say it, the number of a
+  record in its series takes the place of its time;
+- which blocks are kept follows from the subject and the time alone, never from states. Two tables therefore keep the
+  same blocks, as far as both have them: a part of a table keeps what the whole keeps of that part, and more;
+- of a block stands here what tells it from others, and a digest of its times and states.
+
+Two tables are **one** if they have at least 4 kept blocks with the same times and states, and these are two thirds of
+the blocks that both kept. Only blocks with two or more states are counted, because in a table of mostly one state most
+blocks look alike. Tables of different people with the same names (``1`` to n) at the same minutes share blocks, not
+states: that two blocks with a change of state agree has a probability of about 1/15 (the change has 15 places), and
+rarely more than 1/8, so that two thirds of N do has at most one of 4,000 for N = 4, and less for more.
+
+Two tables that are alike in all that was counted (:attr:`~pufferfish.Sequences.counts`, transitions, lengths) are one
+too. This knows a whole table whose subjects were renamed or whose times were shifted. Where states change fewer than
+100 times this may be chance, so there the samples have to agree as well.
+
+Of a table of independent rows stands here, for every column that was read, a digest of how many rows are in each state.
+Two such tables are one if these agree in all columns that both have: then they have as many rows, too.
+
+docs/known_limits.md says what is not recognised.
+"""
+
+import base64
+import hashlib
+import re
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pufferfish.errors import ParameterError, shortened
+
+__all__ = ["MIXED", "check_fingerprint", "fingerprint_of", "name_digest", "same_table"]
+
+MIXED = 1 << 31
+"""The bit of a block's digest that says that the block has two or more states."""
+
+_LEAST = 4
+"""Blocks that must agree."""
+
+_SHARE = 2 / 3
+"""Of the blocks that both tables kept, so many must agree."""
+
+_FEW = 100
+"""Changes of state below which two tables may be counted alike by chance."""
+
+_OF_ROWS = "rows"
+_HEAD, _BLOCK = struct.Struct(">IH"), struct.Struct(">II")
+
+Blocks = dict[int, int]
+"""The digests of the blocks of one subject, by what tells a block from the others of a subject."""
+
+
+def name_digest(subject: str) -> int:
+    """Return the digest of a subject's name; 0 where there are no subjects.
+
+    Examples
+    --------
+    >>> name_digest(""), name_digest("ann") == name_digest("bob")
+    (0, False)
+    """
+    return zlib.crc32(subject.encode("utf-8", "surrogatepass"))
+
+
+def fingerprint_of(counted: Any, changes: int, sample: Mapping[str, Blocks]) -> str:
+    """Return the fingerprint of a table as text.
+
+    Parameters
+    ----------
+    counted : object
+        All that was counted, of plain values in an order that does not depend on the table's: what :func:`repr` says
+        of it is digested.
+    changes : int
+        How often a state is followed by another.
+    sample : mapping
+        Of each kept subject the digests of its kept blocks.
+    """
+    kept = {name_digest(subject): blocks for subject, blocks in sample.items()}
+    packed = b"".join(
+        _HEAD.pack(subject, len(blocks)) + b"".join(_BLOCK.pack(*block) for block in sorted(blocks.items()))
+        for subject, blocks in sorted(kept.items())
+    )
+    few = packed if changes < _FEW else b""
+    whole = hashlib.sha256(repr(counted).encode("utf-8", "surrogatepass") + few).hexdigest()
+    return f"{whole}:{base64.b64encode(packed).decode()}"
+
+
+def fingerprint_of_rows(counts: Mapping[str, Mapping[str, int]]) -> str:
+    """Return the fingerprint of a table of independent rows, given of each column the number of rows in each state.
+
+    Examples
+    --------
+    >>> patients = {"smoke": {"no": 60, "yes": 40}, "lung": {"no": 98, "yes": 2}}
+    >>> whole, part = fingerprint_of_rows(patients), fingerprint_of_rows({"lung": {"yes": 2, "no": 98}})
+    >>> same_table(whole, part), same_table(whole, fingerprint_of_rows({"lung": {"yes": 3, "no": 97}}))
+    (True, False)
+    """
+    seen = {label: sorted((state, n) for state, n in own.items() if n) for label, own in counts.items()}
+    columns = sorted((name_digest(label), name_digest(repr(own))) for label, own in seen.items())
+    return f"{_OF_ROWS}:{base64.b64encode(b''.join(_BLOCK.pack(*each) for each in columns)).decode()}"
+
+
+def check_fingerprint(given: Any) -> None:
+    """Refuse what is no fingerprint of a table.
+
+    Raises
+    ------
+    ParameterError
+        If it is something else, such as the digest of a file.
+    """
+    try:
+        if not isinstance(given, str):
+            raise ValueError("no text")
+        _parts(given)
+    except (ValueError, struct.error):  # binascii.Error is a ValueError
+        raise ParameterError(
+            f"fitted_on is {shortened(repr(given))}, expected the fingerprint of a table, as "
+            "data.fingerprint is of what was read"
+        ) from None
+
+
+def same_table(one: str, other: str) -> bool:
+    """Whether two tables are one by their fingerprints, or one of them has a part of the other.
+
+    Examples
+    --------
+    >>> hours = {"": {hour: MIXED + hour for hour in range(20)}}
+    >>> morning = {"": {hour: MIXED + hour for hour in range(6, 12)}}
+    >>> elsewhere = {"": {hour: MIXED + hour + 1 for hour in range(20)}}
+    >>> whole, *others = [fingerprint_of(x, 320, x) for x in (hours, morning, elsewhere)]
+    >>> [same_table(whole, each) for each in others]
+    [True, False]
+    """
+    (whole, mine), (theirs_whole, theirs) = _parts(one), _parts(other)
+    if whole == theirs_whole == _OF_ROWS:
+        both = mine[0].keys() & theirs[0].keys()
+        return bool(both) and all(mine[0][column] == theirs[0][column] for column in both)
+    if whole == theirs_whole:
+        return True
+    nobody = name_digest("")
+    if (nobody in mine) == (nobody in theirs):
+        return _agree((mine[who], theirs[who]) for who in mine.keys() & theirs.keys())
+    # one of them was read as a single series: it may be that of any subject of the other
+    return any(_agree([(a, b)]) for a in mine.values() for b in theirs.values())
+
+
+def _agree(pairs: Iterable[tuple[Blocks, Blocks]]) -> bool:
+    """Whether enough of the blocks that both have are the same."""
+    same = both = 0
+    for mine, theirs in pairs:
+        for block in mine.keys() & theirs.keys():
+            if (mine[block] | theirs[block]) & MIXED:
+                both += 1
+                same += mine[block] == theirs[block]
+    return same >= max(_LEAST, _SHARE * both)
+
+
+def _parts(text: str) -> tuple[str, dict[int, Blocks]]:
+    """Return the digest of all that was counted, and of each kept subject its blocks; of rows all columns as one."""
+    whole, colon, packed = text.partition(":")
+    if not colon or re.fullmatch(rf"{_OF_ROWS}|[0-9a-f]{{64}}", whole) is None:
+        raise ValueError("no digest")
+    content, at, found = base64.b64decode(packed, validate=True), 0, dict[int, Blocks]()
+    if whole == _OF_ROWS:
+        return whole, {0: dict(_BLOCK.iter_unpack(content))}
+    while at < len(content):
+        subject, number = _HEAD.unpack_from(content, at)
+        at += _HEAD.size
+        found[subject] = dict(_BLOCK.unpack_from(content, at + i * _BLOCK.size) for i in range(number))
+        at += number * _BLOCK.size
+    return whole, found
