@@ -243,9 +243,9 @@ NAMED: dict[str, tuple[Callable[[], float], Callable[[], float]]] = {
         lambda: scale_of(sticky(30, 0.5), 300, 1.0, "best"),
         lambda: scale_of(sticky(30, 0.5), 300, 1.0),
     ),
-    "k = 10, T = 1e6, ε = 1e-9; ε = 1e-6": (
-        lambda: scale_of(sticky(10, 0.99), 10**6, 1e-9),
-        lambda: scale_of(sticky(10, 0.99), 10**6, 1e-6),
+    "k = 10, T = 1e6, ε = 1e-5; ε = .01": (
+        lambda: scale_of(sticky(10, 0.99), 10**6, 1e-5),
+        lambda: scale_of(sticky(10, 0.99), 10**6, 0.01),
     ),
 }
 """What took, or cost, many times as much as its neighbour."""

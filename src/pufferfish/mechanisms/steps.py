@@ -11,8 +11,8 @@ from pufferfish.errors import ParameterError
 
 __all__ = ["LARGEST_ANSWER", "LEAST_EPSILON", "MOST_EPSILON", "accuracy_reached", "four_digits_up", "steps_within"]
 
-LEAST_EPSILON = 1e-9
-"""Below it the rounding errors of a proof, about 1e-13, add up to more than what may leak, and no search comes near."""
+LEAST_EPSILON = 1e-5
+"""Below it the rounding errors of a proof, about 1e-13 at each record that a chain remembers, decide the noise."""
 
 MOST_EPSILON = 10.0
 """Above it nobody asks who means to promise something: there the odds of two values change by a factor of 22,026."""

@@ -17,10 +17,9 @@ then covers the rest of the run; stretches that come again and again are one cyc
 (:mod:`pufferfish.core.propagation.folding`). So the cost does not depend on T.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,18 +38,6 @@ __all__ = ["Attained", "ChainPropagation", "past_of_any"]
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
-SMALL = 1e-6
-"""Below so many nats rounding weighs more than what is lost by scaling down the proof of larger losses."""
-
-_CURVED = SMALL**2 / 8 * (1 + 1e-12)
-"""δ of that proof: by how much losses are raised."""
-
-_TINY = 1e-9
-"""Losses so small are scaled at once: by themselves they take long to propagate, and end in rounding errors."""
-
-_LITTLE = 0.01
-"""Where δ is at most this share of a loss, nothing else is tried."""
-
 
 @dataclass(frozen=True, slots=True)
 class Attained:
@@ -68,8 +55,6 @@ class Attained:
         What the record itself, its past and its future tell.
     phase : int or None
         The record's phase, in a cycle.
-    largest : float
-        The largest bound on what any record and one of its sides tell; for chains that records are followed along.
     """
 
     total: float
@@ -79,7 +64,6 @@ class Attained:
     past: float = 0.0
     future: float = 0.0
     phase: int | None = None
-    largest: float = 0.0
 
 
 def past_of_any(steps: Steps) -> Side:
@@ -98,9 +82,6 @@ class ChainPropagation:
         The initial law, or the class of all of them. In a cycle the stationary one is its periodic law, and a given one
         is that of the first record whatever its phase.
     """
-
-    scales: ClassVar[bool] = True
-    """Whether what is proved of larger losses is taken for very small ones."""
 
     def __init__(self, matrices: Matrix, initial: Vector | Literal["stationary", "any"]) -> None:
         steps: Steps = Same(matrices) if matrices.ndim == 2 else Cycle(matrices)
@@ -128,46 +109,9 @@ class ChainPropagation:
         found._future, found._past = sides_between(lower, upper)
         return found
 
+    @np.errstate(over="ignore")  # beyond the largest number a sum is infinite, which is more
     def leakage(self, runs: Sequence[Run]) -> Attained:
         """Bound the leakage of a profile, its runs from the first record to the last."""
-        least = Attained(math.inf)
-        if self.scales and _largest(runs) <= _TINY:
-            least, near = self._scaled_down(runs, _largest(runs) / SMALL)
-            if near and least.total < SMALL / 2:
-                return least
-        found = self._propagated(runs)
-        if self.scales and least.total == math.inf and 0 < found.total < SMALL / 2:
-            least, _ = self._scaled_down(runs, found.total / SMALL)
-        return least if least.total < found.total else found
-
-    def _scaled_down(self, runs: Sequence[Run], start: float) -> tuple[Attained, bool]:
-        """Bound the leakage of very small losses by that of larger ones, and say whether little is lost by it.
-
-        What times·(d + δ) is proved to leak, and δ more, is what d leaks times ``times`` at most, for times ≥ 1 and
-        δ = m²/8, where no bound on the way is above m. (Proof: docs/proofs/propagation.md, "Very small losses".)
-        """
-        most = _largest(runs)
-        divisor = self._divisor_to_small(runs, start) if most > 0 else math.inf
-        if not 0 < divisor < 1:
-            return Attained(math.inf), False
-        found = self._propagated(_raised(runs, divisor))
-        past, future = (up(divisor * (told + _CURVED)) if told else 0.0 for told in (found.past, found.future))
-        total = up(divisor * up(found.total + _CURVED))
-        own = max(total - past - future, 0.0)
-        scaled = replace(found, total=total, own=own, past=past, future=future)
-        return scaled, _CURVED <= _LITTLE * most / divisor
-
-    def _divisor_to_small(self, runs: Sequence[Run], start: float, tolerance: float = 1e-6) -> float:
-        """Return the least number by which losses must be divided so that, raised by δ, they leak :data:`SMALL`."""
-
-        def leakage(divisor: float) -> float:
-            found = self._propagated(_raised(runs, divisor))
-            return max(up(found.total + _CURVED), found.largest)
-
-        return bracket(leakage, SMALL, start, tolerance=tolerance, from_above=False).enough
-
-    @np.errstate(over="ignore")  # beyond the largest number a sum is infinite, which is more
-    def _propagated(self, runs: Sequence[Run]) -> Attained:
         if self._states.size == 1:
             return Attained(0.0)
         each = {run.loss.tobytes(): run.loss for run in runs}  # profiles of many runs have few losses
@@ -196,17 +140,11 @@ class ChainPropagation:
 
         Within the tolerance, on the private side. ``start`` is a guess.
         """
-        least = math.inf
-        if epsilon < SMALL / 2 and self.scales:
-            divisor = self._divisor_to_small(runs, start * epsilon / SMALL, tolerance)
-            least = up(divisor * up(SMALL / epsilon))
-            if _CURVED * divisor <= _LITTLE * _largest(runs):
-                return least
 
         def leakage(divisor: float) -> float:
-            return self._propagated([run.divided(divisor) for run in runs]).total
+            return self.leakage([run.divided(divisor) for run in runs]).total
 
-        return min(least, bracket(leakage, epsilon, start, tolerance=tolerance, from_above=False).enough)
+        return bracket(leakage, epsilon, start, tolerance=tolerance, from_above=False).enough
 
     def _sides_folded(
         self, runs: Sequence[Run], repeated: Sequence[Repeated]
@@ -223,10 +161,8 @@ class ChainPropagation:
     def _worst(self, future: Sequence[Segment], past: Sequence[Segment], runs: Sequence[Run]) -> Attained:
         future = from_the_end(future, sum(run.steps for run in runs))
         worst: tuple[int, tuple[np.intp, ...], tuple[int, ...], tuple[Matrix, Matrix, Matrix]] | None = None
-        most = largest = 0.0
+        most = 0.0
         for first, last, after, before, own in overlaps(future, past, runs):
-            with_own = own + np.maximum(before, after)
-            largest = max(largest, float(np.max(with_own, where=np.isfinite(with_own), initial=0.0)))
             secrets = self._past.secrets(first, last)
             if not secrets.any():
                 continue
@@ -241,17 +177,4 @@ class ChainPropagation:
         *phase, x, x_ = (int(v) for v in at)
         each = (float(np.broadcast_to(part, shape)[at]) for part in parts)
         pair = int(self._states[x]), int(self._states[x_])
-        return Attained(most, node, pair, *each, phase=phase[0] if phase else None, largest=largest)
-
-
-def _largest(runs: Sequence[Run]) -> float:
-    return max(float(run.loss.max()) for run in runs)
-
-
-def _raised(runs: Sequence[Run], divisor: float) -> list[Run]:
-    """Return losses divided, and raised by δ."""
-    divided = (run.divided(divisor) for run in runs)
-    return [
-        Run(run.steps, np.nextafter(run.loss + _CURVED, np.inf) * ~np.eye(len(run.loss), dtype=np.bool_))
-        for run in divided
-    ]
+        return Attained(most, node, pair, *each, phase=phase[0] if phase else None)

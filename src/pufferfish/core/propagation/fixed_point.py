@@ -19,7 +19,7 @@ __all__ = ["FixedPoint", "Settled"]
 
 Matrix = NDArray[np.float64]
 
-SLACKS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+SLACKS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 """How much larger the loss is that Newton's method aims at, as shares of the largest loss; tried in turn."""
 
 LARGEST = 40.0

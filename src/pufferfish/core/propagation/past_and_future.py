@@ -45,9 +45,6 @@ _DISCOUNT = 1e-7
 _SETTLED = 1e-9
 """Marginals have settled once every later kernel is within this of the stationary one; the excess is added to it."""
 
-_SETTLED_SHARE, _LEAST_DRIFT = 1e-5, 1e-13
-"""For small losses: within this share of the largest, but not within what is rounding."""
-
 
 class Side(ABC):
     """One side of the records of a chain."""
@@ -225,7 +222,6 @@ class _GivenPast(Side):
         follows = steps.followers(self._reachable)
         self._always = under_any_prior(prior, prior.solve, follows, self._reachable)
         self._later: tuple[int, Homogeneous] | None = None
-        self._drift = np.inf
         self._settled_law: tuple[Vector, Mask, float] | None = None
         self.phases = steps.phases
         self.most_steps = _most_steps(self.phases, _UNTIL_SETTLED)
@@ -238,15 +234,11 @@ class _GivenPast(Side):
 
     def settled(self, place: int, loss: Matrix, room: float) -> Settled | None:
         place = max(place, 1)
-        enough = _SETTLED_CYCLE if self.phases else min(_SETTLED, max(_SETTLED_SHARE * room, _LEAST_DRIFT))
-        known = self._later is not None and place >= self._later[0]
-        if not known or self._drift > enough:
-            side = self._settle(place, enough)
-            if side is not None:
-                self._later = place, side
-            elif not known:
+        if self._later is None or place < self._later[0]:
+            side = self._settle(place)
+            if side is None:
                 return None
-        assert self._later is not None
+            self._later = place, side
         return self._later[1].settled(place, loss, room)
 
     def at_worst(self, loss: Matrix, room: float) -> Settled | None:
@@ -279,7 +271,7 @@ class _GivenPast(Side):
             self._marginals.append((self._path.log, self._path.support, self._path.log_error))
         return self._marginals[place - 1]
 
-    def _settle(self, place: int, enough: float) -> "Homogeneous | None":
+    def _settle(self, place: int) -> "Homogeneous | None":
         """Return the stationary kernel, widened to hold all kernels after a place, where that is little."""
         logs, support, error = self._marginal(place)
         if not self._steps.forgets_on(support):
@@ -295,9 +287,8 @@ class _GivenPast(Side):
         # π_i between c·π and C·π entrywise holds for all later marginals too
         spread = np.max(ratio, axis=-1) - np.min(np.where(support, ratio, np.inf), axis=-1)
         drift = float(np.max(spread))
-        if drift > enough:
+        if drift > (_SETTLED_CYCLE if self.phases else _SETTLED):
             return None
-        self._drift = drift
         rounding = 2 * law_error + 8 * UNIT * float(np.max(np.abs(log_pi), where=support, initial=1.0))
         kernel = _reversed(self._steps, (law, support, law_error), drift + 2 * error + rounding)
         self._settled_law = log_pi, support, drift + 2 * error + rounding

@@ -20,7 +20,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +67,6 @@ class TuplePropagation(ChainPropagation):
         Law of the first m records, or the class of all of them.
     """
 
-    scales: ClassVar[bool] = False
-
     def __init__(
         self, kernel: Matrix, tuples: NDArray[np.intp], initial: Vector | Literal["stationary", "any"]
     ) -> None:
@@ -96,7 +94,8 @@ class TuplePropagation(ChainPropagation):
         self._ratios = LogRatios()
 
     @np.errstate(over="ignore")
-    def _propagated(self, runs: Sequence[Run]) -> Attained:
+    def leakage(self, runs: Sequence[Run]) -> Attained:
+        """Bound the leakage of a profile, its runs from the first record to the last."""
         if self._states.size == 1:
             return Attained(0.0)
         closed = [Run(run.steps, close(run.loss)) for run in runs]
