@@ -211,14 +211,17 @@ def _files() -> dict[str, bytes]:
     """Return the files that commands find, made by commands."""
     from pufferfish.cli import main
 
-    rows = [
-        f"S{s},2024-05-01 {8 + t // 60:02d}:{t % 60:02d}:00,{['rest', 'active'][(t // 3 + s) % 2]},{t % 7}"
-        for s in range(2)
-        for t in range(30)
-    ]
+    rows, others = (
+        [
+            f"S{s},2024-05-01 {8 + t // 60:02d}:{t % 60:02d}:00,{['rest', 'active'][(t // stay + s) % 2]},{t % 7}"
+            for s in range(2)
+            for t in range(30)
+        ]
+        for stay in (3, 4)
+    )
     os.chdir(_empty())
     Path("table.csv").write_text("id,t,state,n\n" + "\n".join(rows) + "\n")
-    Path("survey.csv").write_text("id,t,state,n\n" + "\n".join(rows[:-1]) + "\n")
+    Path("survey.csv").write_text("id,t,state,n\n" + "\n".join(others) + "\n")
     Path("rows.csv").write_text("rain,wet\n" + "yes,yes\nno,no\nno,yes\n" * 10)
     Path("net.bif").write_text(
         "network n { }\nvariable rain { type discrete [ 2 ] { yes, no }; }\n"

@@ -18,13 +18,13 @@ def folder(tmp_path: Path) -> Path:
     write_table(tmp_path / "t.csv", seed=1)
     pf.write_model(pf.Model(theta=pf.ChainClass((CHAIN,), origin="stated"), step="1min"), tmp_path / "m.json")
     of = ["--model", tmp_path / "m.json", "--table", tmp_path / "t.csv", *READING]
-    told = run("ledger", "create", tmp_path / "l.json", *of, "--budget", 2)
+    told = run("ledger", "create", tmp_path / "l.json", *of, "--time-zone", "UTC", "--budget", 2)
     assert told.exit_code == 0, told.output
     return tmp_path
 
 
 def command(folder: Path, *more: object) -> list[object]:
-    return ["release", folder / "t.csv", *READING, "--model", folder / "m.json", *more]
+    return ["release", folder / "t.csv", *READING, "--time-zone", "UTC", "--model", folder / "m.json", *more]
 
 
 def held(folder: Path) -> dict[str, bytes]:

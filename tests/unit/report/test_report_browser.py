@@ -90,7 +90,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def _steep(epsilon: float) -> Noise:
     """Return noise from a hundred-thousandth to millions."""
     errors = tuple(round(10.0 ** (16 - 0.3 * i)) for i in range(41))
-    row = ComparisonRow(mechanism="a", title="A", scale=10.0, accuracy=errors[20] * 1e-9)
+    row = ComparisonRow(mechanism="a", title="A", noise="best", scale=10.0, accuracy=errors[20] * 1e-9)
     curve = NoiseCurve(mechanism="a", title="A", noise="best", scales=tuple(map(float, errors)), errors=errors)
     return Noise(
         rows=[row],
@@ -98,7 +98,7 @@ def _steep(epsilon: float) -> Noise:
         epsilon=epsilon,
         unit=1e-9,
         mechanism="a",
-        noise="equal",
+        noise="best",
         measure="records",
         lower=None,
     )

@@ -137,7 +137,7 @@ def timed(minutes: list[int]) -> pl.DataFrame:
 
 def test_a_release_and_its_ledger(tmp_path: Path) -> None:
     table = timed([10 * i for i in range(30)] + [900 + 10 * i for i in range(30)])
-    data = pf.read_sequences(table, "s", time="t", max_gap="10min")
+    data = pf.read_sequences(table, "s", time="t", max_gap="10min", time_zone="UTC")
     assert data.length == (pf.ChainLength(steps=120, records=60),)
     bound = pf.LeakagePropagation(CHAIN, length=data.length)
     noise, ledger = bound.calibrate(pf.Histogram(), 0.5), pf.Ledger(bound, budget=1.1)
