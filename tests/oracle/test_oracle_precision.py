@@ -39,7 +39,7 @@ def check(seed: int, kind: Any, seen: Counter[str]) -> None:
         return
     records, k = len(next(iter(laws[0]))), len(theta.states)
     query = [pf.Count("1"), pf.Histogram(relative=False), pf.Sum([0, 1, 3][:k])][rng.integers(3)]
-    epsilon, loss = float(rng.choice([1e-9, 0.1, 1, 5, 50, 500])), float(rng.choice([1e-12, 0.1, 1, 5, 50, 200]))
+    epsilon, loss = float(rng.choice([1e-5, 0.1, 1, 5, 50, 500])), float(rng.choice([1e-12, 0.1, 1, 5, 50, 200]))
     d = [[[0.0 if x == y else loss for x in range(k)] for y in range(k)]] * records
     tilts = [(z * records)[:records] for z in itertools.product(range(k), repeat=records if k == 2 else 2)]
     tilts = [z for z in tilts if all(z[t] <= max(s[t] for s in laws[0]) for t in range(records))] or tilts[:1]

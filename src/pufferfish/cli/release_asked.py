@@ -144,13 +144,16 @@ class Asked:
             raise ParameterError(
                 "--once takes the mechanism with the least noise, and --mechanism names one: leave out one of them"
             )
-        needs = {"--ledger": self.ledger_path, "--by": self.reading["by"], "--each-subject": self.each_subject}
-        for option, given in needs.items():
+        adds, one = "needs noise that adds to other noise", "asks more than one query of all records"
+        for option, given, why in (
+            ("--ledger", self.ledger_path, adds),
+            ("--up-to", self.up_to, adds),
+            ("--by", self.reading["by"], one),
+            ("--each-subject", self.each_subject, one),
+            ("--noise best", self.noise == "best", "is a shape of noise that adds, which --once does not search"),
+        ):
             if given:
-                raise ParameterError(
-                    f"--once does not go with {option}: the least noise for one query of all records may be such as "
-                    f"adds to no other; leave out {option}, or --once"
-                )
+                raise ParameterError(f"--once does not go with {option}, which {why}: leave out one of them")
 
     def _check_up_to(self) -> None:
         """Refuse ``--up-to`` without a ledger, and what the ledger settles by itself."""

@@ -318,7 +318,7 @@ class ChainRows:
             raise DataError(
                 f"column {name!r} has {self.time_text(value)}{where}, which clocks of {options.time_zone} show twice "
                 f"(such times in {count_rows(ambiguous)}): write times with their offset, such as "
-                "2024-10-27T02:00+01:00; or say ambiguous='earlier', 'later' or 'drop'"
+                "2024-10-27T02:00+01:00; or decide it by ambiguous='earlier', ambiguous='later' or ambiguous='drop'"
             )
         if ambiguous and options.ambiguous == "drop":
             frame = keep_rows(frame, ~twice)

@@ -9,8 +9,8 @@ skip in spring never was), or an hour more. Fewer steps between two records most
 chain that nearly goes around in a cycle, a record a whole cycle away tells more than a nearer one. So no hour is just
 taken away. A record may be at each place up to an hour from the one that its time says, and is charged at all of them
 (:func:`widened`): gaps have as few unread steps as they can have, and larger losses never leak less. That is so
-wherever clocks were changed, by half an hour too, and however often, as no two local times of a zone are further off.
-The chain stays as long as times say. Where an hour came twice it is longer, by an hour that nobody read.
+wherever clocks are changed by an hour or less, however often. The chain stays as long as times say: where an hour came
+twice inside of a gap, its last records lie up to an hour beyond what is charged (docs/known_limits.md).
 """
 
 from collections.abc import Iterable

@@ -148,18 +148,26 @@ def windows_by_time(
     """
     if grid is None or data.grid is None or (places is None and len(length) > 1):
         return None
+    if data.grid.slack != grid.slack and data.grid.step == grid.step:
+        raise ReleaseRefused(
+            f"column {data.base.time!r} has times {_zones(data.grid)}, and the ledger was made from times "
+            f"{_zones(grid)}: they name other hours, so read both in one way (time_zone= names the zone of local times)"
+        )
     own = [[0]] * len(data.length) if places is None else [places[name] for name in data.names or ()]
     found: list[Steps | None] = [None] * len(length)
     part = False
     for i, (chain, there) in enumerate(zip(data.length, own, strict=True)):
         one = there[0] if len(there) == 1 and found[there[0]] is None else None
-        slack = max(grid.slack, data.grid.slack)  # a ledger of an earlier version says none
-        read = None if one is None else _read(chain, data.grid.offset(i, grid, one), length[one].steps, slack)
+        read = None if one is None else _read(chain, data.grid.offset(i, grid, one), length[one].steps, grid.slack)
         for place in there:
             everything = ((0, length[place].steps),)
             found[place] = read or everything
             part = part or found[place] != everything
     return tuple(found) if part else None
+
+
+def _zones(grid: TimeGrid) -> str:
+    return "without a zone" if grid.slack else "with a zone"
 
 
 def check_within(known: Windows, given: Windows, whose: str) -> None:

@@ -37,7 +37,8 @@ def csv_of(frame: "pl.DataFrame", *, for_spreadsheets: bool) -> bytes:
         texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
         for name in texts:
             names = frame[name].unique().drop_nulls().to_list()
-            quoted = {each: f"'{each}" for each in names if _is_formula(each)}
+            # one that begins with ' too: else two names could become one
+            quoted = {each: f"'{each}" for each in names if _is_formula(each) or each.startswith("'")}
             frame = frame.with_columns(pl.col(name).replace(quoted)) if quoted else frame
         frame = frame.rename({name: f"'{name}" for name in frame.columns if _is_formula(name)})
     return frame.write_csv().encode()

@@ -30,8 +30,8 @@ def warnings_of(calibration: Calibration) -> list[str]:
     if silent >= MOSTLY_SILENT:
         often, many = (number(silent), "most") if silent <= _SURE else (f"above {_SURE:g}", "nearly all")
         found.append(
-            f"At this epsilon the noise is exactly 0 with probability {often}: {many} released values are the exact "
-            "ones, and the promise says next to nothing."
+            f"The noise is exactly 0 with probability {often}: {many} released values are the exact ones. A record is "
+            "then hidden by what the others leave open under Θ, and hardly by noise."
         )
     return found
 

@@ -145,7 +145,15 @@ def _head(title: str, measure: str) -> Html:
 
 def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
     own = (row.mechanism, row.noise) == (about.mechanism, about.noise)
-    note = about.own_word if own else "" if row.composes else "for one query only"
+    note = (
+        about.own_word
+        if own
+        else ""
+        if row.composes
+        else "least for this one query"
+        if row.least
+        else "for one query only"
+    )
     name = f"{row.title}{', best shape' if row.noise == 'best' else ''}"
     scale, error = (row.scale or 0.0) * about.scale_factor, (row.accuracy or 0.0) * about.error_factor
     return tag(

@@ -71,7 +71,7 @@ def test_the_error_that_is_allowed_gives_the_epsilon(
     assert not (tmp_path / "other.json").exists()
     meant = run(*much, "--max-epsilon", 1e4)
     assert meant.exit_code == 0, meant.output
-    assert "the noise is exactly 0 with probability" in meant.stderr
+    assert "The noise is exactly 0 with probability" in meant.stderr
 
 
 def test_what_must_be_known_first_is_said_before_noise_is_drawn(
@@ -384,12 +384,12 @@ def test_states_with_commas_and_strange_characters(tmp_path: Path) -> None:
 
 def test_a_promise_that_says_nothing_is_called_so(tmp_path: Path, private: Path, model: Path) -> None:
     release = ["release", private, *READING, "--model", model, "--overwrite", "--output", tmp_path / "r.json"]
-    assert "next to nothing" in run(*release, "--epsilon", 1e6, "--max-epsilon", 1e6).stderr
+    assert "hardly by noise" in run(*release, "--epsilon", 1e6, "--max-epsilon", 1e6).stderr
     found = pf.Release.from_json(tmp_path / "r.json")
     assert found.warnings[0].startswith("Epsilon is 1,000,000: the odds of two values")
-    assert "next to nothing" in found.warnings[1]
+    assert "hardly by noise" in found.warnings[1]
     assert "e^1,000,000 times" in found.promise
-    assert "next to nothing" not in run(*release, "--epsilon", 1).stderr
+    assert "hardly by noise" not in run(*release, "--epsilon", 1).stderr
 
 
 def test_numbers_are_never_cut(tmp_path: Path, private: Path, model: Path) -> None:

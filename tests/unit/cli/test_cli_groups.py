@@ -71,7 +71,9 @@ def test_the_error_of_each_group_is_known_before_anything_is_spent(tmp_path: Pat
         told = run("compare", model, "--table", table, *reading, "--query", query)
         assert told.exit_code == 0, told.output
         assert "each value of each of 2 groups, by LeakagePropagation at ε = 1:" in told.stdout
-        assert "Wasserstein, ExactLaplace: it calibrates noise to one query of all records" in " ".join(told.stdout.split())
+        assert "Wasserstein, ExactLaplace: it calibrates noise to one query of all records" in " ".join(
+            told.stdout.split()
+        )
         output = tmp_path / f"{query[:4]}.json"
         done = run("release", table, *reading, "--model", model, "--query", query, "--output", output)
         assert done.exit_code == 0, done.output

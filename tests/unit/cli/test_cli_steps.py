@@ -40,7 +40,9 @@ def test_compare_of_transitions_and_switches(files: Path) -> None:
     for query in ("transitions", "switches", "switch-rate"):
         found = run("compare", "model.json", "--length", 50, "--query", query, "--epsilon", 1)
         assert found.exit_code == 0, found.output
-        refused_by_laws = "Wasserstein, ExactLaplace: laws of several numbers of steps are not" in " ".join(found.stdout.split())
+        refused_by_laws = "Wasserstein, ExactLaplace: laws of several numbers of steps are not" in " ".join(
+            found.stdout.split()
+        )
         assert refused_by_laws == (query == "transitions")
         row = next(line for line in found.stdout.splitlines() if line.startswith("* LeakagePropagation"))
         scales[query] = float(row.split()[2])

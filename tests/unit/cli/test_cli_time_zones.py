@@ -97,7 +97,11 @@ def test_a_notebook_reads_the_zone_too(tmp_path: Path, spring: Path) -> None:
 def test_times_that_come_twice_are_refused_or_decided(tmp_path: Path, spring: Path) -> None:
     autumn = write_table(tmp_path / "autumn.csv", datetime(2024, 10, 26, 22, tzinfo=UTC))
     fit = ("fit", autumn, *READING, "--output", tmp_path / "m.json")
-    words = ["which clocks of Europe/Paris show twice", "write times with their offset", "or say --ambiguous earlier"]
+    words = [
+        "which clocks of Europe/Paris show twice",
+        "write times with their offset",
+        "decide it by --ambiguous earlier",
+    ]
     refused(*fit, *PARIS, says=words)
     assert "138 transitions" in succeeds(*fit, *PARIS, "--ambiguous", "drop")
     refused(

@@ -224,3 +224,18 @@ def test_stretches_that_touch_are_charged_as_one() -> None:
         parts = _stretches([((2, i), (i, 9)), ((4, 5),)], 12)
         each = [active for steps, active in parts for _ in range(steps)]
         assert each == [active for steps, active in whole for _ in range(steps)], i
+
+
+@pytest.mark.parametrize("naive_first", [True, False])
+def test_times_with_and_without_a_zone_name_other_hours(naive_first: bool) -> None:
+    """The same rows, read twice: two o'clock was charged at steps of 10:00, as if other records had been read."""
+    naive, zoned_time = TABLE, pl.col("time").dt.replace_time_zone("America/Los_Angeles")
+    zoned = TABLE.with_columns(zoned_time)
+    base, part = (naive, zoned) if naive_first else (zoned, naive)
+    where = "hour(time) in [2, 3, 4, 5]"
+    ledger = pf.Ledger(pf.LeakagePropagation(CHAIN, len(TABLE)), 50.0, base=read(frame=base, time_zone=None))
+    ledger.spend(1.0, data=read(where, base, time_zone=None))
+    other = read(where, part, time_zone=None)
+    spends_nothing(
+        ledger, lambda: ledger.spend(1.0, data=other), ReleaseRefused, "name other hours, so read both in one"
+    )

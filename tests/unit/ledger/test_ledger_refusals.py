@@ -16,7 +16,7 @@ from pufferfish.digits import at_most
 from pufferfish.errors import BudgetExceeded, DataError, ParameterError, PufferfishError, RecordError, ReleaseRefused
 from pufferfish.ledger import Ledger
 
-LARGE = pf.Sum({"active": 1e12, "rest": 1})
+LARGE = pf.Sum({"active": 1e13, "rest": 1})
 """So much noise at a small ε that it does not fit 64-bit integers."""
 
 # Bad input
@@ -247,7 +247,7 @@ def test_a_release_that_is_refused_spends_nothing(tmp_path: Path) -> None:
         (data, pf.Histogram(), calibration, {}, ReleaseRefused, "calibrated for"),
         (data, COUNT, replace(calibration, unit_scale=calibration.unit_scale / 2), {}, ReleaseRefused, "proves"),
         (data, COUNT, replace(calibration, unit_scale=-calibration.unit_scale), {}, PufferfishError, "."),
-        (data, LARGE, bound.calibrate(LARGE, 1e-6), {}, ReleaseRefused, "64-bit"),
+        (data, LARGE, bound.calibrate(LARGE, 1e-5), {}, ReleaseRefused, "64-bit"),
         (data, COUNT, calibration, {"postprocess": "magic"}, ParameterError, "postprocess"),
         (data, COUNT, calibration, {"window": (0, 500)}, ParameterError, "window"),
         (read([[600, 400]]), COUNT, calibration, {}, ReleaseRefused, "1,000 steps"),

@@ -86,7 +86,7 @@ RELEASES: dict[str, Callable[[], pf.Release]] = {
     "best noise": lambda: of_the_best_noise(pf.Histogram(), postprocess="valid"),
     "quantiles": lambda: of_the_best_noise(pf.Quantiles([0.1, 0.5]), postprocess="valid"),
     "very much noise": lambda: pf.release(
-        DATA, pf.Histogram(), pf.GroupDP(CHAIN, DATA.length).calibrate(pf.Histogram(), 1e-9), postprocess="valid"
+        DATA, pf.Histogram(), pf.GroupDP(CHAIN, DATA.length).calibrate(pf.Histogram(), 1e-5), postprocess="valid"
     ),
 }
 
