@@ -31,8 +31,8 @@ def points_around(epsilon: float) -> list[float]:
 
     Examples
     --------
-    >>> len(points_around(1.0)), points_around(1.0)[::20], points_around(1e-9)[0]
-    (41, [0.1, 1.0, 10.0], 1e-09)
+    >>> len(points_around(1.0)), points_around(1.0)[::20], points_around(1e-5)[0]
+    (41, [0.1, 1.0, 10.0], 1e-05)
     """
     places = [i for i in range(-_TO_TEN, _TO_TEN + 1) if LEAST_EPSILON <= epsilon * 10 ** (i / _TO_TEN) < math.inf]
     whole = [i for i in places if i % FEW == 0]

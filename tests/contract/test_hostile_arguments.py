@@ -393,13 +393,18 @@ def test_hostile_arguments_are_refused_in_one_line(slow: bool, tmp_path: Path, m
                     with warnings.catch_warnings():
                         warnings.simplefilter("error")
                         make(**(right | {argument: bad}))
+                except pf.ReleaseWarning:  # it was taken, and noise hides most of so few records
+                    continue
                 except PufferfishError as error:
                     if "\n" in str(error) or not str(error).strip():
                         wrong.append(f"{where}: {str(error)!r}")
                 except BaseException as error:
                     wrong.append(f"{where}: {type(error).__name__}: {error}")
                 else:
-                    by_name = (argument, kind) == ("length", "dict")  # a length for each subject
+                    by_name = kind == "dict" and argument in (
+                        "length",
+                        "length_per_subject",
+                    )  # a length for each subject
                     if numbers(value) and kind in NEVER_A_NUMBER and (name, argument) not in ALSO_WORDS and not by_name:
                         wrong.append(f"{where} is taken")
     assert not wrong, "\n".join(wrong)

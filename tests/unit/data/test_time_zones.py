@@ -173,7 +173,9 @@ def test_true_places_are_among_those_that_local_times_may_have(zone: str, minute
         kept = clocks.filter(pl.col("time").dt.hour().is_in(hours))["time"].dt.timestamp("us").to_list()
         true = {(time - kept[0]) // (minutes * 60_000_000) for time in kept}
         (chain,) = data.length
-        assert chain.places
+        if not chain.places:  # a change by half a step: then all steps are charged
+            assert (zone, minutes) == ("Australia/Lord_Howe", 60)
+            continue
         edges = [0, *itertools.accumulate(chain.places)]
         charged = {place for start, stop in zip(edges[::2], edges[1::2], strict=True) for place in range(start, stop)}
         assert true <= charged | set(range(chain.steps, chain.steps + slack_of(minutes * 60_000_000)))

@@ -56,9 +56,9 @@ DATABASES: dict[str, tuple[Any, Any, Any, Any, list[float]]] = {
     ),
     "network": ({"son": "yes", "mother": "no"}, pf.Count("yes"), None, pf.ExactLaplace(FAMILY), [1]),
     "joint": ({"a": 1, "b": 0, "c": 1}, LARGEST, None, pf.ExactLaplace(JOINT), [1]),
-    "joint, every variable": ([1, 0, 1], pf.Marginals(), None, pf.Wasserstein(JOINT), [0, 1, 0, 1, 0, 0, 0, 1, 0]),
-    "joint, two variables": ([1, 0, 1], pf.Marginals(["c", "a"], False), None, pf.GroupDP(JOINT), [0, 1, 0, 0, 1, 0]),
-    "joint, one variable": ({"a": 1, "b": 0, "c": 1}, pf.Marginals(["b"]), None, pf.ExactLaplace(JOINT), [1, 0, 0]),
+    "joint, every variable": ([1, 0, 1], pf.Marginals(), None, pf.Wasserstein(JOINT), [0, 0, 1, 1, 0, 0, 0, 0, 1]),
+    "joint, two variables": ([1, 0, 1], pf.Marginals(["c", "a"], False), None, pf.GroupDP(JOINT), [0, 0, 1, 0, 0, 1]),
+    "joint, one variable": ({"a": 1, "b": 0, "c": 1}, pf.Marginals(["b"]), None, pf.Wasserstein(JOINT), [1, 0, 0]),
     "cliques": (
         ["flu", "flu", "healthy", "healthy", "flu", "healthy"],
         pf.Count("flu"),
