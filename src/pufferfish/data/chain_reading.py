@@ -74,7 +74,9 @@ def _read(table: Source, options: Options) -> Sequences:
         fold.add_cells(counted.cells)
         if (grouping := without_group(fold.cells)) is not None:
             raise rows.no_group(grouping)
-    return _sequences(fold, table, options, counted, _changes(rows, counted))
+    in_time = rows.wall and layout.max_gap is not None and counted.step is not None
+    slack = slack_of(int(counted.step.value)) if in_time and counted.step is not None else 0
+    return _sequences(fold, table, options, counted, slack, _changes(rows, counted))
 
 
 def _changes(rows: ChainRows, counted: Counted) -> Literal["possible", "known"] | None:
@@ -87,7 +89,12 @@ def _changes(rows: ChainRows, counted: Counted) -> Literal["possible", "known"] 
 
 
 def _sequences(
-    fold: Fold, table: Source, options: Options, counted: Counted, changes: Literal["possible", "known"] | None
+    fold: Fold,
+    table: Source,
+    options: Options,
+    counted: Counted,
+    slack: int,
+    changes: Literal["possible", "known"] | None,
 ) -> Sequences:
     step, usual = counted.step, counted.usual
     absent = sum(fold.missing.values())
@@ -134,7 +141,9 @@ def _sequences(
             histories[tuple(index[state] for state in history)] += n
     places = {} if counted.stretches is None else counted.stretches.of(label for label, _ in chains)
     lengths = tuple(
-        with_places(ChainLength(fold.steps[chain], int(total)), places.get(chain[0], ()))
+        with_places(
+            ChainLength(fold.steps[chain] + slack * (chain in fold.gapped), int(total)), places.get(chain[0], ())
+        )
         for chain, total in zip(chains, counts.sum(axis=1), strict=True)
     )
     grid = None
@@ -173,6 +182,7 @@ def _sequences(
         else None,
         late=_late(counted, options, int(counts.sum())),
         clock_changes=changes,
+        slack=slack,
         fingerprint=_fingerprint(table, options, counted, states, counts, transitions, lengths),
     )
 

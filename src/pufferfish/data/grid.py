@@ -1,4 +1,4 @@
-"""Where chains begin on the axis of time, where all their times are whole numbers of steps apart.
+"""Where chains begin and end on the axis of time, where all their times are whole numbers of steps apart.
 
 Two readings of one table then say where the records of one are among those of the other: a record's place in its chain
 is its time less that of the first record, in steps. A ledger asks this of a part that it charges (docs/ledger.md).
@@ -9,12 +9,14 @@ skip in spring never was), or an hour more. Fewer steps between two records most
 chain that nearly goes around in a cycle, a record a whole cycle away tells more than a nearer one. So no hour is just
 taken away. A record may be at each place up to an hour from the one that its time says, and is charged at all of them
 (:func:`widened`): gaps have as few unread steps as they can have, and larger losses never leak less. That is so
-wherever clocks are changed by an hour or less, however often. The chain stays as long as times say: where an hour came
-twice inside of a gap, its last records lie up to an hour beyond what is charged (docs/known_limits.md).
+wherever clocks are changed by an hour or less, however often. A chain with a gap is an hour longer than times say:
+where an hour came twice inside of the gap, so long is the true one. Records without a gap between them are next to each
+other, as ``max_gap`` says.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from pufferfish.core.numbers.given import whole_number
 from pufferfish.core.numbers.read_only import ReadOnly
@@ -35,44 +37,51 @@ class TimeGrid(ReadOnly):
     ----------
     step : int
         Time that a step takes: microseconds, or the unit of numbers that are times.
-    starts : tuple of (int or None)
-        Time of each chain's first record; None for a chain with records that are no whole numbers of steps apart.
+    ends : tuple of ((int, int) or None)
+        Times of each chain's first and last record; None for a chain with records that are no whole numbers of steps
+        apart.
     slack : int, default 0
         How many steps a record may be from where its time says, because times have no zone (:func:`slack_of`).
 
     Examples
     --------
-    The same two chains a day later, in minutes:
+    An hour of the second of two days, in minutes:
 
-    >>> TimeGrid(1, (1440, 2880)).offset(0, TimeGrid(1, (0, 1440)), 1)
-    0
+    >>> TimeGrid(1, ((1500, 1559),)).places(0, TimeGrid(1, ((0, 1439), (1440, 2879))), 1)
+    (60, 119)
     """
 
     step: int
-    starts: tuple[int | None, ...]
+    ends: tuple[tuple[int, int] | None, ...]
     slack: int = 0
 
     def __post_init__(self) -> None:
         try:
             step, slack = whole_number(self.step), whole_number(self.slack)
-            given = listed(self.starts, "starts", "a time for each chain")
-            starts = tuple(None if start is None else whole_number(start) for start in given)
-        except TypeError:
+            ends = tuple(None if own is None else _span(own) for own in listed(self.ends, "ends", "two times each"))
+        except (TypeError, ValueError):
             raise ParameterError(
-                "a grid of times is a step and a start for each chain, expected whole numbers"
+                "a grid of times is a step, and of each chain the first and the last time, expected whole numbers"
             ) from None
         if step < 1 or slack < 0:
             raise ParameterError(f"a grid of times has a step of {step}, a slack of {slack}; expected 1, 0, or more")
+        if any(own is not None and (own[0] > own[1] or (own[1] - own[0]) % step) for own in ends):
+            raise ParameterError("a grid of times has a chain that ends before it begins, or between two steps")
         object.__setattr__(self, "step", step)
         object.__setattr__(self, "slack", slack)
-        object.__setattr__(self, "starts", starts)
+        object.__setattr__(self, "ends", ends)
 
-    def offset(self, chain: int, base: "TimeGrid", of: int) -> int | None:
-        """Return how many steps a chain begins after one of another grid; None where the two grids do not fit."""
-        start, first = self.starts[chain], base.starts[of]
-        if start is None or first is None or self.step != base.step or (start - first) % self.step:
+    def places(self, chain: int, base: "TimeGrid", of: int) -> tuple[int, int] | None:
+        """Return which steps of a chain of another grid the two ends of one are; None where the grids do not fit."""
+        own, there = self.ends[chain], base.ends[of]
+        if own is None or there is None or self.step != base.step or (own[0] - there[0]) % self.step:
             return None
-        return (start - first) // self.step
+        return (own[0] - there[0]) // self.step, (own[1] - there[0]) // self.step
+
+
+def _span(own: Any) -> tuple[int, int]:
+    first, last = listed(own, "ends", "two times")
+    return whole_number(first), whole_number(last)
 
 
 def slack_of(step: int) -> int:

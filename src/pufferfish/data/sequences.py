@@ -223,13 +223,15 @@ class Sequences(Printed, ReadOnly):
     groups : Groups, optional
         The counts by public groups, over all chains, where the table was read with ``by``.
     grid : TimeGrid, optional
-        Where chains begin in time, where all times are whole numbers of steps apart (public).
+        Where chains begin and end in time, where all times are whole numbers of steps apart (public).
     late : (int, str), optional
         How many gaps are hardly longer than ``max_gap``, where they are many, and the ``max_gap`` that would be none of
         them too long (public).
     clock_changes : {"possible", "known"}, optional
         Whether clocks may have been changed between two records of a chain (times without a zone, and a gap of more
         than an hour), or were (``time_zone``). None where they were not, and where nobody looked (public).
+    slack : int, default 0
+        How many steps chains with a gap are longer than their times say, because times have no zone (public).
     fingerprint : str, optional
         A few digests of what was read, by which a model knows the table that it was fitted to, and parts of it.
 
@@ -255,6 +257,7 @@ class Sequences(Printed, ReadOnly):
     grid: TimeGrid | None = None
     late: tuple[int, str] | None = None
     clock_changes: Literal["possible", "known"] | None = None
+    slack: int = 0
     fingerprint: str | None = None
 
     def __post_init__(self) -> None:
@@ -290,8 +293,8 @@ class Sequences(Printed, ReadOnly):
                     f"names has {len(self.names)} names of {len(set(self.names))} subjects, and there are {chains} "
                     f"chains of {self.subjects:,} subjects: give each chain the name of its subject"
                 )
-        if self.grid is not None and len(self.grid.starts) != chains:
-            raise ParameterError(f"grid has {len(self.grid.starts):,} starts, and there are {chains:,} chains")
+        if self.grid is not None and len(self.grid.ends) != chains:
+            raise ParameterError(f"grid has the ends of {len(self.grid.ends):,} chains, and there are {chains:,}")
         if len(set(self.states)) != k:
             raise ParameterError(f"states repeats a name: {', '.join(self.states)}")
         for i, length in enumerate(self.length):
@@ -328,6 +331,10 @@ class Sequences(Printed, ReadOnly):
             object.__setattr__(self, "subjects", whole_number(self.subjects))
         except TypeError:
             raise ParameterError(f"subjects is {shortened(repr(self.subjects))}, expected how many there are") from None
+        try:
+            object.__setattr__(self, "slack", whole_number(self.slack))
+        except TypeError:
+            raise ParameterError(f"slack is {shortened(repr(self.slack))}, expected a number of steps") from None
 
     def __repr__(self) -> str:
         numbers = {"state": len(self.states), "chain": len(self.length), "subject": self.subjects}

@@ -83,25 +83,25 @@ class Stretches:
         return known if sum(map(len, set(known.values()))) <= _MOST else {}
 
     def grid(self, chains: Sequence[tuple[str, int]]) -> TimeGrid | None:
-        """Return where chains begin, given of each its subject and its steps; None where times do not say it."""
+        """Return the ends of chains, given of each its subject and its steps; None where times do not say them."""
         if not self._known or self._layout.max_gap is None or self._step < 1:
             return None
-        starts = tuple(self._start(subject, steps) for subject, steps in chains)
-        return TimeGrid(self._step, starts, self._slack) if any(start is not None for start in starts) else None
+        ends = tuple(self._span(subject, steps) for subject, steps in chains)
+        return TimeGrid(self._step, ends, self._slack) if any(ends) else None
 
     @property
     def _slack(self) -> int:
         """How many steps a record may be from where its time says; none where steps are rows, and not times."""
         return 0 if self._zoned or self._layout.max_gap is None else slack_of(self._step)
 
-    def _start(self, subject: str, steps: int) -> int | None:
-        """Return the time of a subject's first row, if its chain has as many steps as its times say."""
+    def _span(self, subject: str, steps: int) -> tuple[int, int] | None:
+        """Return the times of a subject's first and last row, if its chain has as many steps as they say."""
         if subject in self._off or subject not in self._ends:
             return None
         first, last = self._ends[subject]
         if not all(_is_whole(n) for n in (first, last)) or last - first != (steps - 1) * self._step:
             return None
-        return int(first)
+        return int(first), int(last)
 
     def _one(self, subject: str, gaps: list[tuple[Any, Any, bool]]) -> tuple[int, ...]:
         step = self._step
@@ -122,7 +122,7 @@ class Stretches:
             return ()
         if self._slack:
             observed = tuple(pairwise(accumulate(steps, initial=0)))[::2]
-            edges = chain.from_iterable(widened(observed, self._slack, sum(steps)))
+            edges = chain.from_iterable(widened(observed, self._slack, sum(steps) + self._slack))
             steps = [stop - start for start, stop in pairwise(edges)]
         return tuple(steps) if len(steps) > 1 else ()
 

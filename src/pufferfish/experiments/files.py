@@ -51,11 +51,11 @@ _MOST_DAYS = 1_000_000
 
 
 def minutes(frame: pl.DataFrame, path: Path) -> pl.Expr:
-    """Return the times that days and minutes of the day stand for, from some day on."""
+    """Return the times that days and minutes of the day stand for, from some day on: no clock is set back in them."""
     if frame.filter(pl.col("day").cast(pl.Float64).abs() > _MOST_DAYS).height:
         raise DataError(f"column 'day' of {path} goes beyond {_MOST_DAYS:,} days: number each subject's days from 1")
     minutes = pl.col("day").cast(pl.Float64) * 1440 + pl.col("minute").cast(pl.Float64)
-    return pl.datetime(2000, 1, 1) + pl.duration(minutes=minutes)
+    return pl.datetime(2000, 1, 1, time_zone="UTC") + pl.duration(minutes=minutes)
 
 
 def error_of(label: str, path: Path, error: DataError) -> DataError:

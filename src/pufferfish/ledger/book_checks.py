@@ -50,8 +50,8 @@ def check_book(book: Book, places: int, leakage: Callable[[Sequence[Entry]], flo
         book.subjects.check(places)
     elif any(entry.subjects is not None for entry in entries):
         raise ParameterError("an entry names subjects, and the book has none")
-    if book.grid is not None and len(book.grid.starts) != places:
-        raise ParameterError(f"it says where {len(book.grid.starts)} chains begin, and its base has {places}")
+    if book.grid is not None and len(book.grid.ends) != places:
+        raise ParameterError(f"it says when {len(book.grid.ends)} chains begin and end, and its base has {places}")
     before = 0.0
     for place, entry in enumerate(entries, start=1):
         if entry.number != place:

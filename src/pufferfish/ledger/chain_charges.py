@@ -34,7 +34,7 @@ from pufferfish.ledger.ties import CHAIN_TIES, check_lengths, check_start, group
 from pufferfish.ledger.windows import Steps, Windows, as_windows, windows_by_time, windows_read
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.queries import LinearQuery, Profile, StepLoss, StepQuery
-from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.lengths import ChainLength, shorter
 
 __all__ = ["ChainCharging"]
 
@@ -89,7 +89,7 @@ class ChainCharging(Charging):
                     "about Markov chains: make a ledger for them"
                 )
             linear = composing(what, "calibration.record_loss" if what.theta.states == states else None)
-            check_lengths(what.length, length, None, "the calibration")
+            check_lengths(shorter(what.length, 0 if data is None else data.slack), length, None, "the calibration")
             groups = groups_of(states, base, what.theta.states, data, coarsening)
             scale = Fraction(what.unit_scale)
             if isinstance(linear, StepQuery):
@@ -207,7 +207,8 @@ class ChainCharging(Charging):
         if subjects is None or not isinstance(data, Sequences) or data.names is None:
             return None
         places, length = subjects.places_of(data.names), self._bound.length
-        for name, chain in zip(data.names, data.length, strict=True):
+        least = shorter(data.length, data.slack)
+        for name, chain in zip(data.names, least, strict=True):
             own = [length[place] for place in places[name]]
             if not any(c.anywhere.covers(chain) for c in own):
                 longest = max(own)
@@ -226,7 +227,7 @@ class ChainCharging(Charging):
                         f"window leaves out all steps of subject {name!r}, who is in the data: give a window for every "
                         "subject that is read"
                     )
-                chains = [chain for n, chain in zip(data.names, data.length, strict=True) if n == name]
+                chains = [chain for n, chain in zip(data.names, least, strict=True) if n == name]
                 check_lengths(chains, [length[place] for place in own], seen, f"subject {name!r}")
         return None if marks.all() else marks.tobytes()
 
@@ -245,7 +246,7 @@ class ChainCharging(Charging):
             )
         if base is not None:
             check_tied(data.base, base, CHAIN_TIES)
-        check_lengths(data.length, length, windows, "the data")
+        check_lengths(shorter(data.length, data.slack), length, windows, "the data")
 
 
 def _with_steps(sums: Sequence[tuple[NDArray[np.float64], float]]) -> Any:

@@ -146,23 +146,23 @@ def _check_planned(data: Any, here: Sequence[str], bound: InfluenceBound, planne
 
 
 def grid_of(data: Any, names: Sequence[str] | None, bound: InfluenceBound) -> TimeGrid | None:
-    """Return where the chains of a base begin, from the data that settle it; None where it is not known whose are.
+    """Return the ends in time of the chains of a base, from the data that settle it; None where no one said whose.
 
     Of a chain that is planned for more records than there are by now it is not known: those may come at other times.
     ``names`` are those of the bound's chains.
     """
     grid: TimeGrid | None = getattr(data, "grid", None)
-    if grid is None or (names is None and not len(grid.starts) == len(bound.length) == 1):
+    if grid is None or (names is None and not len(grid.ends) == len(bound.length) == 1):
         return None
-    own = list(zip(grid.starts, data.length, strict=True))
+    own = list(zip(grid.ends, data.length, strict=True))
     if names is not None and names != data.names:  # in another order, say: by name, where it has one chain
         at, here, there = {name: i for i, name in enumerate(data.names)}, Counter(data.names), Counter(names)
         own = [own[at[name]] if here[name] == there[name] == 1 else (None, None) for name in names]
-    starts = tuple(
-        start if here is not None and here.steps == there.steps else None
-        for (start, here), there in zip(own, bound.length, strict=True)
+    ends = tuple(
+        span if here is not None and here.steps == there.steps else None
+        for (span, here), there in zip(own, bound.length, strict=True)
     )
-    return replace(grid, starts=starts) if any(start is not None for start in starts) else None
+    return replace(grid, ends=ends) if any(ends) else None
 
 
 def packed(reads: bytes) -> str:

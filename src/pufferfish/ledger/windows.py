@@ -158,7 +158,7 @@ def windows_by_time(
     part = False
     for i, (chain, there) in enumerate(zip(data.length, own, strict=True)):
         one = there[0] if len(there) == 1 and found[there[0]] is None else None
-        read = None if one is None else _read(chain, data.grid.offset(i, grid, one), length[one].steps, grid.slack)
+        read = None if one is None else _read(chain, data.grid.places(i, grid, one), grid, one, length[one].steps)
         for place in there:
             everything = ((0, length[place].steps),)
             found[place] = read or everything
@@ -187,20 +187,22 @@ def check_within(known: Windows, given: Windows, whose: str) -> None:
                 )
 
 
-def _read(chain: ChainLength, offset: int | None, steps: int, slack: int) -> Steps | None:
-    """Return the steps of the base's chain that a chain reads; None if that is not known.
+def _read(chain: ChainLength, ends: tuple[int, int] | None, grid: TimeGrid, of: int, steps: int) -> Steps | None:
+    """Return the steps of the base's chain that a chain reads, given its ends among them; None if these are not known.
 
     What is between its own ends was widened when it was read; of the base there is more on both sides.
     """
-    if offset is None:
+    within = grid.places(of, grid, of)
+    if ends is None or within is None:
         return None
-    if offset < 0 or offset + chain.steps > steps:
+    (first, last), (_, latest) = ends, within
+    if first < 0 or last > latest:
         raise ReleaseRefused(
-            f"by their times the data reach from step {offset} to step {offset + chain.steps - 1} of a chain that has "
-            f"steps 0 to {steps - 1} in the ledger's base: records that came later or earlier need a ledger of all"
+            f"by their times the data reach from step {first} to step {last} of a chain that has steps 0 to {latest} "
+            "in the ledger's base: records that came later or earlier need a ledger of all"
         )
-    edges = list(accumulate(chain.places or (chain.steps,), initial=offset))
-    edges[0], edges[-1] = max(edges[0] - slack, 0), min(edges[-1] + slack, steps)
+    edges = list(accumulate(chain.places or (chain.steps,), initial=first))
+    edges[0], edges[-1] = max(first - grid.slack, 0), min(last + 1 + grid.slack, steps)
     return tuple(pairwise(edges))[::2]
 
 

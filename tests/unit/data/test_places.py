@@ -122,25 +122,34 @@ def test_steps_of_known_places_need_no_more_noise_than_those_of_any() -> None:
 def test_times_say_where_chains_begin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     frame, step = table(4, subjects=2), 600_000_000
     midnight = [int(dt.datetime(2024, 1, day, tzinfo=dt.UTC).timestamp()) * 1_000_000 for day in (1, 2)]
-    eight = TimeGrid(step, tuple(start + 48 * step for start in midnight))
+    whole = TimeGrid(step, tuple((start, start + 575 * step) for start in midnight))
+    eight = TimeGrid(step, tuple((start + 48 * step, start + (3 * 144 + 53) * step) for start in midnight))
     frame.write_csv(tmp_path / "t.csv")
     sources: list[object] = [frame, frame.to_pandas(), tmp_path / "t.csv"]
     for source in sources:
-        assert read(source, None, subject="who").grid == TimeGrid(step, tuple(midnight))
+        assert read(source, None, subject="who").grid == whole
         for where in ("hour(time) == 8", "hour(time) == 8 and worn"):  # also where gaps are not looked at
             assert read(source, where, subject="who").grid == eight
     monkeypatch.setattr(batches, "BATCH", 151)
-    assert read(frame, None, subject="who").grid == TimeGrid(step, tuple(midnight))
+    assert read(frame, None, subject="who").grid == whole
     assert read(frame, subject="who").grid == eight
     early = pl.int_range(pl.len()).is_between(5, 9) & (pl.col("who") == "s0")
     shifted = frame.with_columns(pl.when(early).then(pl.col("time") + pl.duration(minutes=1)).otherwise("time"))
     found = read(shifted, None, subject="who", max_gap="12min", step="10min").grid
-    assert found == TimeGrid(step, (None, midnight[1]))
+    assert found == TimeGrid(step, (None, whole.ends[1]))
     for how in ({"max_gap": None}, {"missing": "split"}, {"gaps": "independent"}, {"max_gap": "20min"}):
         thinned = frame.filter(pl.int_range(pl.len()) % 90 != 50) if how == {"max_gap": "20min"} else frame
         assert read(thinned, None, subject="who", **how).grid is None
-    for wrong in ((0, (1,)), (1.5, (1,)), (1, (0.5,)), (1, 7)):
+    for wrong in (
+        (0, ((1, 1),)),
+        (1.5, ((1, 1),)),
+        (1, ((0.5, 1),)),
+        (1, ((2, 1),)),
+        (2, ((1, 2),)),
+        (1, (1,)),
+        (1, 7),
+    ):
         with pytest.raises(ParameterError):
             TimeGrid(*wrong)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="starts"):
-        replace(read(frame, subject="who"), grid=TimeGrid(1, (0,)))
+    with pytest.raises(ParameterError, match="ends of 1 chains"):
+        replace(read(frame, subject="who"), grid=TimeGrid(1, ((0, 1),)))

@@ -172,8 +172,8 @@ EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
     "moved onto the other release": lambda b: b["entries"][1].update(windows=b["entries"][0]["windows"]),
     "beyond the end": lambda b: b["entries"][0]["windows"][0].append([575, 577]),
     "all steps": lambda b: b["entries"][0].update(windows=None),
-    "starts": lambda b: b["grid"].update(starts=[0, 0]),
-    "a start that is no number": lambda b: b["grid"].update(starts=["x"]),
+    "ends": lambda b: b["grid"].update(ends=[None, [0, 0]]),
+    "an end that is no number": lambda b: b["grid"].update(ends=[[0, "x"]]),
 }
 
 
@@ -192,7 +192,7 @@ def test_what_is_written_is_read_again_and_checked(tmp_path: Path) -> None:
     assert found[1].verify(ledger=path, table=TABLE).holds
     good = json.loads(path.read_text())
     midnight = int(START.replace(tzinfo=dt.UTC).timestamp()) * 1_000_000
-    assert good["grid"] == {"step": 600_000_000, "starts": [midnight], "slack": 0}
+    assert good["grid"] == {"step": 600_000_000, "ends": [[midnight, midnight + 575 * 600_000_000]], "slack": 0}
     for what, edit in EDITS.items():
         book = json.loads(path.read_text())
         edit(book)
@@ -201,7 +201,7 @@ def test_what_is_written_is_read_again_and_checked(tmp_path: Path) -> None:
             pf.Ledger.open(tmp_path / "edited.json")
         assert "\n" not in str(caught.value), what
     moved = json.loads(path.read_text())
-    moved["grid"]["starts"][0] += 600_000_000
+    moved["grid"]["ends"][0][0] -= 600_000_000
     put(path, moved)
     with pytest.raises(RecordError, match="changed by hand or replaced"):
         _ = ledger.spent
