@@ -163,12 +163,12 @@ def state_list(text: str | None) -> list[str] | None:
     Raises
     ------
     ParameterError
-        If the list has an empty part, or the file cannot be read or has an empty line.
+        If the list has an empty part, or the file cannot be read, has no state, one twice, or an empty line among them.
     """
     if text is None or "," in text:
         return None if text is None else split_list(text)
     try:
-        lines = read_file(text).decode("utf-8-sig").removesuffix("\n").split("\n")
+        lines = read_file(text).decode("utf-8-sig").rstrip().split("\n")
     except (RecordError, UnicodeDecodeError) as error:
         why = error if isinstance(error, RecordError) else f"{text} is no UTF-8 text: save it as UTF-8"
         raise ParameterError(
@@ -176,9 +176,11 @@ def state_list(text: str | None) -> list[str] | None:
             f"line: {why}"
         ) from error
     names = [line.strip() for line in lines]
+    if not any(names):
+        raise ParameterError(f"{text} is empty: --states expects a state in each line")
     if not all(names):
         raise ParameterError(f"line {names.index('') + 1} of {text} is empty: --states expects a state in each line")
-    return names
+    return each_once(names, text)
 
 
 _PART = re.compile(r'\s*+(?:"((?:[^"]|"")*)"\s*((?:=[^,"]*)?)|(?!")([^,]*))(?=,|\Z)')

@@ -90,12 +90,16 @@ def test_states_come_from_a_file_too(tmp_path: Path, public: Path, monkeypatch: 
         fitted = run(*table, "--states", "zones.txt", *kind)
         assert fitted.exit_code == 0, fitted.output
         assert pf.read_model("m.json").theta.states == names
-    Path("two.txt").write_text("rest\nactive")
+    Path("two.txt").write_text("rest\nactive\n\n \n")
     assert run(*table, "--states", "two.txt", "--forgets", 8).exit_code == 0
     assert pf.read_model("m.json").theta.states == names[:2]
     Path("gap.txt").write_text("rest\n\nactive\n")
     Path("latin.txt").write_bytes(b"rest\nspazi\xe8ren\n")
     refused(*table, "--states", "gap.txt", says=["line 2 of gap.txt is empty: --states expects a state in each line"])
+    Path("twice.txt").write_text("rest\nactive\nrest\n")
+    Path("blank.txt").write_text("\n\n")
+    refused(*table, "--states", "twice.txt", says=["'twice.txt' names 'rest' twice: name it once"])
+    refused(*table, "--states", "blank.txt", says=["blank.txt is empty: --states expects a state in each line"])
     refused(*table, "--states", "latin.txt", says=["latin.txt is no UTF-8 text"])
     refused(*table, "--states", "rest", says=["--states is 'rest', expected two or more states", "no such file"])
     refused(
