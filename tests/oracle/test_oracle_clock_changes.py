@@ -7,7 +7,9 @@ clocks were set back, there were six. Every series of the records that are read 
 
 import datetime as dt
 import itertools
+from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -106,11 +108,20 @@ STICKY = np.full((4, 4), 0.02) + np.eye(4) * 0.92
 HOURS = [(0, 2, 3), (0, 1, 3), (0, 3, 4), (0, 2, 4)]
 
 
-def hourly(hours: tuple[int, ...], where: str | None = None, **how: str) -> pf.Sequences:
+def hourly(
+    hours: tuple[int, ...],
+    where: str | None = None,
+    *,
+    subject: bool = False,
+    states: Sequence[str | None] | None = None,
+    k: int = 4,
+    **how: str,
+) -> pf.Sequences:
     """Hourly records of a morning, without a zone."""
-    rows = {"time": [dt.datetime(2024, 10, 27, hour) for hour in hours], "state": ["0"] * len(hours)}
-    reading = {"time": "time", "max_gap": "1h", "step": "1h", "where": where, **how}
-    return pf.read_sequences(pl.DataFrame(rows), "state", states=list("0123"), **reading)
+    rows: dict[str, Any] = {"time": [dt.datetime(2024, 10, 27, hour) for hour in hours]}
+    frame = pl.DataFrame(rows | {"state": states or ["0"] * len(hours), "who": ["a"] * len(hours)})
+    reading = {"time": "time", "max_gap": "1h", "step": "1h", "where": where, "subject": "who" if subject else None}
+    return pf.read_sequences(frame, "state", states=[str(x) for x in range(k)], **reading | how)
 
 
 def true_places(hours: tuple[int, ...]) -> set[tuple[int, ...]]:
@@ -182,3 +193,50 @@ def test_a_part_of_a_table_without_gaps_may_be_longer_than_the_table() -> None:
     later = hourly((0, 1, 2, 3, 4), "hour(time) in [1, 4]")
     with pytest.raises(pf.errors.ReleaseRefused, match="reach from step 1 to step 4 of a chain that has steps 0 to 3"):
         ledger.spend(0.1, data=later)
+
+
+@pytest.mark.parametrize("how", ["planned", "by hand", "base alone"])
+def test_a_ledger_that_knows_no_times_takes_no_chain_that_may_be_longer(how: str) -> None:
+    """Its bound is as short as the times say: where clocks were set back, the count of each hour leaks 1.4992."""
+    chain, subject = pf.MarkovChain(CYCLE, "stationary", states=list("0123")), how == "planned"
+    base, data = (hourly(hours, by="hour(time)", subject=subject) for hours in ((0, 1), (0, 2, 3)))
+    length = {"a": 4} if subject else 4
+    ledger = pf.Ledger(
+        pf.LeakagePropagation(chain, length), 5.0, base=data.base if how == "base alone" else base if subject else data
+    )
+    noise = pf.LeakagePropagation(chain, 4).calibrate(pf.Count("0"), 1.0)
+    assert loss_at((0, 3, 4), CYCLE, [noise.scale] * 3) > 1.49
+    own = pf.LeakagePropagation(chain, data.length).calibrate(pf.Count("0"), 1.0)
+    with pytest.raises(pf.errors.ReleaseRefused, match="need a ledger of their own"):
+        pf.release(data, pf.Count("0"), own, ledger=ledger)
+
+
+def test_a_state_that_is_missing_is_no_gap_and_lets_no_later_record_pass() -> None:
+    chain = pf.MarkovChain(CYCLE, "stationary", states=list("0123"))
+    base = hourly((0, 1, 2, 3), gaps="independent")
+    later = hourly((0, 1, 2, 3, 4), gaps="independent", states=["0", "0", None, "0", "0"])
+    ledger = pf.Ledger(pf.LeakagePropagation(chain, base.length), 5.0, base=base)
+    with pytest.raises(pf.errors.ReleaseRefused, match="need a ledger of their own"):
+        ledger.spend(0.1, data=later)
+
+
+def test_linked_records_that_hide_a_change_let_gaps_add_up() -> None:
+    """Clocks are set back in a gap, forward between two linked records, and back in a gap again: true steps 0 4 5 9."""
+    cycle = np.roll(np.eye(9), 1, axis=1) * 0.9995 + 0.0005 / 8 * (1 - np.roll(np.eye(9), 1, axis=1))
+    chain = pf.MarkovChain(cycle, "stationary", states=[str(x) for x in range(9)])
+    data = hourly((0, 3, 5, 8), by="hour(time)", max_gap="2h", k=9)
+    scale = pf.LeakagePropagation(chain, data.length).calibrate(pf.Count("0"), 1.0).scale
+    assert loss_at((0, 4, 5, 9), cycle, [scale] * 4) <= 1 + 1e-9
+    short = pf.LeakagePropagation(chain, ChainLength(9, 4)).calibrate(pf.Count("0"), 1.0).scale
+    assert loss_at((0, 4, 5, 9), cycle, [short] * 4) > 1.49
+    assert data.grid is None  # and nothing is said of where records are
+    assert not hourly((0, 3, 5, 8), "hour(time) in [0, 5, 8]", max_gap="2h", k=9).length[0].places
+
+
+def test_a_clock_may_be_set_back_in_any_gap() -> None:
+    """Half an hour without records hides an hour and a half: the clock of a model would be an hour late."""
+    times = [dt.datetime(2024, 10, 27, 2, minute) for minute in (0, 20)] + [dt.datetime(2024, 10, 27, 3)]
+    rows = pl.DataFrame({"time": times, "state": ["0", "1", "0"]})
+    for max_gap, changes in (("20min", "possible"), ("40min", None)):
+        data = pf.read_sequences(rows, "state", time="time", max_gap=max_gap, step="20min")
+        assert data.clock_changes == changes

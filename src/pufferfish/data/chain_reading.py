@@ -74,18 +74,30 @@ def _read(table: Source, options: Options) -> Sequences:
         fold.add_cells(counted.cells)
         if (grouping := without_group(fold.cells)) is not None:
             raise rows.no_group(grouping)
-    in_time = rows.wall and layout.max_gap is not None and counted.step is not None
+    in_time = rows.wall and layout.max_gap is not None
     slack = slack_of(int(counted.step.value)) if in_time and counted.step is not None else 0
-    return _sequences(fold, table, options, counted, slack, _changes(rows, counted))
+    return _sequences(fold, table, options, counted, slack, _changes(rows, counted, layout.max_gap))
 
 
-def _changes(rows: ChainRows, counted: Counted) -> Literal["possible", "known"] | None:
+def _changes(rows: ChainRows, counted: Counted, max_gap: float | None) -> Literal["possible", "known"] | None:
     """Return whether clocks may have been changed between records of a chain, or were, as far as it was looked at."""
     *_, longest, crossed = counted.gaps
     step = counted.step or counted.usual
-    if rows.wall and step is not None and slack_of(int(step.value)) and longest > HOUR:
+    gapped = max_gap is not None and longest > min(max_gap, HOUR)
+    if rows.wall and step is not None and slack_of(int(step.value)) and gapped:
         return "possible"
     return "known" if crossed else None
+
+
+def _longer(unseen: int, slack: int, options: Options) -> int:
+    """Return how many steps more than its times say a chain may have, of which so many have no row.
+
+    Changes of clocks take turns. So where clocks are set back in two gaps, they are set forward in between: in another
+    gap, or between two rows that are linked and more than an hour apart by local time, which hide it.
+    """
+    assert options.max_gap is not None or not slack
+    hidden = options.max_gap is not None and options.max_gap.value > HOUR
+    return slack * (unseen if hidden else min(unseen, 1))
 
 
 def _sequences(
@@ -142,7 +154,8 @@ def _sequences(
     places = {} if counted.stretches is None else counted.stretches.of(label for label, _ in chains)
     lengths = tuple(
         with_places(
-            ChainLength(fold.steps[chain] + slack * (chain in fold.gapped), int(total)), places.get(chain[0], ())
+            ChainLength(fold.steps[chain] + _longer(fold.unseen[chain], slack, options), int(total)),
+            places.get(chain[0], ()),
         )
         for chain, total in zip(chains, counts.sum(axis=1), strict=True)
     )

@@ -39,7 +39,7 @@ class Fold:
     step : int or float or None
         Length of a step; None by position, where gaps are already steps, or if there are no gaps.
 
-    ``gapped`` has the chains that have steps without a row.
+    ``unseen`` says how many steps of each chain have no row.
     """
 
     layout: Layout
@@ -51,7 +51,7 @@ class Fold:
     histories: dict[tuple[Any, ...], int] = field(default_factory=dict[tuple[Any, ...], int])
     missing: dict[str, int] = field(default_factory=dict[str, int])
     cells: dict[tuple[Any, ...], dict[Any, int]] = field(default_factory=dict[tuple[Any, ...], dict[Any, int]])
-    gapped: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+    unseen: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     unsized_gap: bool = False
 
     def add(self, chains: nw.DataFrame[Any], transitions: nw.DataFrame[Any]) -> None:
@@ -67,8 +67,7 @@ class Fold:
             gap = None if self.layout.independent or is_absent(second) else second
             taken = int(steps) + (n * self._steps(gap) if gap else 0)
             self.steps[chain] = self.steps.get(chain, 0) + taken
-            if taken > n:
-                self.gapped.add(chain)
+            self.unseen[chain] = self.unseen.get(chain, 0) + taken - n
         for before, state, *more, number in transitions.iter_rows():
             if is_absent(before) or is_absent(state):
                 continue

@@ -71,6 +71,11 @@ class TimeGrid(ReadOnly):
         object.__setattr__(self, "slack", slack)
         object.__setattr__(self, "ends", ends)
 
+    @property
+    def steps(self) -> tuple[int | None, ...]:
+        """How many steps each chain has by its times."""
+        return tuple(None if own is None else (own[1] - own[0]) // self.step + 1 for own in self.ends)
+
     def places(self, chain: int, base: "TimeGrid", of: int) -> tuple[int, int] | None:
         """Return which steps of a chain of another grid the two ends of one are; None where the grids do not fit."""
         own, there = self.ends[chain], base.ends[of]

@@ -11,7 +11,7 @@ from itertools import accumulate, chain, pairwise
 from typing import Any
 
 from pufferfish.data.chains import Frame, Layout
-from pufferfish.data.grid import TimeGrid, slack_of, widened
+from pufferfish.data.grid import HOUR, TimeGrid, slack_of, widened
 from pufferfish.data.options import Options
 from pufferfish.theta.lengths import MOST_PLACED, ChainLength
 from pufferfish.theta.states import state_label
@@ -73,7 +73,7 @@ class Stretches:
 
     def of(self, subjects: Iterable[str]) -> dict[str, tuple[int, ...]]:
         """Return of each subject how many steps are observed, not observed, observed, …, where that is known."""
-        if not (self._known and self._asks_gaps) or len(self._gaps) > _MOST:
+        if not (self._known and self._asks_gaps) or len(self._gaps) > _MOST or self._hidden:
             return {}
         gaps: dict[str, list[tuple[Any, Any, bool]]] = {}
         for subject, place, apart, linked in self._gaps:
@@ -84,7 +84,7 @@ class Stretches:
 
     def grid(self, chains: Sequence[tuple[str, int]]) -> TimeGrid | None:
         """Return the ends of chains, given of each its subject and its steps; None where times do not say them."""
-        if not self._known or self._layout.max_gap is None or self._step < 1:
+        if not self._known or self._layout.max_gap is None or self._step < 1 or self._hidden:
             return None
         ends = tuple(self._span(subject, steps) for subject, steps in chains)
         return TimeGrid(self._step, ends, self._slack) if any(ends) else None
@@ -93,6 +93,11 @@ class Stretches:
     def _slack(self) -> int:
         """How many steps a record may be from where its time says; none where steps are rows, and not times."""
         return 0 if self._zoned or self._layout.max_gap is None else slack_of(self._step)
+
+    @property
+    def _hidden(self) -> bool:
+        """Whether clocks may have been set forward between rows that are linked: then gaps may add up to hours."""
+        return self._slack > 0 and (self._layout.max_gap or 0) > HOUR
 
     def _span(self, subject: str, steps: int) -> tuple[int, int] | None:
         """Return the times of a subject's first and last row, if its chain has as many steps as they say."""

@@ -29,7 +29,7 @@ from pufferfish.theta.record import ThetaRecord
 __all__ = ["LEDGER", "AnyBase", "Book", "BookFile", "Entry", "book_of", "lock_of", "sealed"]
 
 FORMAT = "pufferfish-ledger"
-VERSION = 3
+VERSION = 4
 
 LEDGER = record_kind("ledger", FORMAT, "a ledger is never replaced; name another file", secret=True)
 """It holds the key of the digests of subjects (:mod:`~pufferfish.ledger.subjects`)."""

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -34,7 +35,7 @@ from pufferfish.ledger.ties import CHAIN_TIES, check_lengths, check_start, group
 from pufferfish.ledger.windows import Steps, Windows, as_windows, windows_by_time, windows_read
 from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
 from pufferfish.queries import LinearQuery, Profile, StepLoss, StepQuery
-from pufferfish.theta.lengths import ChainLength, shorter
+from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["ChainCharging"]
 
@@ -89,7 +90,8 @@ class ChainCharging(Charging):
                     "about Markov chains: make a ledger for them"
                 )
             linear = composing(what, "calibration.record_loss" if what.theta.states == states else None)
-            check_lengths(shorter(what.length, 0 if data is None else data.slack), length, None, "the calibration")
+            if data is None:
+                check_lengths(what.length, length, None, "the calibration")
             groups = groups_of(states, base, what.theta.states, data, coarsening)
             scale = Fraction(what.unit_scale)
             if isinstance(linear, StepQuery):
@@ -188,6 +190,23 @@ class ChainCharging(Charging):
         bound = self._bound_of(tuple(length for length, _ in classes))
         return bound, StepLoss(largest_steps, losses) if any(largest_steps) else losses
 
+    def in_base(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Any:
+        """Return data with chains as short as their times say, where these say that they are inside of the base.
+
+        A part may have a gap, in which clocks may have been set back, where the base has none: then it counts as
+        longer than the base. Lengths alone would let later records pass; :meth:`by_time` refuses them by their times.
+        """
+        if not isinstance(data, Sequences) or data.grid is None or (subjects is None) != (data.names is None):
+            return data
+        by_times = [n for n in data.grid.steps if n is not None]
+        known = len(by_times) == len(data.length) and (subjects is not None or len(self._bound.length) == 1)
+        if grid is None or None in grid.ends or not known:
+            return data
+        if (data.grid.step, data.grid.slack) != (grid.step, grid.slack):
+            return data
+        lengths = zip(data.length, by_times, strict=True)
+        return replace(data, grid=None, length=tuple(ChainLength(min(c.steps, n), c.records) for c, n in lengths))
+
     def by_time(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Windows | None:
         """Return which steps of the base data read, as their times say; None where these do not say it."""
         if not isinstance(data, Sequences) or (subjects is None) != (data.names is None):
@@ -207,8 +226,7 @@ class ChainCharging(Charging):
         if subjects is None or not isinstance(data, Sequences) or data.names is None:
             return None
         places, length = subjects.places_of(data.names), self._bound.length
-        least = shorter(data.length, data.slack)
-        for name, chain in zip(data.names, least, strict=True):
+        for name, chain in zip(data.names, data.length, strict=True):
             own = [length[place] for place in places[name]]
             if not any(c.anywhere.covers(chain) for c in own):
                 longest = max(own)
@@ -227,7 +245,7 @@ class ChainCharging(Charging):
                         f"window leaves out all steps of subject {name!r}, who is in the data: give a window for every "
                         "subject that is read"
                     )
-                chains = [chain for n, chain in zip(data.names, least, strict=True) if n == name]
+                chains = [chain for n, chain in zip(data.names, data.length, strict=True) if n == name]
                 check_lengths(chains, [length[place] for place in own], seen, f"subject {name!r}")
         return None if marks.all() else marks.tobytes()
 
@@ -246,7 +264,7 @@ class ChainCharging(Charging):
             )
         if base is not None:
             check_tied(data.base, base, CHAIN_TIES)
-        check_lengths(shorter(data.length, data.slack), length, windows, "the data")
+        check_lengths(data.length, length, windows, "the data")
 
 
 def _with_steps(sums: Sequence[tuple[NDArray[np.float64], float]]) -> Any:

@@ -135,6 +135,10 @@ class Charging(ABC):
         """Return which chains the data are about, a byte each; None where that is not known, or they are all."""
         return None
 
+    def in_base(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Any:
+        """Return data as they are inside of the base, where times say where that is; their lengths may be less."""
+        return data
+
     def by_time(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Windows | None:
         """Return which steps of the base data read, as their times say; None where these do not say it."""
         return None

@@ -276,7 +276,8 @@ class Ledger(Printed):
         if level > self.budget:
             raise BudgetExceeded(f"up_to is {level:g}, above the budget of {self.budget:g}")
         book = self._now_in_file()
-        reads, stated = self._charging.reads(data, book.subjects), self.spent
+        inside = self._charging.in_base(data, book.subjects, book.grid)
+        reads, stated = self._charging.reads(inside, book.subjects), self.spent
         spent = stated if reads is None else self._leakage(book.entries, among=reads)
         if stated > level or spent >= level:
             raise BudgetExceeded(
@@ -425,11 +426,13 @@ class Ledger(Printed):
     def _charge(self, book: Book, what: Any, data: Any, window: Any, coarsening: Any) -> Charge:
         """Return the charge of a release, and on whom; refused where it is not of the base."""
         base, subjects = book.tied_to, book.subjects
+        inside = self._charging.in_base(data, subjects, book.grid)
         charge = self._charging.charge(
-            what, base=base, subjects=subjects, data=data, window=window, coarsening=coarsening
+            what, base=base, subjects=subjects, data=inside, window=window, coarsening=coarsening
         )
-        charge = replace(charge, reads=self._charging.reads(data, subjects, charge.windows))
-        read = None if charge.step else self._charging.by_time(data, subjects, book.grid)
+        charge = replace(charge, reads=self._charging.reads(inside, subjects, charge.windows))
+        read = self._charging.by_time(data, subjects, book.grid)  # also where all steps pay: later records are refused
+        read = None if charge.step else read
         if read is not None and charge.windows is not None:
             check_within(read, charge.windows, "the data")
         windows = charge.windows or read

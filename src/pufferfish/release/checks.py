@@ -294,7 +294,7 @@ def check_clock(data: Sequences, theta: Theta) -> None:
         )
     if data.clock_changes == "possible":
         raise ReleaseRefused(
-            f"Θ follows a clock, and times in column {base.time!r} have no zone and gaps of more than an hour, in "
+            f"Θ follows a clock, and times in column {base.time!r} have no zone, and gaps in "
             "which clocks may have been changed: give time_zone=, such as 'Europe/Paris', or 'UTC' if they never were"
         )
     if data.clock_changes == "known":

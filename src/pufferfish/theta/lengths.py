@@ -7,7 +7,7 @@ it spans, and the records observed on the way. Bounds that follow the correlatio
 first; group privacy, which charges every observed record in full, needs the second.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from pufferfish.core.numbers.read_only import ReadOnly
 from pufferfish.errors import ParameterError
 from pufferfish.given import is_list, listed
 
-__all__ = ["MOST_PLACED", "MOST_STEPS", "ChainLength", "as_lengths", "names_of_lengths", "shorter"]
+__all__ = ["MOST_PLACED", "MOST_STEPS", "ChainLength", "as_lengths", "names_of_lengths"]
 
 MOST_STEPS = 2**60
 """A chain has fewer steps, so that a few times as many still are numbers of 64 bits."""
@@ -147,17 +147,6 @@ def names_of_lengths(length: Any) -> tuple[str, ...] | None:
     if not isinstance(length, Mapping):
         return None
     return tuple(name for name, each in _by_name(length).items() for _ in each)
-
-
-def shorter(length: Iterable[ChainLength], by: int) -> tuple[ChainLength, ...]:
-    """Return chains that are so many steps shorter, or as short as their records let them be; with records anywhere.
-
-    Examples
-    --------
-    >>> shorter([ChainLength(9, 5), ChainLength(6, 5)], 2)
-    (ChainLength(steps=7, records=5), ChainLength(steps=5, records=5))
-    """
-    return tuple(ChainLength(max(chain.steps - by, chain.records), chain.records) for chain in length)
 
 
 def _by_name(length: Mapping[Any, Any]) -> dict[str, tuple[ChainLength, ...]]:
