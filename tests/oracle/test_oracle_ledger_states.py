@@ -27,5 +27,5 @@ def test_twenty_thousand_releases_in_other_states(seed: int) -> None:
     found = tally(seed, 5000)
     all_is_charged(found)
     for how in HOW:  # each way is attained, also by what is charged by steps
-        assert max(each.nearest for (kind, way), each in found.items() if way == how and kind == "bouts") > 0.95
-        assert max(each.nearest for (kind, way), each in found.items() if way == how and kind == "transitions") > 0.95
+        assert max(each.nearest for (kind, way), each in found.items() if way == how and kind == "bouts") > 0.9
+        assert max(each.nearest for (kind, way), each in found.items() if way == how and kind == "transitions") > 0.9
