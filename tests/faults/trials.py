@@ -5,8 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import paper.audit.__main__ as audit
+
 import pufferfish as pf
-import pufferfish.cli.audit as audit
 from faults.processes import command, forked
 from faults.rows import holds
 

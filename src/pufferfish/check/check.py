@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.calibration import Calibration
-from pufferfish.calls import called_as
+from pufferfish._base.calls import called_as
+from pufferfish._base.durations import parse_duration
+from pufferfish._base.progress import report_progress
 from pufferfish.check.leaks import richer_models
 from pufferfish.check.likelihood import by_model, held_out
 from pufferfish.check.record import ModelCheck, OverlapAfter, RicherModel, StateStays, SubjectCheck
 from pufferfish.check.stays import geometric, observed
-from pufferfish.check.verdict import verdict_of
-from pufferfish.core.numbers.progress import report_progress
-from pufferfish.durations import parse_duration
+from pufferfish.check.words import verdict_of
 from pufferfish.errors import DataError, ModelError, NotApplicableError, ParameterError
-from pufferfish.fit import check_transitions
-from pufferfish.fit_forgetting import SMOOTHING, OverlapEstimate, overlap, overlap_of
+from pufferfish.fit.chain import check_transitions
+from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, overlap, overlap_of
+from pufferfish.fit.model_file import Model
 from pufferfish.mechanisms import LeakagePropagation
+from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.model_file import Model
 from pufferfish.queries import Histogram
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.model_class import Theta, as_theta

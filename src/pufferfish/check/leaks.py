@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pufferfish.calibration import Calibration
+from pufferfish._base.progress import part_of, report_progress
 from pufferfish.check.likelihood import TOWARDS
 from pufferfish.check.record import RicherModel
-from pufferfish.check.verdict import CALLED
-from pufferfish.core.numbers.progress import part_of, report_progress
+from pufferfish.check.words import CALLED
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.fit import fit_chain, fit_periodic
-from pufferfish.fit_forgetting import OverlapEstimate
-from pufferfish.fit_subjects import POOLING, class_of_each
+from pufferfish.fit.chain import fit_chain, fit_periodic
+from pufferfish.fit.forgetting import OverlapEstimate
+from pufferfish.fit.subjects import POOLING, class_of_each
 from pufferfish.mechanisms import LeakagePropagation
+from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import Histogram
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.higher_order_chain import HigherOrderChain

@@ -4,9 +4,9 @@ import os
 
 import msgspec
 
-from pufferfish.files import record_kind, write_whole
-from pufferfish.frozen_record import FrozenRecord
-from pufferfish.shown import Shown, View
+from pufferfish._base.frozen_record import FrozenRecord
+from pufferfish._base.record_files import record_kind, write_whole
+from pufferfish._base.view import Shown, View
 
 __all__ = ["CHECK", "ModelCheck", "OverlapAfter", "RicherModel", "StateStays", "SubjectCheck"]
 
@@ -171,7 +171,7 @@ class ModelCheck(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, k
     stationary: tuple[tuple[float, float], ...]
 
     def __repr__(self) -> str:
-        from pufferfish.check.verdict import sentences_of
+        from pufferfish.check.words import sentences_of
 
         return f"ModelCheck({sentences_of(self.verdict)[0]!r})"
 
@@ -181,7 +181,7 @@ class ModelCheck(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, k
         return view_of(self)
 
     def __str__(self) -> str:
-        from pufferfish.check.words import text_of
+        from pufferfish.check._part_words import text_of
 
         return text_of(self)
 

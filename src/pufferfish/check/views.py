@@ -2,10 +2,10 @@
 
 import math
 
+from pufferfish._base.digits import at_most
+from pufferfish._base.view import Grid, View, in_short
 from pufferfish.check.record import ModelCheck, StateStays
-from pufferfish.check.verdict import CALLED, sentences_of, shortened
-from pufferfish.digits import at_most
-from pufferfish.shown import Grid, View, in_short
+from pufferfish.check.words import CALLED, sentences_of, shortened
 
 __all__ = ["view_of"]
 

@@ -7,23 +7,22 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from click.core import ParameterSource
 
+from pufferfish._base.view import grid_lines
+from pufferfish._draw.figure import PICTURE, save_figure
+from pufferfish.cli._tables import opened
 from pufferfish.cli.fit_forgetting import forgetting_model
 from pufferfish.cli.fit_subjects import subjects_model
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import state_list, table_options
-from pufferfish.cli.printing import never_seen, print_warnings, progress
-from pufferfish.cli.tables import opened
+from pufferfish.cli.print import never_seen, print_warnings, progress
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.labels import words_for_missing
 from pufferfish.errors import ParameterError, printable
-from pufferfish.fit import fit_chain, fit_interval, fit_order, fit_periodic
-from pufferfish.fit_forgetting import SMOOTHING
-from pufferfish.fit_subjects import POOLING
-from pufferfish.model_file import MODEL, Model, write_model
-from pufferfish.report.model_plot import draw_model
-from pufferfish.report.plot import PICTURE, save_figure
-from pufferfish.shown import grid_lines
+from pufferfish.fit.chain import fit_chain, fit_interval, fit_order, fit_periodic
+from pufferfish.fit.forgetting import SMOOTHING
+from pufferfish.fit.model_file import MODEL, Model, write_model
+from pufferfish.fit.subjects import POOLING
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.chain_models import ChainModels
@@ -31,7 +30,8 @@ from pufferfish.theta.clocks import CLOCKS, phase_name
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
-from pufferfish.theta.views import main_grids
+from pufferfish.theta.picture import draw_model
+from pufferfish.theta.shown import main_grids
 
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles

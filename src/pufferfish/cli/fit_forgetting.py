@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
+from pufferfish._base.view import counted
 from pufferfish.cli.options import state_list
-from pufferfish.cli.printing import print_warnings, progress
+from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.errors import ParameterError
-from pufferfish.fit_forgetting import SMOOTHING, OverlapEstimate, fit_forgetting
-from pufferfish.model_file import Model
-from pufferfish.shown import counted
+from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, fit_forgetting
+from pufferfish.fit.model_file import Model
 from pufferfish.theta.forgetting_class import ForgettingClass
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _stated(
     bins = None if reading["bins"] is None else parse_bins(reading["bins"])
     if names is None and bins is None:
         raise ParameterError("give the --states of the records, such as sit,stand,walk, or --bins")
-    from pufferfish.data.lagged import as_steps  # here: it loads what reads tables
+    from pufferfish.data.public_counts import as_steps  # here: it loads what reads tables
 
     steps = [as_steps(each, reading["step"]) for each in forgets]
     theta = ForgettingClass(steps, list(overlaps), bin_labels(bins) if names is None and bins is not None else names)

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from pufferfish._base.view import counted
 from pufferfish.cli.options import state_list
-from pufferfish.cli.printing import never_seen, print_warnings, progress
-from pufferfish.fit_subjects import POOLING, SubjectsFit, fit_each_subject
-from pufferfish.model_file import Model
-from pufferfish.shown import counted
+from pufferfish.cli.print import never_seen, print_warnings, progress
+from pufferfish.fit.model_file import Model
+from pufferfish.fit.subjects import POOLING, SubjectsFit, fit_each_subject
 
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from pufferfish._base.reading import read_file
 from pufferfish.cli.numbers import plain_whole
 from pufferfish.errors import ParameterError, RecordError
-from pufferfish.files.reading import read_file
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, LeakagePropagation, MarkovQuilt, Mechanism
 from pufferfish.theta.model_class import Theta
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from pufferfish._base.words import did_you_mean, names_of
 from pufferfish.cli.numbers import plain_number
 from pufferfish.cli.options import each_once, split_list
 from pufferfish.errors import QueryError, printable
-from pufferfish.hints import did_you_mean, names_of
-from pufferfish.model_file import Model
+from pufferfish.fit.model_file import Model
 from pufferfish.queries import (
     CDF,
     Bouts,

@@ -10,7 +10,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from pufferfish.calibration import Calibration
+from pufferfish.cli._tables import opened, read_under
 from pufferfish.cli.interrupts import until_done
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import (
@@ -20,28 +20,28 @@ from pufferfish.cli.options import (
     NOISE_HELP,
     table_options,
 )
-from pufferfish.cli.printing import print_before, print_table, print_warnings, progress
+from pufferfish.cli.print import print_before, print_table, print_warnings, progress
 from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
 from pufferfish.cli.release_asked import Asked, Ground, epsilon_for, ground_of, once_for
 from pufferfish.cli.release_each import release_each_subject
 from pufferfish.cli.release_groups import BY_HELP, print_groups
 from pufferfish.cli.release_plan import DRY, print_plan, print_promise
 from pufferfish.cli.release_useful import check_useful
-from pufferfish.cli.tables import opened, read_under
 from pufferfish.cli.targets import REPLACED, REPLACES, release_files
 from pufferfish.cli.telling import telling
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import MECHANISMS
+from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import MOST_EPSILON
 from pufferfish.queries import Query, Transitions
 from pufferfish.release import Release, prepare, prepare_each
-from pufferfish.release.draft import Prepared
+from pufferfish.release.derive import Prepared
+from pufferfish.release.show.text import assumed_in_short, impossible_lines, noise_line, quantile_lines
+from pufferfish.release.show.weak_values import weak_lines
 from pufferfish.release.spreadsheets import warning_of_formulas
-from pufferfish.release.summary import assumed_in_short, impossible_lines, noise_line, quantile_lines
 from pufferfish.release.under_model import warnings_of_model, warnings_of_reading
-from pufferfish.release.weak_values import weak_lines
 
 __all__ = ["release_command"]
 

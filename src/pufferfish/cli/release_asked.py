@@ -10,7 +10,9 @@ from typing import Any, Literal
 
 import click
 
-from pufferfish.calibration import Calibration
+from pufferfish._base.digits import at_most, change_of_odds, number
+from pufferfish._draw.figure import PICTURE
+from pufferfish.cli._tables import check_options
 from pufferfish.cli.options import (
     DEFAULT_MECHANISM,
     check_composes,
@@ -21,21 +23,19 @@ from pufferfish.cli.options import (
 from pufferfish.cli.queries import parse_query
 from pufferfish.cli.release_each import check_each_model, check_each_options, places_of
 from pufferfish.cli.release_groups import check_group_accuracy, split_groupings
-from pufferfish.cli.tables import check_options
 from pufferfish.cli.targets import TABLE, Target, check_targets
 from pufferfish.cli.telling import telling
-from pufferfish.comparison import Contest
+from pufferfish.compare.contest import Contest
 from pufferfish.data import Rows, Sequences
-from pufferfish.digits import at_most, change_of_odds, number
 from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.fit.model_file import Model, read_model
 from pufferfish.ledger import Ledger, lock_of
 from pufferfish.mechanisms import Mechanism
+from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import MOST_EPSILON, as_epsilon
-from pufferfish.model_file import Model, read_model
 from pufferfish.queries import Query
 from pufferfish.release import RELEASE
-from pufferfish.release.each_subject import Places
-from pufferfish.report.plot import PICTURE
+from pufferfish.release.store import Places
 
 __all__ = ["Asked", "Ground", "epsilon_for", "ground_of", "once_for"]
 

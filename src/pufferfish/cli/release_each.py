@@ -6,20 +6,20 @@ from typing import Any, Literal
 
 import click
 
-from pufferfish.calibration import Calibration
-from pufferfish.cli.printing import print_before, progress
+from pufferfish._base.record_files import same_file
+from pufferfish._base.view import counted
+from pufferfish.cli.print import print_before, progress
 from pufferfish.cli.targets import REPLACED
 from pufferfish.cli.telling import tell, telling
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, PufferfishError, printable
-from pufferfish.files import same_file
 from pufferfish.ledger import Ledger
+from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import Query
 from pufferfish.release import EachRelease, prepare_each
-from pufferfish.release.each_subject import Places
 from pufferfish.release.each_values import records_of_subjects
-from pufferfish.release.summary import size_line, summary
-from pufferfish.shown import counted
+from pufferfish.release.show.text import size_line, summary
+from pufferfish.release.store import Places
 from pufferfish.theta.model_class import Theta
 
 __all__ = ["check_each_model", "check_each_options", "errors_of_subjects", "places_of", "release_each_subject"]

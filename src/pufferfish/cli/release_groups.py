@@ -7,17 +7,17 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from pufferfish.calibration import Calibration
-from pufferfish.cli.printing import print_table
+from pufferfish._base.digits import at_most
+from pufferfish.cli.print import print_table
 from pufferfish.data import Rows, Sequences
-from pufferfish.digits import at_most
 from pufferfish.errors import ParameterError, printable, shortened
+from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import Query
 from pufferfish.release import Release
-from pufferfish.release.grouped import errors_of_groups
+from pufferfish.release.cells import errors_of_groups
 from pufferfish.release.groups import GroupsRecord
-from pufferfish.release.summary import heads_of_groups, impossible_lines, noise_line, rows_of_groups
-from pufferfish.release.weak_values import weak_lines
+from pufferfish.release.show.text import heads_of_groups, impossible_lines, noise_line, rows_of_groups
+from pufferfish.release.show.weak_values import weak_lines
 
 __all__ = ["BY_HELP", "check_group_accuracy", "print_group_errors", "print_groups", "split_groupings"]
 

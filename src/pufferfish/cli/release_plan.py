@@ -4,18 +4,18 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from pufferfish.calibration import Calibration
-from pufferfish.cli.printing import print_table
+from pufferfish._base.digits import at_most, number
+from pufferfish.cli.print import print_table
 from pufferfish.cli.release_each import errors_of_subjects
 from pufferfish.cli.release_groups import print_group_errors
 from pufferfish.data import Rows, Sequences
-from pufferfish.digits import at_most, number
 from pufferfish.errors import printable
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.ledger.views import part_of
+from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import Transitions
 from pufferfish.release import EachRelease, Release
-from pufferfish.release.summary import (
+from pufferfish.release.show.text import (
     assumed_in_short,
     lines_of_each,
     noise_line,

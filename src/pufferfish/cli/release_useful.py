@@ -1,12 +1,12 @@
 """Noise that hides all that the values could say: whoever spends a budget on it gets nothing for it."""
 
-from pufferfish.calibration import Calibration
+from pufferfish._base.digits import at_most
+from pufferfish._base.view import counted
 from pufferfish.data import Rows, Sequences
-from pufferfish.digits import at_most
 from pufferfish.errors import ParameterError
-from pufferfish.few_records import nothing_seen
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.few_records import nothing_seen
 from pufferfish.release.each_values import records_of_subjects
-from pufferfish.shown import counted
 
 __all__ = ["check_useful"]
 

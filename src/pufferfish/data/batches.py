@@ -3,7 +3,7 @@
 The rows of a file have an order, in which the times of each subject increase. So nothing has to be sorted on disk, and
 no row is written anywhere. Windows over a batch see the last rows of its subjects in the batches before: these rows are
 carried along, marked ``CARRIED``, and not counted again. Every batch is counted by the expressions that count a whole
-table (:class:`~pufferfish.data.chains.Layout`), and the counts of batches are added up.
+table (:class:`~pufferfish.data._chains.Layout`), and the counts of batches are added up.
 """
 
 from collections.abc import Generator, Sequence
@@ -13,7 +13,7 @@ from typing import Any, cast
 import narwhals as nw
 import polars as pl
 
-from pufferfish.data.chains import CARRIED, CELL, STATE, SUBJECT, Frame, Layout, added_up, counted
+from pufferfish.data._chains import CARRIED, CELL, STATE, SUBJECT, Frame, Layout, added_up, counted
 
 __all__ = ["Sums", "batches_of"]
 

@@ -8,8 +8,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.data.cells import MAX_PAIRS
-from pufferfish.data.columns import is_absent
+from pufferfish.data._cells import MAX_PAIRS
+from pufferfish.data._columns import is_absent
 from pufferfish.data.groupings import Grouping
 from pufferfish.data.groups import Groups
 from pufferfish.errors import DataError

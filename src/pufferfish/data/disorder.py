@@ -4,11 +4,11 @@ from typing import Any
 
 import narwhals as nw
 
-from pufferfish.data.chain_rows import ChainRows
-from pufferfish.data.chains import SUBJECT, TIME, Frame, Layout
-from pufferfish.data.columns import collected
-from pufferfish.data.files import ROW
+from pufferfish.data._chain_rows import ChainRows
+from pufferfish.data._chains import SUBJECT, TIME, Frame, Layout
+from pufferfish.data._columns import collected
 from pufferfish.data.labels import count_rows
+from pufferfish.data.source import ROW
 from pufferfish.errors import DataError
 from pufferfish.theta.states import state_label
 

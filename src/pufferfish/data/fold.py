@@ -8,8 +8,8 @@ from typing import Any
 
 import narwhals as nw
 
-from pufferfish.data.chains import Layout
-from pufferfish.data.columns import is_absent
+from pufferfish.data._chains import Layout
+from pufferfish.data._columns import is_absent
 from pufferfish.theta.states import state_label
 
 __all__ = ["Fold", "gap_steps"]

@@ -18,10 +18,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pufferfish.core.numbers.given import whole_number
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.checked import whole_number
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.given import listed
 from pufferfish.errors import ParameterError
-from pufferfish.given import listed
 
 __all__ = ["HOUR", "TimeGrid", "slack_of", "widened"]
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers.given import whole_array
-from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
+from pufferfish._base.checked import whole_array
+from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
+from pufferfish._base.view import counted
 from pufferfish.errors import ParameterError, printable
-from pufferfish.shown import counted
 
 __all__ = ["MAX_CELLS", "Groups", "check_by", "in_order", "sentence_of"]
 

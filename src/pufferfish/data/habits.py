@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.data.columns import is_absent
-from pufferfish.data.lagged import LinkedRows, PairsApart, opened, pairs_of
+from pufferfish.data._columns import is_absent
+from pufferfish.data.public_counts import LinkedRows, PairsApart, opened, pairs_of
 from pufferfish.data.read import read_sequences
 from pufferfish.data.sequences import Sequences
 from pufferfish.theta.clocks import clock_named

@@ -5,7 +5,7 @@ from typing import Any
 
 import narwhals as nw
 
-from pufferfish.data.columns import (
+from pufferfish.data._columns import (
     Column,
     clean_text,
     collected,
@@ -15,9 +15,9 @@ from pufferfish.data.columns import (
     profile_text,
     with_text_instants,
 )
-from pufferfish.data.files import Source
+from pufferfish.data._times import local_time
 from pufferfish.data.groupings import part_of
-from pufferfish.data.local_time import local_time
+from pufferfish.data.source import Source
 from pufferfish.errors import DataError
 
 __all__ = ["local_columns"]

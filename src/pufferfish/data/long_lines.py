@@ -4,8 +4,8 @@ import gzip
 import mmap
 from pathlib import Path
 
+from pufferfish._base.reading import shown
 from pufferfish.errors import DataError
-from pufferfish.files.reading import shown
 
 __all__ = ["LONGEST_LINE", "refuse_long_lines"]
 

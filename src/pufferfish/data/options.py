@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any, Literal
 
-from pufferfish.core.numbers.given import whole_number
+from pufferfish._base.checked import whole_number
+from pufferfish._base.durations import Duration, parse_duration
+from pufferfish._base.words import did_you_mean, names_of
+from pufferfish.data._times import given_zone
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.groupings import Grouping, parse_by
-from pufferfish.data.local_time import given_zone
 from pufferfish.data.where import Where, parse_where
-from pufferfish.durations import Duration, parse_duration
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.hints import did_you_mean, names_of
 from pufferfish.theta.clocks import Clock, clock_named
 from pufferfish.theta.states import listed_labels
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import narwhals as nw
 
-from pufferfish.data.chains import SUBJECT
-from pufferfish.data.columns import collected, is_absent
-from pufferfish.data.files import ROW
+from pufferfish.data._chains import SUBJECT
+from pufferfish.data._columns import collected, is_absent
 from pufferfish.data.labels import count_rows
+from pufferfish.data.source import ROW
 from pufferfish.errors import DataError
 from pufferfish.theta.states import state_label
 

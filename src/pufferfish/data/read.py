@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any, Literal
 
-from pufferfish.calls import called_as
+from pufferfish._base.calls import called_as
 from pufferfish.data.sequences import Sequences
 
 __all__ = ["read_sequences"]
@@ -109,7 +109,7 @@ def read_sequences(
     >>> data.states, data.counts.tolist(), data.transitions.tolist(), data.length
     (('rest', 'walk'), [[3, 2]], [[1, 1], [0, 1]], (ChainLength(steps=11, records=5),))
     """
-    from pufferfish.data.chain_reading import read_chains
+    from pufferfish.data._read_chains import read_chains
 
     return read_chains(
         source,

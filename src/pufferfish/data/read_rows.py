@@ -6,8 +6,8 @@ What reads tables is loaded when the first one is read: whoever only calibrates 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from pufferfish.calls import called_as
-from pufferfish.data.independent_rows import Rows
+from pufferfish._base.calls import called_as
+from pufferfish.data.rows import Rows
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.model_class import Described, ModelClass
 
@@ -79,6 +79,6 @@ def read_rows(
     >>> rows.states["wet"], rows.counts["wet"].tolist()
     (('dry', 'wet'), [1, 2])
     """
-    from pufferfish.data.row_reading import count_cells
+    from pufferfish.data._read_rows import count_cells
 
     return count_cells(source, network, columns, subject, where, missing, by, joint)

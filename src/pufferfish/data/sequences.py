@@ -13,15 +13,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers.given import whole_array, whole_number
-from pufferfish.core.numbers.read_only import ReadOnly, read_only
+from pufferfish._base.checked import whole_array, whole_number
+from pufferfish._base.durations import parse_duration
+from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._base.given import check_kind, listed, texts
+from pufferfish._base.view import Printed, View, counted
 from pufferfish.data.bins import parse_bins
 from pufferfish.data.grid import TimeGrid
 from pufferfish.data.groups import Groups, check_by, sentence_of
-from pufferfish.durations import parse_duration
 from pufferfish.errors import ParameterError, shortened
-from pufferfish.given import check_kind, listed, texts
-from pufferfish.shown import Printed, View, counted
 from pufferfish.theta.clocks import clock_named
 from pufferfish.theta.lengths import ChainLength
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain, pairwise
 from typing import Any
 
-from pufferfish.data.chains import Frame, Layout
+from pufferfish.data._chains import Frame, Layout
 from pufferfish.data.grid import HOUR, TimeGrid, slack_of, widened
 from pufferfish.data.options import Options
 from pufferfish.theta.lengths import MOST_PLACED, ChainLength

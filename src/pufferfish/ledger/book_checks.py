@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish.core.numbers.rounding import float_up
+from pufferfish._base.moments import is_moment
+from pufferfish._core.numbers.rounding import float_up
 from pufferfish.errors import ParameterError
-from pufferfish.ledger.book import Book, Entry
+from pufferfish.ledger.file import Book, Entry
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
-from pufferfish.moments import is_moment
 
 __all__ = ["check_book", "positive"]
 

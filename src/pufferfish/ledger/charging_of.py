@@ -3,10 +3,10 @@
 from typing import Any
 
 from pufferfish.errors import ParameterError, ReleaseRefused
-from pufferfish.ledger.chain_charges import ChainCharging
+from pufferfish.ledger._chain_charges import ChainCharging
+from pufferfish.ledger._node_charges import NodeCharging
 from pufferfish.ledger.charges import Charging
-from pufferfish.ledger.node_charges import NodeCharging
-from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
+from pufferfish.mechanisms.influence_bound import InfluenceBound
 
 __all__ = ["anywhere", "charging_of"]
 

@@ -22,28 +22,28 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pufferfish.calibration import Calibration
-from pufferfish.calls import called_as
-from pufferfish.core.numbers.inversion import bracket
-from pufferfish.core.numbers.rounding import float_up
-from pufferfish.data.independent_rows import Rows
+from pufferfish._base.calls import called_as
+from pufferfish._base.digits import at_most, number
+from pufferfish._base.moments import now
+from pufferfish._base.view import Printed, View
+from pufferfish._core.numbers.inversion import bracket
+from pufferfish._core.numbers.rounding import float_up
+from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.digits import at_most, number
 from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError
-from pufferfish.ledger.book import AnyBase, Book, BookFile, Entry, fields_of_base, filter_of, size_of
+from pufferfish.fit.model_file import check_names
+from pufferfish.ledger._windows import check_within
 from pufferfish.ledger.book_checks import check_book, positive
 from pufferfish.ledger.charges import Charge
 from pufferfish.ledger.charging_of import anywhere, charging_of
+from pufferfish.ledger.file import AnyBase, Book, BookFile, Entry, fields_of_base, filter_of, size_of
+from pufferfish.ledger.shown import what_fits
 from pufferfish.ledger.subjects import Subjects, grid_of, names_in
 from pufferfish.ledger.views import entries_frame, in_words, view_of
-from pufferfish.ledger.what_fits import what_fits
-from pufferfish.ledger.windows import check_within
-from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
-from pufferfish.model_file import check_names
-from pufferfish.moments import now
 from pufferfish.queries import Query
-from pufferfish.shown import Printed, View
 from pufferfish.theta.record import ThetaRecord
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pufferfish.digits import at_least, at_most, number
-from pufferfish.report.axes import clean, titled
-from pufferfish.report.palette import BLUE, INK, ORANGE, PALE
-from pufferfish.report.plot import new_figure
+from pufferfish._base.digits import at_least, at_most, number
+from pufferfish._draw.figure import new_figure
+from pufferfish._draw.palette import BLUE, INK, ORANGE, PALE
+from pufferfish._draw.svg import clean, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

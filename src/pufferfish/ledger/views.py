@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pufferfish.calibration import Calibration
-from pufferfish.digits import at_least, at_most, number
-from pufferfish.ledger.book import Entry
+from pufferfish._base.digits import at_least, at_most, number
+from pufferfish._base.view import MOST_ROWS, Grid, View, counted, frame_of_columns
+from pufferfish.ledger.file import Entry
 from pufferfish.ledger.subjects import unpacked
-from pufferfish.shown import MOST_ROWS, Grid, View, counted, frame_of_columns
+from pufferfish.mechanisms.calibration import Calibration
 
 if TYPE_CHECKING:
     from pufferfish.ledger.ledger import Ledger

@@ -6,7 +6,7 @@ from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from pufferfish.core.numbers.given import real_number
+from pufferfish._base.checked import real_number
 from pufferfish.errors import ParameterError
 
 __all__ = ["LARGEST_ANSWER", "LEAST_EPSILON", "MOST_EPSILON", "accuracy_reached", "four_digits_up", "steps_within"]

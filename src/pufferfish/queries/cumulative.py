@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from pufferfish.calls import called_as
-from pufferfish.core.numbers.given import real_number
-from pufferfish.core.numbers.read_only import ReadOnly
-from pufferfish.core.strategies.candidates import prefixes
+from pufferfish._base.calls import called_as
+from pufferfish._base.checked import real_number
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.given import is_list, truth
+from pufferfish._core.candidates import prefixes
 from pufferfish.errors import QueryError
-from pufferfish.given import is_list, truth
-from pufferfish.queries.linear import LinearQuery, Query, QueryKind, Variables
+from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables
 
 __all__ = ["CDF", "Quantiles", "named_quantiles"]
 

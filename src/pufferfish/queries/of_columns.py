@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish.calls import called_as
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.calls import called_as
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.given import truth
 from pufferfish.errors import QueryError
-from pufferfish.given import truth
-from pufferfish.queries.joint_query import JointQuery, refuse_many_combinations
-from pufferfish.queries.linear import Query, QueryKind, Variables
 from pufferfish.queries.of_records import names_of, place_of, rows_of
+from pufferfish.queries.on_pairs import JointQuery, refuse_many_combinations
+from pufferfish.queries.query import Query, QueryKind, Variables
 from pufferfish.theta.states import state_label
 
 __all__ = ["Joint", "combination_labels"]

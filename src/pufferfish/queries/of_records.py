@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish.calls import called_as
-from pufferfish.core.numbers.given import whole_number
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.calls import called_as
+from pufferfish._base.checked import whole_number
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.given import is_list, listed
+from pufferfish._base.words import did_you_mean
 from pufferfish.errors import QueryError
-from pufferfish.given import is_list, listed
-from pufferfish.hints import did_you_mean
-from pufferfish.queries.linear import FunctionQuery, LinearQuery, Query, QueryKind, Variables
+from pufferfish.queries.query import FunctionQuery, LinearQuery, Query, QueryKind, Variables
 from pufferfish.theta.masses import exact_number
 from pufferfish.theta.states import state_label
 

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.calls import called_as
-from pufferfish.core.numbers.given import real_number
-from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
+from pufferfish._base.calls import called_as
+from pufferfish._base.checked import real_number
+from pufferfish._base.frozen import FrozenDict, ReadOnly
+from pufferfish._base.given import is_list, listed, truth
+from pufferfish._base.words import did_you_mean, names_of
 from pufferfish.errors import QueryError
-from pufferfish.given import is_list, listed, truth
-from pufferfish.hints import did_you_mean, names_of
-from pufferfish.queries.linear import LinearQuery, Query, QueryKind, Variables
+from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables
 from pufferfish.theta.states import state_label
 
 __all__ = ["Count", "Frequency", "Histogram", "Mean", "Sum", "states_named", "unknown_state"]

@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish.calls import called_as
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.calls import called_as
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.given import truth
 from pufferfish.errors import QueryError
-from pufferfish.given import truth
-from pufferfish.queries.linear import LinearQuery, Query, QueryKind, Variables
 from pufferfish.queries.of_columns import Joint
 from pufferfish.queries.of_records import (
     Function,
@@ -23,6 +22,7 @@ from pufferfish.queries.of_records import (
     place_of,
     rows_of,
 )
+from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables
 from pufferfish.theta.states import state_label
 
 __all__ = ["Marginals", "Subset", "refuse_pooling"]

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers.read_only import ReadOnly, read_only
+from pufferfish._base.frozen import ReadOnly, read_only
 
 __all__ = ["StepQuery"]
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from pufferfish.calibration import Calibration
+from pufferfish._base.frozen_record import FrozenRecord
 from pufferfish.errors import ParameterError
-from pufferfish.frozen_record import FrozenRecord
 from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein, ParticipantDP
+from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.release.plain import NotPlain, made, plain
 from pufferfish.theta.lengths import ChainLength
 
 if TYPE_CHECKING:
-    from pufferfish.release.fields import ReleaseFields
+    from pufferfish.release.facts import ReleaseFields
 
 __all__ = ["CalibrationRecord", "calibration_again", "record_of"]
 

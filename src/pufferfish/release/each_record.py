@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from pufferfish.digits import at_most
+from pufferfish._base.digits import at_most
+from pufferfish._base.frozen_record import FrozenRecord
+from pufferfish._base.reading import failing, file_digest, shown
+from pufferfish._base.record_files import Kind, read_record, record_kind
+from pufferfish._base.view import Shown, View, counted
 from pufferfish.errors import PufferfishError, RecordError
-from pufferfish.files import Kind, read_record, record_kind
-from pufferfish.files.reading import failing, file_digest, shown
-from pufferfish.frozen_record import FrozenRecord
 from pufferfish.release.calibration_record import CalibrationRecord
-from pufferfish.release.consistency import contradictions
-from pufferfish.release.fields import (
+from pufferfish.release.check import contradictions
+from pufferfish.release.facts import (
     AccuracyRecord,
     DataRecord,
     LedgerRecord,
@@ -25,7 +26,6 @@ from pufferfish.release.fields import (
 )
 from pufferfish.release.query_rules import near
 from pufferfish.release.record import Release
-from pufferfish.shown import Shown, View, counted
 from pufferfish.theta.record import ThetaRecord
 
 if TYPE_CHECKING:
@@ -150,12 +150,12 @@ class EachRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, 
         return f"EachRelease({of}, {self.mechanism.title}, ε = {at_most(self.epsilon)})"
 
     def _view(self) -> View:
-        from pufferfish.release.views import of_each
+        from pufferfish.release.show.views import of_each
 
         return of_each(self)
 
     def __str__(self) -> str:
-        from pufferfish.release.summary import summary
+        from pufferfish.release.show.text import summary
 
         return summary(self, most=20)
 
@@ -187,7 +187,7 @@ class EachRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, 
         RecordError
             If the record or the table does not hold, or the page cannot be written.
         """
-        from pufferfish.release.report_page import Source, write_report
+        from pufferfish.release.show.page import Source, write_report
 
         write_report([Source(self, values=None if values is None else Path(values))], path, ledger=ledger, brief=brief)
 

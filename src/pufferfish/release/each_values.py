@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.calibration import Calibration
-from pufferfish.core.numbers import discrete_laplace
+from pufferfish._core.numbers import discrete_laplace
 from pufferfish.data.sequences import Sequences
+from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import LinearQuery
+from pufferfish.release.draw import in_model_order
 from pufferfish.release.each_record import columns_of
 from pufferfish.release.spreadsheets import csv_of
 from pufferfish.release.unseen import unseen
-from pufferfish.release.values import in_model_order
 from pufferfish.theta.model_class import Theta
 
 __all__ = ["EachSubject", "each_subject", "possible_values", "records_of_subjects", "table_of"]

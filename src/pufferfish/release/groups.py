@@ -3,13 +3,13 @@
 import re
 from typing import TYPE_CHECKING, Any
 
+from pufferfish._base.frozen_record import FrozenRecord
+from pufferfish._base.given import one_of
+from pufferfish._base.view import FRAMES, frame_of_columns
 from pufferfish.errors import ParameterError
-from pufferfish.frozen_record import FrozenRecord
-from pufferfish.given import one_of
-from pufferfish.shown import FRAMES, frame_of_columns
 
 if TYPE_CHECKING:
-    from pufferfish.release.fields import ReleaseFields
+    from pufferfish.release.facts import ReleaseFields
 
 __all__ = ["GroupsRecord", "frame_of", "is_table", "of_each_group", "of_the_whole"]
 

@@ -9,10 +9,10 @@ import math
 import msgspec
 
 from pufferfish.data.groups import in_order
-from pufferfish.noise import fits
 from pufferfish.queries import KINDS, Joint
-from pufferfish.release.fields import AccuracyRecord, NoiseRecord, ReleaseFields
+from pufferfish.release.facts import AccuracyRecord, NoiseRecord, ReleaseFields
 from pufferfish.release.groups import GroupsRecord, of_the_whole
+from pufferfish.release.noise import fits
 from pufferfish.release.postprocessing import ClippedByGroup, Projected
 from pufferfish.release.query_rules import OF_ROWS, Rules, blocks_of, near, nodes_of
 from pufferfish.release.strategy_rules import measured_well

@@ -10,11 +10,11 @@ import json
 import re
 from typing import Any
 
-from pufferfish.data.independent_rows import RowsBase
+from pufferfish._base.digits import at_most
+from pufferfish._base.record_files import Kind
+from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base
-from pufferfish.digits import at_most
 from pufferfish.errors import NotApplicableError, RecordError, printable, shortened
-from pufferfish.files import Kind
 from pufferfish.mechanisms import MECHANISMS, ParticipantDP
 from pufferfish.queries import Joint
 from pufferfish.release.calibration_record import CalibrationRecord, calibration_again

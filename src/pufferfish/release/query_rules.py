@@ -12,7 +12,7 @@ from pufferfish.queries import CDF, KINDS, Bouts, Joint, Quantiles, Switches, Tr
 from pufferfish.queries.cumulative import named_quantiles
 from pufferfish.queries.of_columns import combination_labels
 from pufferfish.queries.of_steps import ARROW
-from pufferfish.release.fields import WEIGHTED, ReleaseFields
+from pufferfish.release.facts import WEIGHTED, ReleaseFields
 from pufferfish.release.postprocessing import Ascending, ClippedByGroup, Projected
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.joint_distribution import JointDistribution

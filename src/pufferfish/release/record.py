@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from pufferfish.digits import at_most
+from pufferfish._base.digits import at_most
+from pufferfish._base.given import truth
+from pufferfish._base.reading import LARGEST, check_path
+from pufferfish._base.record_files import decode_record, read_record, record_kind, write_whole
+from pufferfish._base.view import Shown, View, counted
 from pufferfish.errors import PufferfishError, RecordError
-from pufferfish.files import decode_record, read_record, record_kind, write_whole
-from pufferfish.files.reading import LARGEST, check_path
-from pufferfish.given import truth
-from pufferfish.release.consistency import contradictions
-from pufferfish.release.fields import FORMAT, VERSION, ReleaseFields
+from pufferfish.release.check import contradictions
+from pufferfish.release.facts import FORMAT, VERSION, ReleaseFields
 from pufferfish.release.groups import frame_of
 from pufferfish.release.reported import Reported
 from pufferfish.release.steps import dwell_times_of, fitted_chain, histogram_of, switches_of
 from pufferfish.release.synthetic import synthetic_series
-from pufferfish.shown import Shown, View, counted
 from pufferfish.theta.markov_chain import MarkovChain
 
 if TYPE_CHECKING:
@@ -240,12 +240,12 @@ class Release(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_fields
         return f"Release({self.query.kind}, {counted(len(self.values), 'value')}, {noise})"
 
     def _view(self) -> View:
-        from pufferfish.release.views import of_release
+        from pufferfish.release.show.views import of_release
 
         return of_release(self)
 
     def __str__(self) -> str:
-        from pufferfish.release.summary import summary
+        from pufferfish.release.show.text import summary
 
         return summary(self, most=20)
 
@@ -273,8 +273,8 @@ class Release(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_fields
         RecordError
             If the picture cannot be written.
         """
-        from pufferfish.release.picture import draw_release
-        from pufferfish.report.plot import save_figure
+        from pufferfish._draw.figure import save_figure
+        from pufferfish.release.show.picture import draw_release
 
         if path is not None:
             check_path(path)

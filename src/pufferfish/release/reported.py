@@ -7,7 +7,7 @@ __all__ = ["Reported"]
 
 
 class Reported:
-    """A record of a release that has a page of its own (:mod:`pufferfish.release.report_page`)."""
+    """A record of a release that has a page of its own (:mod:`pufferfish.release.show.page`)."""
 
     __slots__ = ()
 
@@ -38,6 +38,6 @@ class Reported:
         RecordError
             If the record does not hold, or the page cannot be written.
         """
-        from pufferfish.release.report_page import Source, write_report
+        from pufferfish.release.show.page import Source, write_report
 
         write_report([Source(self)], path, ledger=ledger, brief=brief)

@@ -5,9 +5,9 @@ Each rule is a condition and, in words, what is expected.
 
 import math
 
-from pufferfish.release.fields import WEIGHTED, NoiseRecord, ReleaseFields, factor_of
+from pufferfish.mechanisms.witness import ClusterWitness, ForgettingWitness, PropagationWitness
+from pufferfish.release.facts import WEIGHTED, NoiseRecord, ReleaseFields, factor_of
 from pufferfish.release.query_rules import Rules, near, on_grid
-from pufferfish.witness import ClusterWitness, ForgettingWitness, PropagationWitness
 
 __all__ = ["measured_well", "strategy_rules"]
 

@@ -4,12 +4,12 @@ A :class:`~pufferfish.Model` knows how long a step takes and what it was fitted 
 asks before it calibrates, a release asks where its mechanism was made from a model: by the same functions.
 """
 
+from pufferfish._base.durations import parse_duration
 from pufferfish.data.fingerprint import same_table
-from pufferfish.data.independent_rows import Rows
+from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.durations import parse_duration
 from pufferfish.errors import DataError, ReleaseRefused
-from pufferfish.release.values import Database
+from pufferfish.release.draw import Database
 from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.model_class import Described
 

@@ -1,6 +1,6 @@
 """Whether a release holds what its record says: the proof is computed again, from the record alone.
 
-Reading a record already looks at whether its fields agree (:mod:`pufferfish.release.consistency`). What that cannot see
+Reading a record already looks at whether its fields agree (:mod:`pufferfish.release.check`). What that cannot see
 is whether the noise is enough: here Θ, the mechanism and the query are made again from the record, and the mechanism
 proves the leakage from scratch. What nobody can see afterwards is said too.
 """
@@ -14,33 +14,33 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from pufferfish.calibration import Calibration
-from pufferfish.calls import called_as
-from pufferfish.digits import at_most
+from pufferfish._base.calls import called_as
+from pufferfish._base.digits import at_most
+from pufferfish._base.reading import decode_record, shown
+from pufferfish._base.record_files import read_file
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
-from pufferfish.files import read_file
-from pufferfish.files.reading import decode_record, shown
+from pufferfish.fit.model_file import Model
 from pufferfish.ledger import Ledger
-from pufferfish.model_file import Model
-from pufferfish.promises import secrets_of
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.promises import secrets_of
+from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.queries import JointQuery, LinearQuery
 from pufferfish.release import each_record
 from pufferfish.release.calibration_record import CalibrationRecord, calibration_again, record_of
-from pufferfish.release.consistency import PROGRAM, contradictions
+from pufferfish.release.check import PROGRAM, contradictions
+from pufferfish.release.draw import possible_of
 from pufferfish.release.each_record import EachRelease
-from pufferfish.release.fields import FORMAT, VERSION, ReleaseFields
+from pufferfish.release.facts import FORMAT, VERSION, ReleaseFields
 from pufferfish.release.groups import of_each_group
 from pufferfish.release.groups_rules import stand_in
 from pufferfish.release.query_rules import near
 from pufferfish.release.record import Release
-from pufferfish.release.summary import record_named
-from pufferfish.release.values import possible_of
+from pufferfish.release.show.text import record_named
 from pufferfish.release.verification import PROOF, Finding, Verification, fails, holds, unchecked
 from pufferfish.release.verify_outside import of_ledger, of_model, of_table, of_values
 from pufferfish.release.words import versions, warnings_of
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.states import state_label
-from pufferfish.witness import AnyWitness
 
 __all__ = ["BROKEN", "decoded_release", "not_in_a_file", "release_in", "verify"]
 

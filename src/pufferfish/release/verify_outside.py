@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from pufferfish._base.digits import at_most, number
 from pufferfish.data import read_rows, read_sequences
-from pufferfish.data.independent_rows import Rows, RowsBase
+from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
-from pufferfish.digits import at_most, number
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
+from pufferfish.fit.model_file import Model, read_model
 from pufferfish.ledger import Entry, Ledger
-from pufferfish.model_file import Model, read_model
 from pufferfish.release.calibration_record import CalibrationRecord, calibration_again
 from pufferfish.release.each_record import EachRelease
 from pufferfish.release.each_values import possible_values
-from pufferfish.release.fields import LedgerRecord
+from pufferfish.release.facts import LedgerRecord
 from pufferfish.release.record import Release
 from pufferfish.release.under_ledger import is_note_of
 from pufferfish.release.verification import Finding, fails, holds, not_in, unchecked

@@ -7,21 +7,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from pufferfish.core.propagation.forgetting import fixed_point
+from pufferfish._core.propagation.forgetting import fixed_point
 from pufferfish.mechanisms import (
     BOUNDS,
     MECHANISMS,
     ApproximateWasserstein,
     ParticipantDP,
 )
-from pufferfish.release.fields import ReleaseFields
-from pufferfish.release.query_rules import Rules, nodes_of
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.theta.chain_models import CHAIN_MODELS
-from pufferfish.theta.continua import CONTINUUM_KINDS
-from pufferfish.theta.forgetting_class import ForgettingClass
-from pufferfish.theta.periodic_chain import PeriodicChain
-from pufferfish.witness import (
+from pufferfish.mechanisms.witness import (
     AloneWitness,
     ClusterWitness,
     CouplingWitness,
@@ -31,6 +24,13 @@ from pufferfish.witness import (
     PropagationWitness,
     QuiltWitness,
 )
+from pufferfish.release.facts import ReleaseFields
+from pufferfish.release.query_rules import Rules, nodes_of
+from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.chain_models import CHAIN_MODELS
+from pufferfish.theta.continua import CONTINUUM_KINDS
+from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.periodic_chain import PeriodicChain
 
 __all__ = ["BOUND_NAMES", "TITLES", "witness_rules"]
 

@@ -1,131 +1,221 @@
-"""Networks in BIF, the Interchange Format for Bayesian Networks (version 0.15): a text becomes tables, or is refused.
+"""The syntax of BIF, the Interchange Format for Bayesian Networks (version 0.15): from a text to its blocks.
 
-The reader is this package's own because what it must not do is guess: a row that is missing, given twice, too long, or
-no distribution, and a number that a double would turn into an impossible 0, are each refused with their line. The
-format's ``default`` rows are taken, and whole tables, in which the node's own state changes slowest and that of its
-last parent fastest.
-
-The decimals of a file are rounded, so its rows sum to 1 only nearly. A row is accepted if rounding explains its sum,
-and is then divided by it, but never by a sum that is 0.05 or more away from 1. An exact 0 stays an exact 0.
+Taken as the format has them: comments (``//`` and ``/* */``), quoted names, properties (skipped), commas or blanks
+between the items of a list. A text that two readings are possible of is refused with the number of the line.
 """
 
-import math
 import re
-from collections.abc import Sequence
-from decimal import Decimal
-from itertools import product
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, NoReturn
 
-import numpy as np
+from pufferfish.errors import RecordError
 
-from pufferfish.hints import did_you_mean
-from pufferfish.theta.bif_syntax import Block, Syntax, Token
-from pufferfish.theta.cpt import CPT, TOLERANCE
+__all__ = ["Block", "Syntax", "Token", "Variable"]
 
-__all__ = ["parse_bif"]
-
-_NUMBER = re.compile(r"(\d{1,400}\.?\d{0,400}|\.\d{1,400})([eE][-+]?\d{1,4})?", re.ASCII)
-_DUST = Decimal(TOLERANCE)
-_MOST_OFF = Decimal("0.05")
-"""Rows that are farther from 1 are refused: so few digits do not say what the probabilities are."""
-
-_MOST_ENTRIES = 5_000_000
-_MOST_PARENTS = 31  # numpy has had room for 32 axes
+_TOKEN = re.compile(
+    r'(?P<skip>\s+|//[^\n]*|/\*.*?\*/)|"(?P<quoted>[^"\n]*)"|(?P<mark>[{}()\[\],;|])|(?P<word>[^\s{}()\[\],;|"]+)', re.S
+)
 
 
-def parse_bif(text: str, source: str) -> dict[str, CPT]:
-    """Return the table of every node of a BIF text, in the order of its variables.
+class Token(NamedTuple):
+    """A mark, a word, a quoted name, or the end of the file."""
+
+    kind: str
+    text: str
+    line: int
+
+    def __str__(self) -> str:
+        text = self.text if len(self.text) <= 40 else self.text[:40] + "…"
+        return text if self.kind == "end" else repr(text)
+
+
+class Variable(NamedTuple):
+    """A node and its states."""
+
+    line: int
+    states: list[str]
+
+
+@dataclass(slots=True)
+class Block:
+    """What stands in the probability block of a node: a whole table, or rows by the states of its parents."""
+
+    line: int
+    parents: list[str]
+    whole: dict[str, list[Token]] = field(default_factory=dict[str, list[Token]])
+    """The numbers behind ``table`` and ``default``, where they stand."""
+    rows: dict[tuple[str, ...], list[Token]] = field(default_factory=dict[tuple[str, ...], list[Token]])
+
+
+class Syntax:
+    """A BIF text, read into ``variables`` and ``blocks`` by the names of nodes.
 
     Raises
     ------
     RecordError
-        If it is no BIF, or describes no network of discrete variables; the message names the source and the line.
+        If it is no BIF; the line names the source and its line.
     """
-    syntax = Syntax(text, source)
-    for node, block in syntax.blocks.items():
-        for name in (node, *block.parents):
-            if name not in syntax.variables:
-                hint = did_you_mean(name, syntax.variables)
-                syntax.fail(f"{name!r} is no variable of this file.{hint}", block.line)
-    return {node: _cpt(syntax, node) for node in syntax.variables}
 
+    def __init__(self, text: str, source: str) -> None:
+        self.source = source
+        self.variables: dict[str, Variable] = {}
+        self.blocks: dict[str, Block] = {}
+        self._tokens = self._split(text)
+        self._next = next(self._tokens)
+        self._network()
 
-def _cpt(syntax: Syntax, node: str) -> CPT:
-    if node not in syntax.blocks:
-        syntax.fail(f"variable {node!r} has no probability block", syntax.variables[node].line)
-    block = syntax.blocks[node]
-    states = syntax.variables[node].states
-    above = [syntax.variables[parent].states for parent in block.parents]
-    entries = math.prod((len(states), *map(len, above)))
-    if entries > _MOST_ENTRIES or len(above) > _MOST_PARENTS:
-        syntax.fail(
-            f"the table of node {node!r} has {len(above)} parents and {entries} entries; at most {_MOST_PARENTS} and "
-            f"{_MOST_ENTRIES} are read",
-            block.line,
-        )
-    for key, row in block.rows.items():
-        if len(key) != len(above):
-            syntax.fail(
-                f"({', '.join(key)}) are {len(key)} states, node {node!r} has {len(above)} parents", row[0].line
+    def fail(self, message: str, line: int) -> NoReturn:
+        """Refuse the text for what stands in a line."""
+        raise RecordError(f"{self.source}, line {line}: {message}")
+
+    def _split(self, text: str) -> Iterator[Token]:
+        line, at = 1, 0
+        while at < len(text):
+            found = _TOKEN.match(text, at)
+            if found is None:
+                self.fail("a quotation mark is not closed on its line", line)
+            kind = found.lastgroup or ""
+            if kind == "word" and found[0].startswith("/*"):
+                self.fail("a comment that begins with /* never ends", line)
+            if kind != "skip":
+                yield Token(kind, found[kind], line)
+            line += found[0].count("\n")
+            at = found.end()
+        yield Token("end", "the end of the file", line)
+
+    # Single tokens
+
+    def _take(self) -> Token:
+        token = self._next
+        self._next = next(self._tokens, token)
+        return token
+
+    def _taken(self, text: str, kind: str = "mark") -> bool:
+        found = (self._next.kind, self._next.text) == (kind, text)
+        if found:
+            self._take()
+        return found
+
+    def _expect(self, text: str, kind: str = "mark") -> None:
+        if not self._taken(text, kind):
+            self.fail(f"found {self._next}, expected {text!r}; is something missing before it?", self._next.line)
+
+    def _name(self, what: str) -> Token:
+        token = self._next
+        if token.kind not in ("word", "quoted") or not token.text:
+            self.fail(f"found {token}, expected {what}", token.line)
+        if token.kind == "word" and re.search(r"//|/\*|\*/", token.text):
+            self.fail(f"{token} may be a name or hold a comment; put a blank before a comment", token.line)
+        return self._take()
+
+    def _list(self, close: str, what: str) -> list[Token]:
+        """Return the items up to a closing mark."""
+        items: list[Token] = []
+        commas = 0
+        while not items or not self._taken(close):
+            commas += bool(items) and self._taken(",")
+            items.append(self._name(what))
+        # "very low, high" would otherwise be three names.
+        if commas not in (0, len(items) - 1):
+            self.fail(
+                f"a list of {len(items)} items with {commas} commas; separate all of them by commas or none, and put "
+                "names with blanks in quotation marks",
+                items[0].line,
             )
-        for parent, known, state in zip(block.parents, above, key, strict=True):
-            if state not in known:
-                hint = did_you_mean(state, known)
-                syntax.fail(f"{state!r} is no state of {parent!r}.{hint} Its states: {', '.join(known)}", row[0].line)
-    table = block.whole.get("table")
-    if table is not None and len(table) != entries:
-        syntax.fail(f"the table of node {node!r} has {len(table)} numbers, expected {entries}", table[0].line)
-    rows: list[list[float]] = []
-    for i, key in enumerate(product(*above)):
-        values = ", ".join(f"{parent} = {state}" for parent, state in zip(block.parents, key, strict=True))
-        what = f"the table of node {node!r}" + (f" where {values}" if values else "")
-        rows.append(_law(syntax, _numbers(syntax, block, key, i, entries // len(states), what), states, what))
-    return CPT(states, np.array(rows).reshape((*map(len, above), len(states))), block.parents)
+        return items
 
+    # The grammar
 
-def _numbers(syntax: Syntax, block: Block, key: tuple[str, ...], place: int, rows: int, what: str) -> list[Token]:
-    """Return the numbers of one row as they stand in the text."""
-    if "table" in block.whole:
-        return block.whole["table"][place::rows]
-    found = block.rows.get(key, block.whole.get("default"))
-    if found is None:
-        syntax.fail(f"{what} is missing: the block that begins here has no such row, and no default", block.line)
-    return found
+    def _network(self) -> None:
+        self._expect("network", "word")
+        if self._next.kind != "mark":
+            self._name("the network's name")
+        self._expect("{")
+        while not self._taken("}"):
+            self._property()
+        while self._next.kind != "end":
+            token = self._take()
+            if (token.kind, token.text) == ("word", "variable"):
+                self._variable()
+            elif (token.kind, token.text) == ("word", "probability"):
+                self._probability(token.line)
+            else:
+                self.fail(f'found {token}, expected "variable" or "probability"', token.line)
+        if not self.variables:
+            self.fail("the file ends without a variable", self._next.line)
 
+    def _property(self) -> None:
+        line = self._next.line
+        if not self._taken("property", "word"):
+            self.fail(f"found {self._next}, expected '}}' or what belongs before it", line)
+        while not self._taken(";"):
+            # Without its semicolon a property would swallow the statement below it.
+            if self._next.line != line or self._next.kind == "end":
+                self.fail("the property is not closed by ';' on its line", line)
+            self._take()
 
-def _law(syntax: Syntax, tokens: Sequence[Token], states: Sequence[str], what: str) -> list[float]:
-    """Return a row as a distribution."""
-    if len(tokens) != len(states):
-        syntax.fail(f"{what} has {len(tokens)} numbers, expected {len(states)}: {', '.join(states)}", tokens[0].line)
-    row: list[Decimal] = []
-    for token, state in zip(tokens, states, strict=True):
-        number = Decimal(token.text) if token.kind == "word" and _NUMBER.fullmatch(token.text) else None
-        if number is None or number > 1:
-            syntax.fail(f"{what} gives {state!r} {token}, expected a number between 0 and 1", token.line)
-        if number and not float(number):
-            syntax.fail(f"{what} gives {state!r} {token}, less than any double: write 0 if impossible", token.line)
-        row.append(number)
-    off, slack = abs(sum(row) - 1), min(_slack(row), _MOST_OFF)
-    # What is off by exactly the slack would need every number to have been half-way between two printed ones.
-    if off >= slack and off > _DUST:
-        syntax.fail(
-            f"{what} sums to {float(sum(row)):.12g}, expected 1: rounding to the digits printed explains a difference "
-            f"below {slack:.2g}. Rows run over {', '.join(states)}; correct a digit, or write more of them.",
-            tokens[0].line,
-        )
-    total = math.fsum(map(float, row))
-    return [float(number) / total for number in row]
+    def _variable(self) -> None:
+        name = self._name("a variable's name")
+        if name.text in self.variables:
+            first = self.variables[name.text].line
+            self.fail(f"variable {name} is declared again (first in line {first})", name.line)
+        self._expect("{")
+        states: list[str] = []
+        while not self._taken("}"):
+            if not self._taken("type", "word"):
+                self._property()
+            elif states:
+                self.fail(f"variable {name} has two types", name.line)
+            else:
+                states = self._states(name)
+        if not states:
+            self.fail(f'variable {name} has no "type discrete [k] {{ … }};"', name.line)
+        self.variables[name.text] = Variable(name.line, states)
 
+    def _states(self, name: Token) -> list[str]:
+        if not self._taken("discrete", "word"):
+            self.fail(f"variable {name} is {self._next}; only discrete variables can be read", self._next.line)
+        self._expect("[")
+        count = self._name("the number of states").text
+        self._expect("]")
+        self._expect("{")
+        states = [state.text for state in self._list("}", "the name of a state")]
+        self._expect(";")
+        if count != str(len(states)):
+            self.fail(f"variable {name} is declared with {count} states and names {len(states)}", name.line)
+        for i, state in enumerate(states):
+            if state in states[:i]:
+                self.fail(f"variable {name} names the state {state!r} twice; names are distinct", name.line)
+        return states
 
-def _slack(row: Sequence[Decimal]) -> Decimal:
-    """Return how far a row may be from summing to 1 if its numbers were rounded as they are printed.
-
-    Either all were rounded to as many decimals as the longest has, or all to as many significant digits; the shorter
-    ones lost zeros at their ends. Then each may be off by half a unit of its last digit, but for 0, which is meant.
-    One digit explains nothing: 0.5 and 0.6 is a slip. 1 can only be rounded up, so it counts as the digits below it.
-    """
-    given = [number for number in row if number]
-    decimals = max(2, *(-int(number.as_tuple().exponent) for number in row))
-    digits = max(2, *(len(number.as_tuple().digits) for number in row))
-    fixed = len(given) * Decimal(5).scaleb(-decimals - 1)
-    significant = sum(Decimal(5).scaleb(min(number.adjusted(), -1) - digits) for number in given)
-    return max(fixed, Decimal(significant))
+    def _probability(self, line: int) -> None:
+        self._expect("(")
+        name = self._name("a variable's name")
+        parents: list[str] = []
+        if self._taken("|"):
+            parents = [parent.text for parent in self._list(")", "the name of a parent")]
+        elif not self._taken(")"):
+            self.fail(f"found {self._next} behind {name}, expected '|' and its parents, or ')'", self._next.line)
+        if name.text in self.blocks:
+            self.fail(f"a second table of node {name} (the first is in line {self.blocks[name.text].line})", line)
+        for i, parent in enumerate(parents):
+            if parent in parents[:i]:
+                self.fail(f"node {name} has the parent {parent!r} twice", line)
+        block = self.blocks[name.text] = Block(line, parents)
+        self._expect("{")
+        while not self._taken("}"):
+            token = self._next
+            if self._taken("("):
+                key = tuple(state.text for state in self._list(")", "the state of a parent"))
+                if key in block.rows:
+                    self.fail(f"a second row of node {name} for ({', '.join(key)})", token.line)
+                block.rows[key] = self._list(";", "a probability")
+            elif self._taken("table", "word") or self._taken("default", "word"):
+                if token.text in block.whole:
+                    self.fail(f'node {name} has "{token.text}" twice', token.line)
+                block.whole[token.text] = self._list(";", "a probability")
+            else:
+                self._property()
+        if "table" in block.whole and (block.rows or "default" in block.whole):
+            self.fail(f'node {name} has a "table" and rows of its own; give one or the other', line)

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.given import is_list, listed
+from pufferfish._base.view import counted
 from pufferfish.errors import ModelError, shortened
-from pufferfish.given import is_list, listed
-from pufferfish.shown import counted
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.some_laws import ChainLaw
-from pufferfish.theta.views import ShownModel
 
 __all__ = ["ChainClass", "as_chain_class"]
 

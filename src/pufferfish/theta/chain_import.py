@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers.given import real_array, real_number
+from pufferfish._base.checked import real_array, real_number
 from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.states import listed_labels, state_label
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.given import listed
 from pufferfish.errors import ModelError, shortened
-from pufferfish.given import listed
 from pufferfish.theta.chain_class import STATED
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.periodic_chain import PeriodicChain
+from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.some_laws import ChainLaw
-from pufferfish.theta.views import ShownModel
 
 __all__ = ["CHAIN_MODELS", "ChainModels"]
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from pufferfish.durations import format_micros, parse_duration
+from pufferfish._base.durations import format_micros, parse_duration
+from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.hints import did_you_mean
 
 __all__ = ["CLOCKS", "Clock", "clock_named", "phase_name", "steps_of_phase"]
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish.calls import called_as
-from pufferfish.core.numbers.given import real_array
-from pufferfish.core.numbers.read_only import ReadOnly, read_only
+from pufferfish._base.calls import called_as
+from pufferfish._base.checked import real_array
+from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish.errors import ModelError, printable
+from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.states import listed_labels, listed_names
-from pufferfish.theta.views import ShownModel
 
 __all__ = ["CPT", "TOLERANCE"]
 

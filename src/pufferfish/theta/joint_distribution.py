@@ -10,14 +10,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
+from pufferfish._base.frozen import FrozenDict, ReadOnly
+from pufferfish._base.given import is_list, listed
+from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.given import is_list, listed
-from pufferfish.hints import did_you_mean
 from pufferfish.theta.masses import exact_law
 from pufferfish.theta.secrets import RecordIs, Secret, check_states
+from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.states import listed_labels, listed_names, refuse_missing, state_label
-from pufferfish.theta.views import ShownModel
 
 __all__ = ["JointDistribution"]
 

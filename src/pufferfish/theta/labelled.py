@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pufferfish._base.given import is_list
+from pufferfish._base.words import names_of
 from pufferfish.errors import ModelError
-from pufferfish.given import is_list
-from pufferfish.hints import names_of
 from pufferfish.theta.states import state_label
 
 __all__ = ["states_by_labels"]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.given import is_list, listed
 from pufferfish.errors import ModelError, ParameterError, shortened
-from pufferfish.given import is_list, listed
 from pufferfish.theta.bayesian_network import BayesianNetwork, connected
 from pufferfish.theta.chain_class import STATED, ChainClass, as_chain_class
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
@@ -18,7 +18,7 @@ from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import MOST_STEPS, ChainLength, as_lengths
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.same_records import same_records
-from pufferfish.theta.views import ShownModel
+from pufferfish.theta.shown import ShownModel
 
 __all__ = ["Described", "Member", "ModelClass", "Theta", "as_theta", "gives_first_law", "lengths_of", "rows_of"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from pufferfish._base.frozen_record import FrozenRecord
 from pufferfish.errors import ModelError
-from pufferfish.frozen_record import FrozenRecord
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_models import CHAIN_MODELS, ChainModels

@@ -9,9 +9,9 @@ from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, cast
 
+from pufferfish._base.given import is_list
+from pufferfish._base.words import composed, unseen_difference
 from pufferfish.errors import ModelError, shortened
-from pufferfish.given import is_list
-from pufferfish.hints import composed, unseen_difference
 
 __all__ = ["listed_labels", "listed_names", "refuse_missing", "state_label", "state_names"]
 

@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.check.picture import draw_check
+from pufferfish._base.digits import at_most, number
+from pufferfish.check._part_words import text_of
 from pufferfish.check.record import RicherModel, SubjectCheck
+from pufferfish.check.shown import draw_check
 from pufferfish.check.stays import geometric, observed
-from pufferfish.check.verdict import verdict_of
-from pufferfish.check.words import text_of
-from pufferfish.digits import at_most, number
+from pufferfish.check.words import verdict_of
 from pufferfish.errors import DataError, NotApplicableError, ParameterError
 
 START = datetime(2024, 3, 4)

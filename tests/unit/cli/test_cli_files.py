@@ -12,7 +12,7 @@ import pytest
 import pufferfish as pf
 from cli_folder import READING, contents, refused, release
 from commands import run
-from pufferfish.files import LARGEST
+from pufferfish._base.record_files import LARGEST
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes, devices and links of Unix")
 
@@ -180,7 +180,7 @@ def test_large_files_are_refused_unread(folder: Path, monkeypatch: pytest.Monkey
         pf.Release.from_json("large.json")
     import gzip
 
-    monkeypatch.setattr("pufferfish.theta.network_import.LARGEST", 2**20)
+    monkeypatch.setattr("pufferfish.theta._imports.LARGEST", 2**20)
     Path("bomb.bif.gz").write_bytes(gzip.compress(bytes(2**21)))
     assert "which is too much for a network" in refused("compare", "bomb.bif.gz", "--epsilon", 1)
 

@@ -13,21 +13,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish.calls import called_as
-from pufferfish.core.laws import vector_transport
-from pufferfish.core.laws.any_initial_law import LawFamily, mixture_shift
-from pufferfish.core.laws.law import Law, VectorLaw
-from pufferfish.core.laws.transport import Shift, shift, unmatched
-from pufferfish.core.numbers.given import real_number
-from pufferfish.core.numbers.kept import Kept
-from pufferfish.core.numbers.rounding import UNIT, or_infinite, up
+from pufferfish._base.calls import called_as
+from pufferfish._base.checked import real_number
+from pufferfish._base.kept import Kept
+from pufferfish._core.laws import vector_transport
+from pufferfish._core.laws.any_initial_law import LawFamily, mixture_shift
+from pufferfish._core.laws.law import Law, VectorLaw
+from pufferfish._core.laws.transport import Shift, shift, unmatched
+from pufferfish._core.numbers.rounding import UNIT, or_infinite, up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.laws import About, LawPair
 from pufferfish.mechanisms.one_query.law_mechanism import Decisive, LawMechanism
+from pufferfish.mechanisms.one_query.laws_of import About, LawPair
+from pufferfish.mechanisms.witness import CouplingWitness, Witness
 from pufferfish.queries import Query
 from pufferfish.theta.chain_intervals import BinaryChainInterval
 from pufferfish.theta.model_class import Theta
-from pufferfish.witness import CouplingWitness, Witness
 
 __all__ = ["ApproximateWasserstein", "Wasserstein"]
 

@@ -1,0 +1,269 @@
+"""What a picture of a Bayesian network shows: which nodes, in which roles, with which words; no drawing.
+
+Roles are those of Definition 4.2: the node whose secret it is about, its quilt, the nodes nearby, which count with
+their whole loss, and the remote ones, which are independent of the node given the quilt.
+"""
+
+import importlib
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pufferfish._base.digits import at_most
+from pufferfish._base.view import counted
+from pufferfish.errors import ParameterError, printable
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.network_quilts import ActiveQuilt
+from pufferfish.mechanisms.witness import AnyWitness, ClusterWitness, CouplingWitness, QuiltWitness
+from pufferfish.queries import JointQuery, LinearQuery
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.quilt import Quilt
+from pufferfish.theta.states import state_label
+
+__all__ = ["MOST_NODES", "Marked", "Role", "marked", "short"]
+
+MOST_NODES = 120
+"""Larger networks are drawn around one node only."""
+
+Role = Literal["node", "quilt", "nearby", "remote", "plain"]
+
+_COUNTED: tuple[Role, ...] = ("quilt", "nearby", "remote", "plain")
+
+_AROUND = 40
+"""How many nodes of a larger network are drawn around a node without a quilt."""
+
+_LONGEST = 40
+
+_MOST_TOLD = 3
+"""Clusters around the worst node whose leakage is told one by one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """The nodes of a picture and its words.
+
+    ``drawn`` are their places in the network, ``parents`` those of their parents that are drawn as well, as places in
+    ``drawn``. A node is ``read`` if the query reads it, or there is no calibration. The ``title`` says what decides,
+    the ``note`` what is not drawn; the ``legend`` has a role, whether read, and words.
+    """
+
+    drawn: tuple[int, ...]
+    parents: tuple[tuple[int, ...], ...]
+    names: tuple[str, ...]
+    roles: tuple[Role, ...]
+    read: tuple[bool, ...]
+    title: str
+    legend: tuple[tuple[Role, bool, str], ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """The node that a picture is about, its quilt where it has one, and what is said of it."""
+
+    place: int | None
+    quilt: Quilt | None
+    words: str
+    word: str = "node"
+
+
+def marked(network: BayesianNetwork, calibration: Calibration | None, node: Any, quilt: Any) -> Marked:
+    """Return what a picture shows; the arguments are those of :func:`pufferfish.draw_network`.
+
+    Raises
+    ------
+    ParameterError
+        If the arguments do not belong together, or the network is large and no node is given.
+    ModelError
+        If a node is unknown, or a quilt is none of that node.
+    """
+    given: Any = network
+    if not isinstance(given, BayesianNetwork):
+        raise ParameterError(f"network is {type(given).__name__}, expected a BayesianNetwork")
+    given = calibration
+    if given is not None and not isinstance(given, Calibration):
+        raise ParameterError(f"calibration is {type(given).__name__}, expected a Calibration")
+    if calibration is not None:
+        theta = quilt.theta if isinstance(quilt, ActiveQuilt) else calibration.witness.theta
+        network = _in_class(network, calibration, theta)
+    subject = _subject(network, calibration, node, quilt)
+    roles = _roles(network, subject)
+    read = [True for _ in roles]
+    if calibration is not None and isinstance(calibration.linear, LinearQuery | JointQuery):
+        read = [bool(distance.any()) for distance in calibration.linear.distances]
+    above = [tuple(network.place(parent) for parent in network.cpts[name].parents) for name in network.nodes]
+    drawn = _drawn(above, roles, subject)
+    at = {place: i for i, place in enumerate(drawn)}
+    left = Counter(role for place, role in enumerate(roles) if place not in at)
+    words = [f"{left[role]:,} {'' if role == 'plain' else role + ' '}" for role in _COUNTED if left[role]]
+    return Marked(
+        drawn=tuple(drawn),
+        parents=tuple(tuple(at[parent] for parent in above[place] if parent in at) for place in drawn),
+        names=tuple(state_label(network.nodes[place]) for place in drawn),
+        roles=tuple(roles[place] for place in drawn),
+        read=tuple(read[place] for place in drawn),
+        title=_title(network, calibration, subject, quilt),
+        legend=tuple(_legend(network, subject, roles, read)),
+        note=f"{'and '.join(words)}{'node is' if left.total() == 1 else 'nodes are'} not drawn" if words else "",
+    )
+
+
+def short(text: Any) -> str:
+    """Return a name as one that prints, with the middle of a long one left out: ends tell names apart."""
+    plain = printable(str(text))
+    return plain if len(plain) <= _LONGEST else plain[: _LONGEST // 2] + "…" + plain[1 - _LONGEST // 2 :]
+
+
+def _subject(network: BayesianNetwork, calibration: Calibration | None, node: Any, quilt: Any) -> _Subject:
+    if isinstance(quilt, ActiveQuilt):
+        if node is not None and network.place(node) != network.place(quilt.node):
+            raise ParameterError(f"node is {node!r} and the quilt that of node {quilt.node!r}: leave node out")
+        quilt.quilt.checked(network, quilt.node)
+        place = network.place(quilt.node)
+        words = _of_quilt(network.nodes[place], quilt.secret_pair, quilt.influence, quilt.quilt)
+        return _Subject(place, quilt.quilt, words)
+    if quilt is not None:
+        if node is None:
+            raise ParameterError("a quilt is given and no node: name the node= whose quilt it is")
+        if isinstance(quilt, str) or not isinstance(quilt, Quilt | Iterable):
+            raise ParameterError(f"quilt is {quilt!r}, expected an ActiveQuilt, a Quilt, or a list of names")
+        place = network.place(node)
+        shown = quilt if isinstance(quilt, Quilt) else Quilt.of(network, node, quilt)
+        shown.checked(network, node)
+        return _Subject(place, shown, _of_quilt(network.nodes[place], None, None, shown))
+    place = None if node is None else network.place(node)
+    if calibration is not None:
+        worst = _place_of(network, calibration.witness)
+        if place is None or place == worst:
+            return _of_witness(network, calibration.witness, worst)
+    return _Subject(place, None, "" if place is None else f"node {short(network.nodes[place])}")
+
+
+def _in_class(network: BayesianNetwork, calibration: Calibration, theta: int) -> BayesianNetwork:
+    """Return the member of Θ for which the worst case was found, whose order of nodes is that of the calibration.
+
+    Another network is refused.
+    """
+    members: tuple[Any, ...] = getattr(calibration.theta, "networks", ())
+    if theta >= len(members):
+        raise ParameterError(f"the calibration is for {calibration.theta.kind}, not for this Bayesian network")
+    other: BayesianNetwork = members[theta]
+    if set(map(state_label, network.nodes)) != set(map(state_label, other.nodes)) or _edges(network) != _edges(other):
+        raise ParameterError(
+            f"network has other nodes or edges than theta[{theta}], which decides this calibration: draw that one"
+        )
+    return other
+
+
+def _edges(network: BayesianNetwork) -> set[tuple[str, str]]:
+    return {(state_label(parent), state_label(child)) for parent, child in network.edges}
+
+
+def _place_of(network: BayesianNetwork, witness: AnyWitness) -> int | None:
+    """Return the place of the worst node, which a witness names, or counts where laws of the query were compared."""
+    return witness.node if witness.node is None or isinstance(witness.node, int) else network.place(witness.node)
+
+
+def _of_witness(network: BayesianNetwork, witness: AnyWitness, place: int | None) -> _Subject:
+    moves = f", the query's law moves by {witness.distance:.3g}" if isinstance(witness, CouplingWitness) else ""
+    if place is None:
+        if isinstance(witness, QuiltWitness):
+            return _Subject(None, None, f"the losses of {counted(witness.nearby, 'connected node')} decide")
+        secrets = witness.secret_pair
+        words = "" if secrets is None else f" {short(secrets[0])} / {short(secrets[1])}"
+        return _Subject(None, None, f"the secrets{words} decide{moves}")
+    name = network.nodes[place]
+    if isinstance(witness, QuiltWitness):
+        quilt = Quilt.of(network, name, witness.active_quilt)
+        words = _of_quilt(name, witness.secret_pair, witness.influence, quilt)
+        return _Subject(place, quilt, words, "worst node")
+    words = _of_node(name, witness.secret_pair) + moves
+    if isinstance(witness, ClusterWitness):
+        words += f", leaks {_told(witness)}"
+    return _Subject(place, None, words, "worst node")
+
+
+def _told(witness: ClusterWitness) -> str:
+    """Say how much the node itself tells, and each cluster around it, the most first."""
+    around = sorted(witness.neighbours, key=lambda told: -told[1])
+    told = [(nats, f"through {_few(nodes)}") for nodes, nats in around[:_MOST_TOLD]]
+    if len(around) > _MOST_TOLD:
+        told.append((math.fsum(nats for _, nats in around[_MOST_TOLD:]), "through others"))
+    return ", ".join(f"{nats:.2g} {how}" for nats, how in [(witness.own, "by itself"), *told])
+
+
+def _few(nodes: Sequence[str]) -> str:
+    return ", ".join(short(node) for node in nodes[:2]) + (", …" if len(nodes) > 2 else "")
+
+
+def _of_node(name: Any, pair: tuple[str, str] | None) -> str:
+    return f"node {short(name)}" + ("" if pair is None else f" ({short(pair[0])} / {short(pair[1])})")
+
+
+def _of_quilt(name: Any, pair: tuple[str, str] | None, influence: float | None, quilt: Quilt) -> str:
+    told = "" if influence is None else f", influence {influence:.2g}"
+    return f"{_of_node(name, pair)}{told if quilt.quilt else ', trivial quilt'}, {len(quilt.nearby):,} nearby"
+
+
+def _title(network: BayesianNetwork, calibration: Calibration | None, subject: _Subject, quilt: Any) -> str:
+    edges = sum(len(cpt.parents) for cpt in network.cpts.values())
+    size = f"{counted(len(network.nodes), 'node')}, {counted(edges, 'edge')}"
+    if calibration is None:
+        return f"Bayesian network of {size}" + (f": {subject.words}" if subject.words else "")
+    theta = quilt.theta if isinstance(quilt, ActiveQuilt) else calibration.witness.theta
+    under = f", theta[{theta}]" if len(calibration.theta.members) > 1 else ""
+    return f"{calibration.title}, ε = {at_most(calibration.epsilon)}{under}: {subject.words}"
+
+
+def _roles(network: BayesianNetwork, subject: _Subject) -> list[Role]:
+    role: dict[int, Role] = {}
+    if subject.quilt is not None:
+        role.update((network.place(name), "quilt") for name in subject.quilt.quilt)
+        role.update((network.place(name), "nearby") for name in subject.quilt.nearby)
+    if subject.place is not None:
+        role[subject.place] = "node"
+    return [role.get(place, "plain" if subject.quilt is None else "remote") for place in range(len(network.nodes))]
+
+
+def _drawn(parents: list[tuple[int, ...]], roles: list[Role], subject: _Subject) -> list[int]:
+    """Return the nodes to draw: all, or those around the node that the picture is about."""
+    if len(roles) <= MOST_NODES:
+        return list(range(len(roles)))
+    if subject.place is None:
+        raise ParameterError(
+            f"the network has {len(roles):,} nodes, and at most {MOST_NODES} are drawn: name a node= to draw what is "
+            "around it"
+        )
+    nx: Any = importlib.import_module("networkx")
+    graph = nx.Graph((parent, node) for node, above in enumerate(parents) for parent in above)
+    graph.add_nodes_from(range(len(roles)))
+    near: list[int] = list(nx.single_source_shortest_path_length(graph, subject.place))  # the nearest first
+    if subject.quilt is None:
+        return sorted(near[:_AROUND])
+    inside = [place for place, role in enumerate(roles) if role in ("node", "quilt", "nearby")]
+    around = set(inside).union(*(graph[place] for place in inside))
+    first = [place for place in inside if roles[place] != "nearby"]
+    ordered = dict.fromkeys([*first, *(place for place in near if place in around), *sorted(around)])
+    return sorted(list(ordered)[:MOST_NODES])
+
+
+def _legend(
+    network: BayesianNetwork, subject: _Subject, roles: list[Role], read: list[bool]
+) -> list[tuple[Role, bool, str]]:
+    entries: list[tuple[Role, bool, str]] = []
+    if subject.place is not None:
+        entries.append(("node", read[subject.place], f"{subject.word}: {short(network.nodes[subject.place])}"))
+    if subject.quilt is not None:
+        size, nearby = len(subject.quilt.quilt), len(subject.quilt.nearby)
+        entries.append(("quilt", True, f"quilt: {counted(size, 'node')}" if size else "quilt: empty, the trivial one"))
+        itself = "with the node itself" if nearby > 1 else "the node itself"
+        entries.append(("nearby", True, f"nearby: {counted(nearby, 'node')}, {itself}"))
+        entries.append(("remote", True, f"remote: {counted(len(subject.quilt.remote), 'node')}"))
+    elif entries:
+        entries.append(("plain", True, f"other: {counted(len(roles) - 1, 'node')}"))
+    unread = read.count(False)
+    if unread:
+        entries.append(("plain", False, f"hollow: {counted(unread, 'node')} not read, loss 0"))
+    return entries

@@ -1,0 +1,146 @@
+"""Vectors as whole numbers: one sweep over partial sums serves scalar and vector queries, and counted secrets.
+
+An additive statistic with several coordinates is coded as one number in mixed radix, its coordinates being the digits:
+sums of codes are codes of sums as long as every digit has room for its largest sum. Coordinates that a secret counts
+stand before those of the query, so that conditioning on them is taking rows of a matrix.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._core.laws.law import Law, VectorLaw
+from pufferfish._core.numbers.wide import Wide
+from pufferfish.errors import NotApplicableError
+from pufferfish.queries import LinearQuery
+from pufferfish.theta.secrets import CountIs
+
+__all__ = ["Coding"]
+
+_MOST_CODES = 4_000_000
+"""Values of the query and of what secrets count, together, that are listed."""
+
+_MOST_VECTORS = 1000
+"""Values of a query with several outputs: each pair of laws of theirs is a transport problem."""
+
+_LARGEST = 2**62
+
+
+class Coding:
+    """Codes of what each record adds to a query and to the counts of secrets.
+
+    Parameters
+    ----------
+    query : LinearQuery
+        The query.
+    counts : sequence of CountIs
+        What secrets count; each set of states is counted once, and not at all where the query itself tells its number.
+    states : sequence of str
+        The k states.
+    records : int
+        How many records there are in all.
+    """
+
+    def __init__(self, query: LinearQuery, counts: Sequence[CountIs], states: Sequence[str], records: int) -> None:
+        self._query, self._records = query, records
+        line = query.line
+        self.norm = 1 if line is None else line.norm
+        k = len(states)
+        if line is not None:
+            base = line.values[None, :]
+        elif len(query.weights) < k or query.by_output:
+            base = query.weights
+        else:
+            base = np.eye(k, dtype=np.int64)[1:]
+        self._of_counts = line is None and len(query.weights) >= k and not query.by_output
+        factors = np.ones(1, dtype=np.int64) if query.factors is None else query.factors
+        factors = factors if query.by_output else factors[:, None]
+        times = records if query.factors is None else 1
+        if int(np.max(np.abs(base))) * int(np.max(np.abs(factors))) * records > _LARGEST:
+            raise NotApplicableError("values times factors leave 62 bits: give the query in larger units")
+        moves = factors[:, :, None] * base[None, :, :]  # record, coordinate, state
+        sets = dict.fromkeys(tuple(state in count.states for state in states) for count in counts)
+        self._states = tuple(states)
+        alone = line is not None and query.factors is None
+        self._same = {s for s in sets if alone and np.array_equal(np.array(s), base[0])}
+        self._other = {s for s in sets if alone and np.array_equal(1 - np.array(s), base[0])}
+        self._sets = [s for s in sets if s not in self._same and s not in self._other]
+        chosen = np.array(self._sets, dtype=np.int64).reshape(len(self._sets), k)
+        low = moves.min(axis=2)
+        self._least = low.sum(axis=0) * times
+        radices = [int(r) + 1 for r in (moves.max(axis=2) - low).sum(axis=0) * times] + [records + 1] * len(chosen)
+        several = math.prod(radices[: len(base)]) if len(base) > 1 else 0
+        if math.prod(radices) > _MOST_CODES or several > _MOST_VECTORS:
+            most = _MOST_VECTORS if several > _MOST_VECTORS else _MOST_CODES
+            shown = _spelled(several or math.prod(radices))
+            what = ", with what the secrets count" if len(chosen) else ""
+            raise NotApplicableError(
+                f"the query's law over {records:,} records has about {shown} values{what}, "
+                f"and at most {most:,} are computed; ask for fewer outputs"
+            )
+        self._radices = radices[: len(base)]
+        places = np.cumprod([1, *radices[:-1]])
+        digits = (moves - low[:, :, None]).transpose(0, 2, 1) @ places[: len(base)]
+        digits = digits + places[len(base) :] @ chosen if len(chosen) else digits
+        self._single = len(radices) == 1
+        self.values: NDArray[np.int64] = digits[0] if query.factors is None else digits
+        """What a record in each state adds to the code; shape (k,), or (n, k) where records count differently."""
+        self.moves: NDArray[np.int64] | None = None
+        """What a step adds to the code: nothing."""
+        self._size = math.prod(radices)
+        self._rows = math.prod(radices[len(base) :])
+
+    def decoded(self, law: Law | None, given: Sequence[CountIs] = ()) -> Law | VectorLaw | None:
+        """Return the law of the query from that of the code, given what secrets say of counts; None if impossible."""
+        if law is None:
+            return None
+        if self._single and not given:
+            return replace(law, start=law.start + int(self._least[0]))
+        values, levels = np.zeros(self._size), np.full(self._size, -(2**40), dtype=np.int64)
+        there = slice(law.start, law.start + law.size)
+        values[there], levels[there] = law.masses.values, law.masses.levels
+        for count in given:
+            values = np.where(self._allowed(count), values, 0.0)
+        levels = np.where(values > 0, levels, -(2**40))
+        table = Wide(values.reshape(self._rows, -1), levels.reshape(self._rows, -1))
+        if not table.positive.any():
+            return None
+        found = Law.of(0, table.sum(axis=0), law.log_error)
+        found = replace(found, log_weight=found.log_weight + law.log_weight)
+        if len(self._radices) == 1:
+            return replace(found, start=found.start + int(self._least[0]))
+        return self._vectors(found)
+
+    def _allowed(self, count: CountIs) -> NDArray[np.bool_]:
+        """Return for every code whether it has a count in the range that a secret says."""
+        codes = np.arange(self._size)
+        key = tuple(state in count.states for state in self._states)
+        if key in self._same:
+            number = codes % self._radices[0] + self._least[0]
+        elif key in self._other:
+            number = self._records - (codes % self._radices[0] + self._least[0])
+        else:
+            place = self._size // self._rows * (self._records + 1) ** self._sets.index(key)
+            number = codes // place % (self._records + 1)
+        low = 0 if count.at_least is None else count.at_least
+        high = self._records if count.at_most is None else count.at_most
+        return (number >= low) & (number <= high)
+
+    def _vectors(self, law: Law) -> VectorLaw:
+        positive = law.masses.positive
+        rest = law.start + np.flatnonzero(positive)
+        digits: list[NDArray[np.int64]] = []
+        for radix, least in zip(self._radices, self._least, strict=True):
+            digits.append(rest % radix + least)
+            rest = rest // radix
+        sums, weights = np.array(digits), self._query.weights
+        points = (weights[:, 1:] - weights[:, :1]) @ sums if self._of_counts else sums
+        return VectorLaw(np.ascontiguousarray(points.T), law.masses[positive], law.log_error)
+
+
+def _spelled(number: int) -> str:
+    """Write a number that may have thousands of digits."""
+    return f"{number:,}" if number < 10**15 else f"10^{math.log10(number):.0f}"
