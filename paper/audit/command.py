@@ -5,7 +5,7 @@ import sys
 import click
 
 from paper.audit import report
-from pufferfish._base.record_files import Kind, write_whole
+from pufferfish._base.writing import Kind, write_whole
 from pufferfish.cli.print import progress
 from pufferfish.cli.targets import check_targets
 

@@ -21,7 +21,7 @@ from paper.experiments.contenders import title_of
 from paper.experiments.experiment import Experiment, Part, Row, Settings
 from paper.experiments.table import Table, csv_of
 from pufferfish._base.reading import failing, shown
-from pufferfish._base.record_files import Kind, check_writable, write_whole
+from pufferfish._base.writing import Kind, check_writable, write_whole
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.errors import DataError, RecordError, printable
 

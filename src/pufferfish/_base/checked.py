@@ -3,18 +3,158 @@
 numpy turns much into numbers without a word: truth values into 0 and 1, text into what it spells, complex numbers into
 their real part, masked entries into what lies below the mask. Each of these is a slip, and a model or a budget that was
 not meant, so all of them are refused.
+
+Calls with missing, unknown or too many arguments: one clear line with the right call, not Python's own words.
+
+What a user calls to begin with has it: all public functions, the constructors of what users make, and the methods of
+mechanisms and ledgers that need to be given something. There a wrong call is mostly a misunderstanding, and an example
+helps. Methods of what one already holds (``release.accuracy(alhpa=0.1)``), alternative constructors such as
+``from_json``, and records, which the package makes, answer with Python's own TypeError, as in any other library: it
+names the method and the argument.
 """
 
+import inspect
 import math
+from abc import ABCMeta
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import wraps
 from numbers import Real
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["real_array", "real_number", "whole_array", "whole_number", "why_no_number", "with_sums_of_one"]
+from pufferfish._base.words import did_you_mean
+from pufferfish.errors import ParameterError, PufferfishError, shortened
+
+__all__ = [
+    "CheckedCalls",
+    "called_as",
+    "check_kind",
+    "is_list",
+    "listed",
+    "one_of",
+    "real_array",
+    "real_number",
+    "texts",
+    "truth",
+    "whole_array",
+    "whole_at_least",
+    "whole_number",
+    "why_no_number",
+    "with_sums_of_one",
+]
+
+# -- Calls with missing, unknown or too many arguments: one clear line with the right call, not Python's  ------------
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def called_as(usage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function answer a call that does not fit its arguments with the right call.
+
+    Parameters
+    ----------
+    usage : str
+        The right call, as an example; ``{}`` stands for the name of the class.
+
+    Examples
+    --------
+    >>> @called_as('read("day.csv", state="activity")')
+    ... def read(source, state):
+    ...     return source
+    >>> read("day.csv")
+    Traceback (most recent call last):
+    pufferfish.errors.ParameterError: state is missing. Example: read("day.csv", state="activity")
+    """
+
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError:
+                name = type(args[0]).__name__ if "{}" in usage and args else ""
+                wrong = _wrong(list(signature.parameters.values()), args, kwargs)
+                raise ParameterError(f"{wrong} Example: {usage.replace('{}', name)}") from None
+            try:
+                return function(*args, **kwargs)
+            except ValueError as error:
+                if "integer string conversion" not in str(error):
+                    raise
+                raise ParameterError(
+                    "an argument is a whole number of thousands of digits, which is too large"
+                ) from None
+
+        return checked
+
+    return decorated
+
+
+class CheckedCalls(ABCMeta):
+    """Classes whose constructors answer a call that does not fit in one clear line, with no example of their own.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Window(metaclass=CheckedCalls):
+    ...     first: int
+    >>> Window(frist=3)
+    Traceback (most recent call last):
+    pufferfish.errors.ParameterError: Window: there is no argument 'frist'. Did you mean 'first'?
+    """
+
+    if not TYPE_CHECKING:  # a type checker looks at the constructor itself
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            """Make an object."""
+            try:
+                return super().__call__(*args, **kwargs)
+            except TypeError:
+                signature = cls.__signature__
+                try:
+                    signature.bind(*args, **kwargs)
+                except TypeError:
+                    wrong = _wrong(list(signature.parameters.values()), args, kwargs)
+                    raise ParameterError(f"{cls.__name__}: {wrong}") from None
+                raise
+
+        @property
+        def __signature__(cls) -> inspect.Signature:
+            """What the constructor takes; without it, Python would show the arguments of the method above."""
+            own = inspect.signature(cls.__init__)
+            return own.replace(parameters=list(own.parameters.values())[1:])
+
+
+def _wrong(parameters: Sequence[inspect.Parameter], args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """Say what does not fit: unknown names first, since a misspelt name is also one that is missing."""
+    parameters = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    known = {parameter.name: parameter for parameter in parameters if parameter.name not in ("self", "cls")}
+    places = [parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY]
+    unknown = [name for name in kwargs if name not in known]
+    if unknown:
+        hint = did_you_mean(unknown[0], known) or f" Arguments: {', '.join(known)}."
+        return f"there is no argument {unknown[0]!r}.{hint}"
+    if len(args) > len(places):
+        named = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+        left = f"; give {', '.join(named)} by name" if named else ""
+        hidden = len(places) - sum(name in known for name in places)
+        return (
+            f"{len(args) - hidden} arguments are given without a name, expected at most {len(places) - hidden}{left}."
+        )
+    given = {*places[: len(args)], *kwargs}
+    twice = [name for name in places[: len(args)] if name in kwargs]
+    if twice:
+        return f"{twice[0]} is given twice, in its place and by name."
+    missing = [p.name for p in known.values() if p.default is p.empty and p.name not in given]
+    first = f"{', '.join(missing[:-1])} and " if missing[1:] else ""
+    return f"{first}{''.join(missing[-1:])} {'is' if len(missing) == 1 else 'are'} missing."
 
 
 def why_no_number(value: Any) -> str | None:
@@ -154,3 +294,94 @@ def _masked(given: Any) -> bool:
 
 def _may_hold(part: Any) -> bool:
     return isinstance(part, list | tuple | np.ma.MaskedArray)
+
+
+# -- Lists, numbers, truth values and words that users give: what they are, and one line where they are s ------------
+
+
+def is_list(given: Any) -> bool:
+    """Return whether something has members in an order: a list, tuple, array, column; text and sets have none.
+
+    Examples
+    --------
+    >>> is_list([1, 2]), is_list("ab"), is_list({1, 2}), is_list(np.array(5))
+    (True, False, False, False)
+    """
+    if isinstance(given, str | bytes | set | frozenset | Mapping) or not isinstance(given, Iterable):
+        return False
+    return not (isinstance(given, np.ndarray) and given.ndim == 0)
+
+
+def listed(given: Any, what: str, expected: str, error: type[PufferfishError] = ParameterError) -> list[Any]:
+    """Return the members of a list that a user gives.
+
+    Raises
+    ------
+    PufferfishError
+        Of the kind that is named, if it is none; masked entries are none of a list either.
+    """
+    members: list[Any] = list(given) if is_list(given) else []
+    if not is_list(given) or any(member is np.ma.masked for member in members):
+        raise error(f"{what} is {shortened(repr(given))}, expected {expected}")
+    return members
+
+
+def texts(given: Any, what: str) -> tuple[str, ...]:
+    """Return the names that a user gives, as a tuple.
+
+    Raises
+    ------
+    ParameterError
+        If it is no list of texts.
+    """
+    members = listed(given, what, "a list of names")
+    if not all(isinstance(member, str) for member in members):
+        raise ParameterError(f"{what} is {shortened(repr(given))}, expected a list of names, each of them text")
+    return tuple(members)
+
+
+def check_kind(given: Any, kind: type, what: str) -> None:
+    """Refuse what is of another kind than one class of this package.
+
+    Raises
+    ------
+    ParameterError
+        If it is.
+    """
+    if not isinstance(given, kind):
+        raise ParameterError(f"{what} is {shortened(repr(given))}, expected a {kind.__name__}")
+
+
+def truth(given: Any, what: str, error: type[PufferfishError] = ParameterError) -> bool:
+    """Return a truth value that a user gives; text such as "no" is none.
+
+    Raises
+    ------
+    PufferfishError
+        Of the kind that is named, if it is none.
+    """
+    if not isinstance(given, bool | np.bool_):
+        raise error(f"{what} is {shortened(repr(given))}, expected True or False")
+    return bool(given)
+
+
+def whole_at_least(given: Any, what: str, least: int, also: str = "") -> int:
+    """Return a whole number that a user gives; ``also`` ends the message, such as by an example.
+
+    Raises
+    ------
+    ParameterError
+        If it is none, or below the least one.
+    """
+    try:
+        number = whole_number(given)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise ParameterError(f"{what} is {given!r}, expected a whole number of at least {least}{also}")
+    return number
+
+
+def one_of(given: Any, words: tuple[str | None, ...]) -> bool:
+    """Return whether something is one of a few words; an array is none, though it compares with each of them."""
+    return (given is None or isinstance(given, str)) and given in words

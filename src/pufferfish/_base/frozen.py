@@ -8,16 +8,18 @@ This is against mistakes. Who wants to can still get around it, by ``object.__se
 arrays another ``strides``, ``shape`` or ``dtype``, which numpy allows for any array.
 """
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, NoReturn, Self, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.calls import CheckedCalls
+from pufferfish._base.checked import CheckedCalls
 
-__all__ = ["FrozenDict", "FrozenList", "ReadOnly", "frozen", "read_only"]
+__all__ = ["FrozenDict", "FrozenList", "FrozenRecord", "ReadOnly", "frozen", "read_only"]
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -125,3 +127,38 @@ class ReadOnly(metaclass=CheckedCalls):
 def _made(kind: Any, arguments: Mapping[str, Any]) -> Any:
     """Make an object by its constructor, which checks and copies what it is given."""
     return kind(**arguments)
+
+
+# -- Records that go into files as JSON, and cannot be changed: their lists and dicts are read-only too --------------
+
+
+class _Short(reprlib.Repr):
+    """Writes lists, dicts and texts with their first parts only: a record may hold large matrices."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxstring, self.maxother = 3, 80, 200
+
+    def repr_FrozenList(self, x: Any, level: int) -> str:
+        return self.repr_list(x, level)
+
+    def repr_FrozenDict(self, x: Any, level: int) -> str:
+        return self.repr_dict(x, level)
+
+
+_SHORT = _Short()
+
+
+class FrozenRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A record whose fields are set once, and hold read-only copies of what they were given."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            given = getattr(self, name)
+            kept = frozen(given)
+            if kept is not given:
+                msgspec.structs.force_setattr(self, name, kept)
+
+    def __repr__(self) -> str:
+        fields = (f"{name}={_SHORT.repr(getattr(self, name))}" for name in self.__struct_fields__)
+        return f"{type(self).__name__}({', '.join(fields)})"

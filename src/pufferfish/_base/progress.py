@@ -3,11 +3,51 @@
 Nothing is shown unless a listener is set; the command line sets one that draws a bar, or writes a line now and then.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Generic, TypeVar
 
-__all__ = ["Listener", "listening", "part_of", "report_progress"]
+__all__ = ["Kept", "Listener", "listening", "part_of", "report_progress"]
+
+# -- The last few results of something that takes long, so that what is asked again is not computed again ------------
+
+T = TypeVar("T")
+
+
+class Kept(Generic[T]):
+    """Results by what they depend on; where there are too many, those that were made first go.
+
+    Parameters
+    ----------
+    most : int
+        How many are kept.
+
+    Examples
+    --------
+    >>> squares = Kept(most=2)
+    >>> [squares.of(n, lambda n=n: n * n) for n in (3, 4, 3)]
+    [9, 16, 9]
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._results: dict[Hashable, T] = {}
+
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether a result is kept."""
+        return key in self._results
+
+    def of(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what was made for a key, or make it now."""
+        if key in self._results:
+            return self._results[key]
+        made = make()  # may ask for other results in turn
+        while len(self._results) >= self._most:
+            self._results.pop(next(iter(self._results)))
+        self._results[key] = made
+        return made
+
 
 Listener = Callable[[str, float], None]
 """Called with what is being done and the share of it that is done, 0 to 1."""

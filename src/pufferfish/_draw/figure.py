@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pufferfish._base.reading import check_path, shown
-from pufferfish._base.record_files import Kind, write_whole
+from pufferfish._base.writing import Kind, write_whole
 from pufferfish._draw.palette import INK, MARKS, mark_of
 from pufferfish._draw.svg import clean, log_ticks, titled
 from pufferfish.compare.rows import ComparisonRow

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.digits import number
-from pufferfish._base.markup import Html, join, tag
+from pufferfish._base.view import Html, join, tag
+from pufferfish._base.words import number
 from pufferfish._draw.page import table
 
 __all__ = ["MOST_COLUMNS", "WEAK", "heat_map", "marked_weak"]

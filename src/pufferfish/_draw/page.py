@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from pufferfish._base.markup import Html, join, tag
-from pufferfish._base.record_files import Kind
+from pufferfish._base.view import Html, join, tag
+from pufferfish._base.writing import Kind
 
 __all__ = ["PREVIEW", "REPORT", "fold", "page", "section", "table"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.digits import at_most, number
+from pufferfish._base.words import at_most, number
 from pufferfish._draw.labels import width_of
 from pufferfish._draw.palette import BLUE, INK, PALE
 from pufferfish.errors import printable

@@ -4,8 +4,8 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from pufferfish._base.digits import at_most, number
 from pufferfish._base.view import counted
+from pufferfish._base.words import at_most, number
 from pufferfish.check.record import ModelCheck
 from pufferfish.check.words import CALLED, CLEARLY, gain_of, sentences_of
 from pufferfish.errors import printable

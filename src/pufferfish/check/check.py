@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.calls import called_as
+from pufferfish._base.checked import called_as
 from pufferfish._base.durations import parse_duration
 from pufferfish._base.progress import report_progress
 from pufferfish.check.leaks import richer_models

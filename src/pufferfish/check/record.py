@@ -4,9 +4,9 @@ import os
 
 import msgspec
 
-from pufferfish._base.frozen_record import FrozenRecord
-from pufferfish._base.record_files import record_kind, write_whole
+from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.view import Shown, View
+from pufferfish._base.writing import record_kind, write_whole
 
 __all__ = ["CHECK", "ModelCheck", "OverlapAfter", "RicherModel", "StateStays", "SubjectCheck"]
 

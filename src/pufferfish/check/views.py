@@ -2,8 +2,8 @@
 
 import math
 
-from pufferfish._base.digits import at_most
 from pufferfish._base.view import Grid, View, in_short
+from pufferfish._base.words import at_most
 from pufferfish.check.record import ModelCheck, StateStays
 from pufferfish.check.words import CALLED, sentences_of, shortened
 

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pufferfish._base.digits import at_most, number
+from pufferfish._base.words import at_most, number
 from pufferfish.check.record import RicherModel, SubjectCheck
 
 __all__ = ["CALLED", "CLEARLY", "gain_of", "sentences_of", "shortened", "verdict_of"]

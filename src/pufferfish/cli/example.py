@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from pufferfish._base.reading import shown
-from pufferfish._base.record_files import Kind, Output
+from pufferfish._base.writing import Kind, Output
 from pufferfish.errors import ParameterError, printable
 
 __all__ = ["example_command"]

@@ -6,9 +6,9 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from pufferfish._base.digits import at_least, at_most, number
-from pufferfish._base.record_files import same_file
 from pufferfish._base.view import counted
+from pufferfish._base.words import at_least, at_most, number
+from pufferfish._base.writing import same_file
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.cli._tables import opened, read_under
 from pufferfish.cli.numbers import NUMBER

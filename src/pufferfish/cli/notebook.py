@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from pufferfish._base.digits import at_least, at_most, number
 from pufferfish._base.reading import read_file, shown
-from pufferfish._base.record_files import write_whole
+from pufferfish._base.words import at_least, at_most, number
+from pufferfish._base.writing import write_whole
 from pufferfish.cli.targets import check_targets
 from pufferfish.errors import NotApplicableError, RecordError, printable
 from pufferfish.ledger import Ledger

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import click
 
-from pufferfish._base.digits import at_most, change_of_odds, number
+from pufferfish._base.words import at_most, change_of_odds, number
 from pufferfish._draw.figure import PICTURE
 from pufferfish.cli._tables import check_options
 from pufferfish.cli.options import (

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import click
 
-from pufferfish._base.record_files import same_file
 from pufferfish._base.view import counted
+from pufferfish._base.writing import same_file
 from pufferfish.cli.print import print_before, progress
 from pufferfish.cli.targets import REPLACED
 from pufferfish.cli.telling import tell, telling

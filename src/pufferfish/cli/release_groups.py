@@ -7,7 +7,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from pufferfish._base.digits import at_most
+from pufferfish._base.words import at_most
 from pufferfish.cli.print import print_table
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable, shortened

@@ -4,7 +4,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from pufferfish._base.digits import at_most, number
+from pufferfish._base.words import at_most, number
 from pufferfish.cli.print import print_table
 from pufferfish.cli.release_each import errors_of_subjects
 from pufferfish.cli.release_groups import print_group_errors

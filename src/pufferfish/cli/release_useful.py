@@ -1,7 +1,7 @@
 """Noise that hides all that the values could say: whoever spends a budget on it gets nothing for it."""
 
-from pufferfish._base.digits import at_most
 from pufferfish._base.view import counted
+from pufferfish._base.words import at_most
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.calibration import Calibration

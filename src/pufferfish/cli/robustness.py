@@ -2,7 +2,7 @@
 
 import click
 
-from pufferfish._base.digits import at_most
+from pufferfish._base.words import at_most
 from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import parse_lengths
 from pufferfish.cli.print import progress

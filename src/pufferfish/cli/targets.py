@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from pufferfish._base.reading import shown
-from pufferfish._base.record_files import Kind, Output, check_writable, same_file
+from pufferfish._base.writing import Kind, Output, check_writable, same_file
 from pufferfish._draw.figure import PICTURE, picture_of, require_matplotlib
 from pufferfish._draw.page import PREVIEW
 from pufferfish.cli.telling import tell

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pufferfish._base.digits import at_most, number
-from pufferfish._base.markup import Html, tag
+from pufferfish._base.view import Html, tag
+from pufferfish._base.words import at_most, number
 from pufferfish._draw.spread import nearest
 
 __all__ = ["noise_chart"]

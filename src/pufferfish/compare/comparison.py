@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, overload
 
-from pufferfish._base.digits import at_most
-from pufferfish._base.given import listed
-from pufferfish._base.record_files import write_whole
+from pufferfish._base.checked import listed
 from pufferfish._base.view import Grid, Shown, View, frame_of_columns
+from pufferfish._base.words import at_most
+from pufferfish._base.writing import write_whole
 from pufferfish._draw.page import PREVIEW
 from pufferfish.compare.rows import NOT_ASKED, ComparisonRow, NoiseCurve, by_reason
 from pufferfish.errors import NotApplicableError, ParameterError, printable

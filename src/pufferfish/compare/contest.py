@@ -7,13 +7,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.digits import at_most
-from pufferfish._base.given import one_of
-from pufferfish._base.kept import Kept
-from pufferfish._base.progress import part_of, report_progress
+from pufferfish._base.checked import called_as, one_of
+from pufferfish._base.progress import Kept, part_of, report_progress
 from pufferfish._base.view import counted
-from pufferfish._base.words import did_you_mean
+from pufferfish._base.words import at_most, did_you_mean
 from pufferfish._core.numbers import discrete_laplace
 from pufferfish._core.numbers.rounding import nearest
 from pufferfish.compare.comparison import Comparison

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pufferfish._base.digits import at_most, number, to_the_noise
-from pufferfish._base.markup import Html, join, tag
+from pufferfish._base.view import Html, join, tag
+from pufferfish._base.words import at_most, number, to_the_noise
 from pufferfish._draw.page import fold, table
 from pufferfish.compare._chart import noise_chart
 from pufferfish.compare.rows import ComparisonRow, NoiseCurve, by_reason, points_around

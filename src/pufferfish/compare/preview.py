@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from pufferfish._base.digits import at_most
-from pufferfish._base.markup import join, tag
-from pufferfish._base.view import counted
+from pufferfish._base.view import counted, join, tag
+from pufferfish._base.words import at_most
 from pufferfish._draw.page import page, section
 from pufferfish.compare.noise import Noise, noise_part
 from pufferfish.compare.promise_part import promise_part

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from pufferfish._base.digits import at_most
-from pufferfish._base.markup import Html, tag
+from pufferfish._base.view import Html, tag
+from pufferfish._base.words import at_most
 from pufferfish._draw.page import fold, section
 from pufferfish.mechanisms.promises import TOGETHER
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pufferfish._base.given import is_list
+from pufferfish._base.checked import is_list
 from pufferfish._base.words import did_you_mean, nearest, same_name, unseen_difference
 from pufferfish.data.groupings import NODE_COLUMN, Grouping, parse_by
 from pufferfish.data.kinds import other_separator

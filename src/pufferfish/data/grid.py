@@ -18,9 +18,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pufferfish._base.checked import whole_number
+from pufferfish._base.checked import listed, whole_number
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import listed
 from pufferfish.errors import ParameterError
 
 __all__ = ["HOUR", "TimeGrid", "slack_of", "widened"]

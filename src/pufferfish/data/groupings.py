@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from pufferfish._base.given import is_list
+from pufferfish._base.checked import is_list
 from pufferfish.data._calendar import PARTS
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.states import state_label

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any, Literal
 
-from pufferfish._base.calls import called_as
+from pufferfish._base.checked import called_as
 from pufferfish.data.sequences import Sequences
 
 __all__ = ["read_sequences"]

@@ -6,7 +6,7 @@ What reads tables is loaded when the first one is read: whoever only calibrates 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from pufferfish._base.calls import called_as
+from pufferfish._base.checked import called_as
 from pufferfish.data.rows import Rows
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.model_class import Described, ModelClass

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import whole_array, whole_number
+from pufferfish._base.checked import check_kind, listed, texts, whole_array, whole_number
 from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
-from pufferfish._base.given import check_kind, listed, texts
 from pufferfish._base.view import Printed, View, counted, listed_in_short
 from pufferfish.data.groups import Groups, check_by, sentence_of
 from pufferfish.errors import ParameterError, shortened

@@ -13,10 +13,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import whole_array, whole_number
+from pufferfish._base.checked import check_kind, listed, texts, whole_array, whole_number
 from pufferfish._base.durations import parse_duration
 from pufferfish._base.frozen import ReadOnly, read_only
-from pufferfish._base.given import check_kind, listed, texts
 from pufferfish._base.view import Printed, View, counted
 from pufferfish.data.bins import parse_bins
 from pufferfish.data.grid import TimeGrid

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.checked import real_number
+from pufferfish._base.checked import called_as, is_list, real_number, whole_at_least
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import is_list, whole_at_least
 from pufferfish._base.view import counted
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.data.sequences import Sequences

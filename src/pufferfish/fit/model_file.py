@@ -9,14 +9,13 @@ from typing import Any, Self
 
 import msgspec
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.digits import number
+from pufferfish._base.checked import called_as, check_kind, listed
 from pufferfish._base.durations import parse_duration
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import check_kind, listed
 from pufferfish._base.reading import check_path
-from pufferfish._base.record_files import read_record, record_kind, write_whole
 from pufferfish._base.view import Printed, View
+from pufferfish._base.words import number
+from pufferfish._base.writing import read_record, record_kind, write_whole
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.fingerprint import check_fingerprint
 from pufferfish.data.sequences import Sequences

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.calls import called_as
+from pufferfish._base.checked import called_as
 from pufferfish._base.frozen import ReadOnly
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish._base.moments import is_moment
+from pufferfish._base.durations import is_moment
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.errors import ParameterError
 from pufferfish.ledger.file import Book, Entry

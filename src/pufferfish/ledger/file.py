@@ -11,11 +11,17 @@ from typing import Annotated, Any
 
 import msgspec
 
-from pufferfish._base.frozen_record import FrozenRecord
-from pufferfish._base.locks import check_lock
+from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.reading import check_path, failing, leads_nowhere, shown
-from pufferfish._base.record_files import check_writable, decode_record, read_file, record_kind, write_whole
-from pufferfish._base.writing import sweep
+from pufferfish._base.writing import (
+    check_lock,
+    check_writable,
+    decode_record,
+    read_file,
+    record_kind,
+    sweep,
+    write_whole,
+)
 from pufferfish.data.grid import TimeGrid
 from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base

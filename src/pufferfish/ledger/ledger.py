@@ -22,10 +22,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.digits import at_most, number
-from pufferfish._base.moments import now
+from pufferfish._base.checked import called_as
+from pufferfish._base.durations import now
 from pufferfish._base.view import Printed, View
+from pufferfish._base.words import at_most, number
 from pufferfish._core.numbers.inversion import bracket
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.data.rows import Rows

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pufferfish._base.digits import at_least, at_most, number
+from pufferfish._base.words import at_least, at_most, number
 from pufferfish._draw.figure import new_figure
 from pufferfish._draw.palette import BLUE, INK, ORANGE, PALE
 from pufferfish._draw.svg import clean, titled

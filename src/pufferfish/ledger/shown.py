@@ -6,7 +6,7 @@ The words are those of Python; the command line has its own for ``ledger.calibra
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pufferfish._base.digits import at_least
+from pufferfish._base.words import at_least
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import BudgetExceeded, PufferfishError

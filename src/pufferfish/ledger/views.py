@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pufferfish._base.digits import at_least, at_most, number
 from pufferfish._base.view import MOST_ROWS, Grid, View, counted, frame_of_columns
+from pufferfish._base.words import at_least, at_most, number
 from pufferfish.ledger.file import Entry
 from pufferfish.ledger.subjects import unpacked
 from pufferfish.mechanisms.calibration import Calibration

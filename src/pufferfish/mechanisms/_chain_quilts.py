@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.calls import called_as
+from pufferfish._base.checked import called_as
 from pufferfish._base.progress import report_progress
 from pufferfish._core.numbers.rounding import up
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Quilt, Score, worst_node

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.kept import Kept
+from pufferfish._base.progress import Kept
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.mechanisms.binary_box import propagated, quilted, root_box, width_of
 from pufferfish.mechanisms.engine import Engine, Fallback, Found

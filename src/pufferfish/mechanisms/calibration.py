@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import real_number
-from pufferfish._base.digits import at_most
+from pufferfish._base.checked import real_number, truth
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import truth
 from pufferfish._base.view import Grid, Printed, View, frame_of_columns
+from pufferfish._base.words import at_most
 from pufferfish._core.numbers import discrete_laplace
 from pufferfish._core.numbers.rounding import nearest
 from pufferfish._core.propagation.lower_bound import TiltedChain, scale_too_small, telling_most

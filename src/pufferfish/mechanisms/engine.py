@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
-from pufferfish._base.kept import Kept
+from pufferfish._base.progress import Kept
 from pufferfish._core.numbers.rounding import or_infinite
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.queries.record_loss import RecordLoss

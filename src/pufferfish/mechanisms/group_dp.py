@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.calls import called_as
+from pufferfish._base.checked import called_as
 from pufferfish._core.numbers.rounding import float_up, up
 from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
 from pufferfish.mechanisms.influence_bound import InfluenceBound

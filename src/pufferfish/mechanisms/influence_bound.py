@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish._base.calls import called_as
+from pufferfish._base.checked import called_as
 from pufferfish._base.progress import report_progress
 from pufferfish._core.numbers.proved_scales import ProvedScales
 from pufferfish._core.numbers.rounding import UNIT

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from pufferfish._base.calls import called_as
+from pufferfish._base.checked import called_as
 from pufferfish._core.networks.d_separation import members
 from pufferfish.errors import ModelError, ParameterError, QueryError
 from pufferfish.mechanisms.calibration import Calibration

@@ -9,9 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import msgspec
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.checked import real_number
-from pufferfish._base.given import one_of, truth
+from pufferfish._base.checked import called_as, one_of, real_number, truth
 from pufferfish._base.view import counted
 from pufferfish._core.numbers import discrete_laplace
 from pufferfish._core.numbers.rounding import UNIT

@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.checked import real_number
+from pufferfish._base.checked import called_as, real_number
 from pufferfish._core.numbers.rounding import down, up
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms._chain_quilts import ChainQuiltBound, ChainQuilts, NodesAlike

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.given import one_of
+from pufferfish._base.checked import called_as, one_of
 from pufferfish._core.quilts.chain_search import Objective, best_quilt
 from pufferfish._core.quilts.influence import ChainInfluence, NodeGroup
 from pufferfish._core.quilts.influence_interval import IntervalGroup, IntervalInfluence

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pufferfish._base.digits import at_most
 from pufferfish._base.view import counted
+from pufferfish._base.words import at_most
 from pufferfish.errors import ParameterError, printable
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_quilts import ActiveQuilt

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pufferfish._base.calls import called_as
+from pufferfish._base.checked import called_as
 from pufferfish._draw.figure import new_figure, require_matplotlib
 from pufferfish.errors import printable
 from pufferfish.mechanisms.calibration import Calibration

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.given import is_list
+from pufferfish._base.checked import is_list
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish.errors import ParameterError
 from pufferfish.theta.bayesian_network import BayesianNetwork

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from pufferfish._base.digits import at_most, number
+from pufferfish._base.words import at_most, number
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_intervals import IntervalChain

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from pufferfish._base.calls import called_as
+from pufferfish._base.checked import called_as
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms._propagation_on_chains import ChainLeakage, too_large
 from pufferfish.mechanisms._propagation_on_networks import NetworkLeakage

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.digits import number
-from pufferfish._base.markup import Html, join, tag
+from pufferfish._base.view import Html, join, tag
+from pufferfish._base.words import number
 from pufferfish._draw.heat import heat_map
 from pufferfish._draw.page import fold, table
 from pufferfish.errors import printable

@@ -13,7 +13,7 @@ record 7 is decided by the quilt (0, 12)
 
 from typing import Any
 
-from pufferfish._base.frozen_record import FrozenRecord
+from pufferfish._base.frozen import FrozenRecord
 
 __all__ = [
     "AloneWitness",

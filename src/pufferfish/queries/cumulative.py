@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.checked import real_number
+from pufferfish._base.checked import called_as, is_list, real_number, truth
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import is_list, truth
 from pufferfish._core.candidates import prefixes
 from pufferfish.errors import QueryError
 from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables

@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish._base.calls import called_as
+from pufferfish._base.checked import called_as, truth
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import truth
 from pufferfish.errors import QueryError
 from pufferfish.queries.of_records import names_of, place_of, rows_of
 from pufferfish.queries.on_pairs import JointQuery, refuse_many_combinations

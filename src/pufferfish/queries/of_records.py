@@ -7,10 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.checked import whole_number
+from pufferfish._base.checked import called_as, is_list, listed, whole_number
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import is_list, listed
 from pufferfish._base.words import did_you_mean
 from pufferfish.errors import QueryError
 from pufferfish.queries.query import FunctionQuery, LinearQuery, Query, QueryKind, Variables

@@ -9,10 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.checked import real_number
+from pufferfish._base.checked import called_as, is_list, listed, real_number, truth
 from pufferfish._base.frozen import FrozenDict, ReadOnly
-from pufferfish._base.given import is_list, listed, truth
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish.errors import QueryError
 from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish._base.calls import called_as
+from pufferfish._base.checked import called_as, truth
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import truth
 from pufferfish.errors import QueryError
 from pufferfish.queries.of_states import states_named, unknown_state
 from pufferfish.queries.query import Query, QueryKind, StepQuery, Variables

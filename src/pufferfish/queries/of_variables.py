@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish._base.calls import called_as
+from pufferfish._base.checked import called_as, truth
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import truth
 from pufferfish.errors import QueryError
 from pufferfish.queries.of_columns import Joint
 from pufferfish.queries.of_records import (

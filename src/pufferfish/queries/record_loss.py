@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import real_array, whole_number
+from pufferfish._base.checked import listed, real_array, whole_number
 from pufferfish._base.frozen import ReadOnly, read_only
-from pufferfish._base.given import listed
 from pufferfish.errors import ParameterError
 from pufferfish.queries.query import JointQuery, RecordQuery, StepQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork

@@ -9,9 +9,8 @@ from typing import Any, Literal, Never
 
 import msgspec
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.given import one_of, truth
-from pufferfish._base.moments import now
+from pufferfish._base.checked import called_as, one_of, truth
+from pufferfish._base.durations import now
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, RecordError, ReleaseRefused, warn

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from pufferfish._base.frozen_record import FrozenRecord
+from pufferfish._base.frozen import FrozenRecord
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein, ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration

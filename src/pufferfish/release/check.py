@@ -38,8 +38,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from pufferfish._base.digits import at_most
-from pufferfish._base.moments import is_moment
+from pufferfish._base.durations import is_moment
+from pufferfish._base.words import at_most
 from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein
 from pufferfish.mechanisms.promises import not_promised_of, promise_of
 from pufferfish.release.facts import ReleaseFields

@@ -7,8 +7,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from pufferfish._base.given import listed
-from pufferfish._base.moments import now
+from pufferfish._base.checked import listed
+from pufferfish._base.durations import now
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, shortened

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from pufferfish._base.digits import at_most
-from pufferfish._base.frozen_record import FrozenRecord
+from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.reading import failing, file_digest, shown
-from pufferfish._base.record_files import Kind, read_record, record_kind
 from pufferfish._base.view import Shown, View, counted
+from pufferfish._base.words import at_most
+from pufferfish._base.writing import Kind, read_record, record_kind
 from pufferfish.errors import PufferfishError, RecordError
 from pufferfish.release.calibration_record import CalibrationRecord
 from pufferfish.release.check import contradictions

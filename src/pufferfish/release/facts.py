@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.digits import to_the_noise
-from pufferfish._base.frozen_record import FrozenRecord
-from pufferfish._base.given import truth
+from pufferfish._base.checked import truth
+from pufferfish._base.frozen import FrozenRecord
+from pufferfish._base.words import to_the_noise
 from pufferfish._core.numbers import discrete_laplace, laplace as laplace_sums
 from pufferfish._core.numbers.rounding import nearest
 from pufferfish._core.search import MOST_STATES

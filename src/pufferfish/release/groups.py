@@ -3,8 +3,8 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from pufferfish._base.frozen_record import FrozenRecord
-from pufferfish._base.given import one_of
+from pufferfish._base.checked import one_of
+from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.view import FRAMES, frame_of_columns
 from pufferfish.errors import ParameterError
 

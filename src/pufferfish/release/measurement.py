@@ -13,14 +13,13 @@ from warnings import catch_warnings, simplefilter
 import msgspec
 import numpy as np
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.digits import at_most
-from pufferfish._base.frozen_record import FrozenRecord
-from pufferfish._base.given import listed
-from pufferfish._base.moments import is_moment, now
+from pufferfish._base.checked import called_as, listed
+from pufferfish._base.durations import is_moment, now
+from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.reading import shown
-from pufferfish._base.record_files import read_record, record_kind, write_whole
 from pufferfish._base.view import Shown, View
+from pufferfish._base.words import at_most
+from pufferfish._base.writing import read_record, record_kind, write_whole
 from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused, shortened
 from pufferfish.ledger import Ledger
 from pufferfish.ledger.charging_of import anywhere

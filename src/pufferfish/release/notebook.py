@@ -10,8 +10,8 @@ import json
 import re
 from typing import Any
 
-from pufferfish._base.digits import at_most
-from pufferfish._base.record_files import Kind
+from pufferfish._base.words import at_most
+from pufferfish._base.writing import Kind
 from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.errors import NotApplicableError, RecordError, printable, shortened

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.frozen_record import FrozenRecord
+from pufferfish._base.frozen import FrozenRecord
 
 __all__ = [
     "Ascending",

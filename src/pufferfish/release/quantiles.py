@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.frozen_record import FrozenRecord
+from pufferfish._base.frozen import FrozenRecord
 from pufferfish.release.postprocessing import ascending
 
 __all__ = ["QuantileRecord", "quantiles_of"]

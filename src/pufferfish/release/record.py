@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from pufferfish._base.digits import at_most
-from pufferfish._base.given import truth
+from pufferfish._base.checked import truth
 from pufferfish._base.reading import LARGEST, check_path
-from pufferfish._base.record_files import decode_record, read_record, record_kind, write_whole
 from pufferfish._base.view import Shown, View, counted
+from pufferfish._base.words import at_most
+from pufferfish._base.writing import decode_record, read_record, record_kind, write_whole
 from pufferfish.errors import PufferfishError, RecordError
 from pufferfish.release.check import contradictions
 from pufferfish.release.facts import FORMAT, VERSION, ReleaseFields

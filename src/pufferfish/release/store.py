@@ -26,13 +26,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.given import one_of, truth
-from pufferfish._base.kinds import check_output
-from pufferfish._base.locks import check_lock
-from pufferfish._base.moments import now
+from pufferfish._base.checked import called_as, one_of, truth
+from pufferfish._base.durations import now
 from pufferfish._base.reading import failing, file_digest, shown
-from pufferfish._base.record_files import write_whole
+from pufferfish._base.writing import check_lock, check_output, write_whole
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused, warn

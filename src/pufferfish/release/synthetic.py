@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish._base.given import whole_at_least
+from pufferfish._base.checked import whole_at_least
 from pufferfish.errors import ParameterError
 from pufferfish.release.facts import ReleaseFields
 from pufferfish.release.steps import fitted_chain

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pufferfish._base.frozen_record import FrozenRecord
+from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.view import Shown, View
 from pufferfish.errors import printable
 

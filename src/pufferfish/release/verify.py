@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.digits import at_most
+from pufferfish._base.checked import called_as
 from pufferfish._base.reading import decode_record, shown
-from pufferfish._base.record_files import read_file
+from pufferfish._base.words import at_most
+from pufferfish._base.writing import read_file
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.fit.model_file import Model
 from pufferfish.ledger import Ledger

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish._base.digits import at_most, number
+from pufferfish._base.words import at_most, number
 from pufferfish.data import read_rows, read_sequences
 from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences

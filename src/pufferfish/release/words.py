@@ -5,7 +5,7 @@ import math
 import platform
 from functools import cache
 
-from pufferfish._base.digits import at_most, change_of_odds, number
+from pufferfish._base.words import at_most, change_of_odds, number
 from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.mechanisms.calibration import Calibration

@@ -24,8 +24,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Self
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.given import is_list
+from pufferfish._base.checked import called_as, is_list
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.mechanism import as_epsilon

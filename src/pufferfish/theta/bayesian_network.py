@@ -16,8 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.checked import with_sums_of_one
+from pufferfish._base.checked import called_as, with_sums_of_one
 from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
 from pufferfish._base.view import counted
 from pufferfish._base.words import did_you_mean, names_of

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from pufferfish._base.checked import is_list, listed
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import is_list, listed
 from pufferfish._base.view import counted
 from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.bayesian_network import BayesianNetwork

@@ -15,10 +15,8 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.checked import real_array, real_number
+from pufferfish._base.checked import called_as, one_of, real_array, real_number
 from pufferfish._base.frozen import ReadOnly, read_only
-from pufferfish._base.given import one_of
 from pufferfish._base.view import counted
 from pufferfish.errors import ModelError
 from pufferfish.theta.chain_class import STATED

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from pufferfish._base.checked import listed
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import listed
 from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.chain_class import STATED
 from pufferfish.theta.higher_order_chain import HigherOrderChain

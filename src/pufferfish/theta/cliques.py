@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from pufferfish._base.checked import whole_number
+from pufferfish._base.checked import is_list, listed, whole_number
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import is_list, listed
 from pufferfish.errors import ModelError
 from pufferfish.theta.masses import exact_law, exact_number
 from pufferfish.theta.shown import ShownModel

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.checked import real_array
+from pufferfish._base.checked import called_as, real_array
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish.errors import ModelError, printable
 from pufferfish.theta.shown import ShownModel

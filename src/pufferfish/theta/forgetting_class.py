@@ -9,10 +9,8 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.checked import real_number, whole_number
+from pufferfish._base.checked import called_as, is_list, real_number, whole_number
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import is_list
 from pufferfish._base.view import counted
 from pufferfish._core.propagation.forgetting import Forgets
 from pufferfish.errors import ModelError, shortened

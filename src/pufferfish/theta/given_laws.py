@@ -6,8 +6,8 @@ from itertools import combinations
 from numbers import Integral
 from typing import Any, ClassVar
 
+from pufferfish._base.checked import listed
 from pufferfish._base.frozen import FrozenDict, ReadOnly
-from pufferfish._base.given import listed
 from pufferfish.errors import ModelError
 from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.states import listed_labels

@@ -10,8 +10,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
+from pufferfish._base.checked import is_list, listed
 from pufferfish._base.frozen import FrozenDict, ReadOnly
-from pufferfish._base.given import is_list, listed
 from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.masses import exact_law

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pufferfish._base.given import is_list
+from pufferfish._base.checked import is_list
 from pufferfish._base.words import names_of
 from pufferfish.errors import ModelError
 from pufferfish.theta.states import state_label

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish._base.checked import whole_number
+from pufferfish._base.checked import is_list, listed, whole_number
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import is_list, listed
 from pufferfish.errors import ParameterError
 
 __all__ = ["MOST_PLACED", "MOST_STEPS", "ChainLength", "as_lengths", "names_of_lengths"]

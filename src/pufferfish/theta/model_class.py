@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from pufferfish._base.checked import is_list, listed
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import is_list, listed
 from pufferfish.errors import ModelError, ParameterError, shortened
 from pufferfish.theta.bayesian_network import BayesianNetwork, connected
 from pufferfish.theta.chain_class import STATED, ChainClass, as_chain_class

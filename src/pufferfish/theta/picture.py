@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.digits import number
+from pufferfish._base.checked import called_as
+from pufferfish._base.words import number
 from pufferfish._draw.figure import new_figure
 from pufferfish._draw.labels import shortened
 from pufferfish._draw.palette import BLUE, INK, LINES, ORANGE, PALE

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from pufferfish._base.checked import listed
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import listed
 from pufferfish._core.networks.d_separation import members
 from pufferfish.errors import ModelError
 from pufferfish.theta.bayesian_network import BayesianNetwork

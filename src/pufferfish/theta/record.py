@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from pufferfish._base.frozen_record import FrozenRecord
+from pufferfish._base.frozen import FrozenRecord
 from pufferfish.errors import ModelError
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass

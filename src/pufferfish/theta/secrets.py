@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+from pufferfish._base.checked import is_list
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.given import is_list
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish.errors import ParameterError, printable
 from pufferfish.theta.states import state_label

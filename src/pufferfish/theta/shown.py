@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.digits import number
 from pufferfish._base.durations import parse_duration, rounded_micros
 from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View, counted, in_short
+from pufferfish._base.words import number
 from pufferfish.errors import ModelError
 from pufferfish.theta.clocks import phase_name
 from pufferfish.theta.states import state_label

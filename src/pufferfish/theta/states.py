@@ -9,7 +9,7 @@ from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, cast
 
-from pufferfish._base.given import is_list
+from pufferfish._base.checked import is_list
 from pufferfish._base.words import composed, unseen_difference
 from pufferfish.errors import ModelError, shortened
 

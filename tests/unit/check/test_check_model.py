@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish._base.digits import at_most, number
+from pufferfish._base.words import at_most, number
 from pufferfish.check._part_words import text_of
 from pufferfish.check.record import RicherModel, SubjectCheck
 from pufferfish.check.shown import draw_check

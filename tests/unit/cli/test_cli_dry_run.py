@@ -8,7 +8,7 @@ import pytest
 
 import pufferfish as pf
 from commands import READING, refused, run, write_table
-from pufferfish._base.digits import at_most
+from pufferfish._base.words import at_most
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
 

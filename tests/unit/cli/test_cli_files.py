@@ -12,7 +12,7 @@ import pytest
 import pufferfish as pf
 from cli_folder import READING, contents, refused, release
 from commands import run
-from pufferfish._base.record_files import LARGEST
+from pufferfish._base.writing import LARGEST
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes, devices and links of Unix")
 

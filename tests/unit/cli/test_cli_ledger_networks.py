@@ -10,7 +10,7 @@ from test_cli_ledger import contents, refused
 import pufferfish as pf
 from commands import READING, run, write_table
 from network_ledgers import COLLIDER, LINE
-from pufferfish._base.digits import at_most
+from pufferfish._base.words import at_most
 from pufferfish.data import RowsBase
 from pufferfish.ledger import Ledger
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish._base.record_files import Kind, check_writable as check_kind, write_whole as write_kind
+from pufferfish._base.writing import Kind, check_writable as check_kind, write_whole as write_kind
 from pufferfish.errors import RecordError
 
 ANY = Kind("file", lambda _: True, "name another file", (), any_name=True)

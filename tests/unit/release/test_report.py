@@ -18,7 +18,7 @@ import pytest
 import commands
 import pufferfish as pf
 import release_cases
-from pufferfish._base.digits import number
+from pufferfish._base.words import number
 from pufferfish._core.numbers import discrete_laplace
 from pufferfish._draw.heat import WEAK
 from pufferfish.compare.promise_part import promise_part

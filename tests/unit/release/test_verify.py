@@ -418,7 +418,7 @@ def test_a_clock_that_is_set_back_spoils_no_release(tmp_path: Path, monkeypatch:
         def now(cls, tz: Any = None) -> Any:
             return datetime(2026, 1, 1, tzinfo=UTC) - timedelta(days=next(times))
 
-    monkeypatch.setattr("pufferfish._base.moments.datetime", Clock)
+    monkeypatch.setattr("pufferfish._base.durations.datetime", Clock)
     chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
     data = pf.read_sequences(pl.DataFrame({"s": ["rest", "rest", "active"] * 20}), "s")
     ledger = pf.Ledger(pf.GroupDP(chain, data.length), 3.0, base=data)

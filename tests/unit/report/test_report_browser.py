@@ -17,7 +17,7 @@ import pytest
 
 import pufferfish as pf
 import release_cases
-from pufferfish._base.digits import at_most, number, to_the_noise
+from pufferfish._base.words import at_most, number, to_the_noise
 from pufferfish._draw.page import page as page_of
 from pufferfish.compare.noise import Noise, noise_part
 from pufferfish.compare.rows import ComparisonRow, NoiseCurve

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.kept import Kept
+from pufferfish._base.progress import Kept
 from pufferfish._core.networks.cluster_laws import ClusterLaws, Table
 from pufferfish._core.networks.configurations import Configurations
 from pufferfish._core.networks.junction_tree import Bucket, ClusterTree, Scope, cluster_tree

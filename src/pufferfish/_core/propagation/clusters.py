@@ -42,7 +42,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.kept import Kept
+from pufferfish._base.progress import Kept
 from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, Table
 from pufferfish._core.networks.junction_tree import Bucket, Scope, buckets_of
 from pufferfish._core.numbers.inversion import bracket

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.kept import Kept
+from pufferfish._base.progress import Kept
 from pufferfish._core.phi.phi import close
 
 __all__ = ["FixedPoint", "Settled"]

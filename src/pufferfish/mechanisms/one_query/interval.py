@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from pufferfish._base.kept import Kept
+from pufferfish._base.progress import Kept
 from pufferfish._core.numbers.inversion import bracket
 from pufferfish._core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-from pufferfish._base.calls import called_as
+from pufferfish._base.checked import called_as
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import Mechanism

@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.checked import real_number
-from pufferfish._base.kept import Kept
+from pufferfish._base.checked import called_as, real_number
+from pufferfish._base.progress import Kept
 from pufferfish._core.laws import vector_transport
 from pufferfish._core.laws.any_initial_law import LawFamily, mixture_shift
 from pufferfish._core.laws.law import Law, VectorLaw

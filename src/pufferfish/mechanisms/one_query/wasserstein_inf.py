@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferfish._base.calls import called_as
-from pufferfish._base.given import is_list, listed
+from pufferfish._base.checked import called_as, is_list, listed
 from pufferfish._core.laws import vector_transport
 from pufferfish._core.laws.transport import distance
 from pufferfish._core.numbers.rounding import float_up

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pufferfish._base.digits import at_least, at_most, number
-from pufferfish._base.markup import Html, join, tag
+from pufferfish._base.view import Html, join, tag
+from pufferfish._base.words import at_least, at_most, number
 from pufferfish._draw.page import table
 from pufferfish.ledger import Ledger
 from pufferfish.ledger.file import Entry

@@ -15,13 +15,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from pufferfish._base.digits import at_most, number
-from pufferfish._base.markup import Html, join, tag
-from pufferfish._base.moments import in_words
+from pufferfish._base.durations import in_words
 from pufferfish._base.progress import part_of, report_progress
 from pufferfish._base.reading import decode_record, shown
-from pufferfish._base.record_files import read_file, write_whole
-from pufferfish._base.view import counted
+from pufferfish._base.view import Html, counted, join, tag
+from pufferfish._base.words import at_most, number
+from pufferfish._base.writing import read_file, write_whole
 from pufferfish._draw.page import REPORT, fold, page, section, table
 from pufferfish.compare.contest import COMPOSING, Contest, one_query_rows, row_of
 from pufferfish.compare.noise import Noise, noise_part

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from pufferfish._base.digits import at_most, number
 from pufferfish._base.view import counted
-from pufferfish._base.words import names_of
+from pufferfish._base.words import at_most, names_of, number
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable, shortened
 from pufferfish.mechanisms.promises import TOGETHER

@@ -11,9 +11,8 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from pufferfish._base.digits import number
-from pufferfish._base.markup import Html, join, tag
-from pufferfish._base.view import counted
+from pufferfish._base.view import Html, counted, join, tag
+from pufferfish._base.words import number
 from pufferfish._draw.heat import MOST_COLUMNS, WEAK, heat_map, marked_weak
 from pufferfish._draw.labels import cells_for_people
 from pufferfish._draw.page import fold, table

@@ -3,8 +3,8 @@
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from pufferfish._base.digits import at_most, number
 from pufferfish._base.view import MOST_ROWS, Grid, View, counted
+from pufferfish._base.words import at_most, number
 from pufferfish.release.facts import ReleaseFields
 from pufferfish.release.show.text import (
     heads_of_groups,
