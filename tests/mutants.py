@@ -38,7 +38,7 @@ MUTANTS = [
     ),
     Mutant(
         "rounding: the next noise is taken on the wrong side of the level",
-        "_core/numbers/inversion.py",
+        "_core/numbers/rounding.py",
         "return Bracket(too_small, enough)",
         "return Bracket(enough, too_small)",
         "unit/core/numbers unit/mechanisms",
@@ -136,7 +136,7 @@ MUTANTS = [
     ),
     Mutant(
         "laws: what rounding may cost is taken off a loss",
-        "_core/laws/laplace_loss.py",
+        "_core/laws/law.py",
         "return or_infinite(float(np.max(np.abs(first - second))) + error + other)",
         "return or_infinite(float(np.max(np.abs(first - second))) - error - other)",
         "unit/core/laws unit/mechanisms/test_exact_loss.py oracle/test_oracle_wasserstein_inf.py",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paper.audit.losses import Array, Databases, databases_of, paths
-from pufferfish._core.numbers.inversion import bracket
+from pufferfish._core.numbers.rounding import bracket
 from pufferfish.errors import NotApplicableError
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import BOUNDS, EntryDP, InfluenceBound, LeakagePropagation

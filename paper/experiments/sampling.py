@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._core.numbers import discrete_laplace as discrete_laplace_law
+from pufferfish._core.numbers import laplace as discrete_laplace_law
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.release.draw import PrivateData, exact_value, possible
 

@@ -7,8 +7,8 @@ import pytest
 
 import pufferfish as pf
 from propagation_oracle import Array
-from pufferfish._core.propagation.past_and_future_interval import PastBetween
-from pufferfish._core.quilts.influence_interval import IntervalInfluence
+from pufferfish._core.propagation.past_and_future import PastBetween
+from pufferfish._core.quilts.influence import IntervalInfluence
 from pufferfish.mechanisms.one_query._two_state import Loss, _Search
 from pufferfish.mechanisms.one_query.two_state_cells import Cell, CellSums
 from pufferfish.mechanisms.one_query.two_state_coordinates import Arrivals, Paths, Square

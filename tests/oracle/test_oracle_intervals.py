@@ -10,7 +10,7 @@ import pufferfish as pf
 from propagation_oracle import Array, density_loss, losses_per_pair, random_densities, supremum, tilts
 from pufferfish._core.chains.interval_matrices import EntryBounds, Marginals
 from pufferfish._core.phi.rows_between_bounds import IntervalRatios
-from pufferfish._core.quilts.influence_interval import IntervalInfluence
+from pufferfish._core.quilts.influence import IntervalInfluence
 
 
 def interval(rng: np.random.Generator, k: int, width: float, zeros: float = 0.0) -> pf.IntervalChain:

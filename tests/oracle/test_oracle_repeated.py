@@ -10,8 +10,7 @@ from pufferfish._core.chains.markov import stationary_law
 from pufferfish._core.phi.phi import LogRatios
 from pufferfish._core.propagation import chain as propagation, sweep as sweeping
 from pufferfish._core.propagation.chain import ChainPropagation
-from pufferfish._core.propagation.folding import Fold, folded
-from pufferfish._core.propagation.sweep import Run
+from pufferfish._core.propagation.sweep import Fold, Run, folded
 from pufferfish.theta.lengths import ChainLength
 
 CHAINS = [[[0.9, 0.1], [0.4, 0.6]], [[0.995, 0.005], [0.02, 0.98]], [[1.0, 0.0], [0.3, 0.7]]]

@@ -11,7 +11,7 @@ from pufferfish._base.checked import called_as, one_of
 from pufferfish._base.progress import Kept, part_of, report_progress
 from pufferfish._base.view import counted
 from pufferfish._base.words import at_most, did_you_mean
-from pufferfish._core.numbers import discrete_laplace
+from pufferfish._core.numbers import laplace as discrete_laplace
 from pufferfish._core.numbers.rounding import nearest
 from pufferfish.compare.comparison import Comparison
 from pufferfish.compare.rows import FEW, NOT_ASKED, ONE_QUERY, ComparisonRow, NoiseCurve, Shape, points_around

@@ -1,7 +1,7 @@
 """The noise of every mechanism, and a slider for ε: scales are proved here, and the page looks them up.
 
 Between two ε the page takes the larger scale, that of the smaller ε: it is proved for all larger ε too. The error of
-noise of one scale is computed there from the scale, as :mod:`pufferfish._core.numbers.discrete_laplace` does; that of
+noise of one scale is computed there from the scale, as :mod:`pufferfish._core.numbers.laplace` does; that of
 noise of other shapes is computed here, and the page takes the larger one of two.
 """
 

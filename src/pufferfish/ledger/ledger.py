@@ -26,8 +26,7 @@ from pufferfish._base.checked import called_as
 from pufferfish._base.durations import now
 from pufferfish._base.view import Printed, View
 from pufferfish._base.words import at_most, number
-from pufferfish._core.numbers.inversion import bracket
-from pufferfish._core.numbers.rounding import float_up
+from pufferfish._core.numbers.rounding import bracket, float_up
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError

@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.progress import report_progress
-from pufferfish._core.propagation.chain import Attained, ChainPropagation
-from pufferfish._core.propagation.folding import folded
-from pufferfish._core.propagation.sweep import Run
-from pufferfish._core.propagation.tuples import TuplePropagation
+from pufferfish._core.propagation.chain import Attained, ChainPropagation, TuplePropagation
+from pufferfish._core.propagation.sweep import Run, folded
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish._core.strategies import mean_shifts
 from pufferfish.mechanisms.binary_interval import BinaryPropagation

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.progress import report_progress
-from pufferfish._core.numbers.inversion import bracket
+from pufferfish._core.numbers.rounding import bracket
 from pufferfish._core.propagation.cluster_sweep import Attained
 from pufferfish._core.propagation.clusters import ClusterPropagation
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score

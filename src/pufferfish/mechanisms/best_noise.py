@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.progress import report_progress
-from pufferfish._core.search import MOST_ASKED, MOST_STATES, Proposal, proposals
-from pufferfish._core.strategies import mean_shifts
+from pufferfish._core.strategies import MOST_ASKED, MOST_STATES, Proposal, mean_shifts, proposals
 from pufferfish.errors import NotApplicableError, QueryError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.steps import accuracy_reached, steps_within

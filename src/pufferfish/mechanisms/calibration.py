@@ -13,11 +13,15 @@ from pufferfish._base.checked import real_number, truth
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.view import Grid, Printed, View, frame_of_columns
 from pufferfish._base.words import at_most
-from pufferfish._core.numbers import discrete_laplace
+from pufferfish._core.numbers import laplace as discrete_laplace
 from pufferfish._core.numbers.rounding import nearest
-from pufferfish._core.propagation.lower_bound import TiltedChain, scale_too_small, telling_most
-from pufferfish._core.propagation.lower_bound_of_networks import TiltedNetwork
-from pufferfish._core.propagation.lower_bound_of_steps import TiltedSteps
+from pufferfish._core.propagation.lower_bound import (
+    TiltedChain,
+    TiltedNetwork,
+    TiltedSteps,
+    scale_too_small,
+    telling_most,
+)
 from pufferfish.errors import ParameterError, QueryError
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pufferfish._core.chains.places import Places
+from pufferfish._core.chains.markov import Places
 from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.possible_losses import any_secret, member_places, members_of, possible_losses

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from pufferfish._base.checked import called_as, one_of
-from pufferfish._core.gk16 import Alphabets, Influences, chain_influences, stationary_influences
-from pufferfish._core.influence_matrix_interval import interval_influences
+from pufferfish._core.gk16 import Alphabets, Influences, chain_influences, interval_influences, stationary_influences
 from pufferfish._core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst

@@ -11,7 +11,7 @@ import msgspec
 
 from pufferfish._base.checked import called_as, one_of, real_number, truth
 from pufferfish._base.view import counted
-from pufferfish._core.numbers import discrete_laplace
+from pufferfish._core.numbers import laplace as discrete_laplace
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError, shortened
 from pufferfish.mechanisms.calibration import Calibration

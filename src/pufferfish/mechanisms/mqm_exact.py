@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.checked import called_as, one_of
 from pufferfish._core.quilts.chain_search import Objective, best_quilt
-from pufferfish._core.quilts.influence import ChainInfluence, NodeGroup
-from pufferfish._core.quilts.influence_interval import IntervalGroup, IntervalInfluence
+from pufferfish._core.quilts.influence import ChainInfluence, IntervalGroup, IntervalInfluence, NodeGroup
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms._chain_quilts import ChainQuiltBound, ChainQuilts, NodesAlike
 from pufferfish.mechanisms.binary_interval import BinaryQuilts

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.progress import report_progress
 from pufferfish._core.networks.d_separation import members
-from pufferfish._core.numbers.inversion import bracket
+from pufferfish._core.numbers.rounding import bracket
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish._core.quilts.network_search import NetworkQuilt, NodeWeights, QuiltSearch
 from pufferfish.errors import ModelError, NotApplicableError

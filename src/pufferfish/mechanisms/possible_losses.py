@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._core.chains.places import Places, places_of
+from pufferfish._core.chains.markov import Places, places_of
 from pufferfish.queries.record_loss import BlockLoss
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.markov_chain import MarkovChain

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from pufferfish._core.numbers.inversion import bracket
+from pufferfish._core.numbers.rounding import bracket
 from pufferfish._core.propagation.forgetting import told_by_profile, told_by_uniform
 from pufferfish.mechanisms.engine import Engine, Found, worst
 from pufferfish.mechanisms.group_dp import total_of

@@ -18,8 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._core.numbers.inversion import bracket
-from pufferfish._core.numbers.rounding import up
+from pufferfish._core.numbers.rounding import bracket, up
 from pufferfish.mechanisms.engine import Engine, Found, Proportional
 from pufferfish.mechanisms.witness import AnyWitness, ForgettingWitness, PropagationWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.frozen import FrozenDict
-from pufferfish._core.candidates import prefixes
+from pufferfish._core.strategies import prefixes
 from pufferfish.errors import QueryError
 from pufferfish.queries.cumulative import CDF, Quantiles
 from pufferfish.queries.of_columns import Joint

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from pufferfish._base.checked import called_as, is_list, real_number, truth
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._core.candidates import prefixes
+from pufferfish._core.strategies import prefixes
 from pufferfish.errors import QueryError
 from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables
 

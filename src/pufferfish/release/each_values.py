@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._core.numbers import discrete_laplace
+from pufferfish._core.numbers import laplace as discrete_laplace
 from pufferfish.data.sequences import Sequences
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import LinearQuery

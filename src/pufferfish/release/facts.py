@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from pufferfish._base.checked import truth
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.words import to_the_noise
-from pufferfish._core.numbers import discrete_laplace, laplace as laplace_sums
+from pufferfish._core.numbers import laplace as discrete_laplace, laplace as laplace_sums
 from pufferfish._core.numbers.rounding import nearest
-from pufferfish._core.search import MOST_STATES
+from pufferfish._core.strategies import MOST_STATES
 from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.errors import QueryError

@@ -9,7 +9,7 @@ import pytest
 
 import pufferfish as pf
 from pufferfish._core.propagation.chain import ChainPropagation
-from pufferfish._core.propagation.past_and_future_interval import PastBetween
+from pufferfish._core.propagation.past_and_future import PastBetween
 from pufferfish._core.propagation.sweep import Run
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError
 from pufferfish.ledger import Ledger

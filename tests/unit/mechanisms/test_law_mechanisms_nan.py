@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import pufferfish as pf
-from pufferfish._core.laws import any_initial_law as mixtures, laplace_loss as losses
+from pufferfish._core.laws import law as losses, of_chains as mixtures
 from pufferfish._core.laws.law import Law
 from pufferfish._core.laws.transport import Shift
 from pufferfish.errors import NotApplicableError

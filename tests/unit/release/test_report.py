@@ -19,7 +19,7 @@ import commands
 import pufferfish as pf
 import release_cases
 from pufferfish._base.words import number
-from pufferfish._core.numbers import discrete_laplace
+from pufferfish._core.numbers import laplace as discrete_laplace
 from pufferfish._draw.heat import WEAK
 from pufferfish.compare.promise_part import promise_part
 from pufferfish.compare.rows import points_around

@@ -18,7 +18,7 @@ import pytest
 import pufferfish as pf
 import pufferfish._draw
 import release_cases
-from pufferfish._core.numbers import discrete_laplace
+from pufferfish._core.numbers import laplace as discrete_laplace
 from pufferfish.queries.strategy import Strategy
 
 pytestmark = pytest.mark.program

@@ -23,6 +23,7 @@ from pufferfish.errors import ModelError
 __all__ = [
     "LogPowers",
     "LogVectorPath",
+    "Places",
     "bool_matmul",
     "closed_classes",
     "closure",
@@ -30,6 +31,8 @@ __all__ = [
     "log_of",
     "mixes",
     "period",
+    "places_of",
+    "solve",
     "stationary_law",
     "stationary_log_error",
     "strong_components",
@@ -299,3 +302,91 @@ def stationary_law(transition_matrix: Matrix) -> Matrix:
 def stationary_log_error(k: int) -> float:
     """Return a bound on the absolute error of the logarithm of every entry of :func:`stationary_law`."""
     return UNIT * (k**3 + 8 * k + 8)
+
+
+# -- Which states the records of a chain can have, record by record, by the exact zeros of the model -----------------
+
+Places = list[tuple[int, Mask]]
+"""Stretches of a chain: a number of records, and the states that each of them can have."""
+
+_FOLLOWED = 4096
+"""Records that are looked at one by one; the later ones are taken to have every state that any of them can have."""
+
+
+def places_of(start: Mask, possible: Mask, steps: int) -> Places:
+    """Return the stretches of a chain of so many records.
+
+    Parameters
+    ----------
+    start : (k,) ndarray of bool
+        States that the first record can have.
+    possible : (k, k) ndarray of bool
+        Transitions that can happen, rows = from.
+    steps : int
+        Records of the chain.
+    """
+    found: list[Mask] = [start]
+    while len(found) < min(steps, _FOLLOWED):
+        after = bool_matmul(found[-1][None, :], possible)[0]
+        if np.array_equal(after, found[-1]):
+            break
+        found.append(after)
+    left = steps - len(found)
+    stretches: Places = [(1, states) for states in found]
+    if left:
+        stretches.append((left, closure(found[-1], possible)))
+    return stretches
+
+
+# -- Large linear systems that are given by what their matrix does: GMRES, without restarts --------------------------
+
+Vector = NDArray[np.float64]
+
+
+def solve(apply: Callable[[Vector], Vector], right: Vector, *, tolerance: float, most: int) -> Vector:
+    """Solve A x = b nearly, from products with A alone (Saad and Schultz, 1986).
+
+    Parameters
+    ----------
+    apply : callable
+        x ↦ A x.
+    right : (n,) ndarray
+        b.
+    tolerance : float
+        The residual that is left, as a share of b, in the Euclidean norm.
+    most : int
+        Products at most; what is found by then is returned.
+
+    Examples
+    --------
+    >>> matrix = np.array([[2.0, 1.0], [0.0, 4.0]])
+    >>> solve(lambda x: matrix @ x, np.array([4.0, 8.0]), tolerance=1e-9, most=9).round(6).tolist()
+    [1.0, 2.0]
+    """
+    size = float(np.linalg.norm(right))
+    if not 0 < size < np.inf:
+        return right.copy()
+    basis = np.empty((min(most, right.size) + 1, right.size))
+    basis[0] = right / size
+    # the matrix on the basis, and its least-squares problem: for the sizes at hand solved anew in every step
+    on_basis = np.zeros((len(basis), len(basis) - 1))
+    goal = np.zeros(len(basis))
+    goal[0] = size
+    shares = np.zeros(0)
+    for n in range(1, len(basis)):
+        following = apply(basis[n - 1])
+        if not np.isfinite(following).all():
+            break
+        for _ in range(2):  # twice: once leaves what rounding makes of a small rest
+            along = basis[:n] @ following
+            following = following - along @ basis[:n]
+            on_basis[:n, n - 1] += along
+        rest = float(np.linalg.norm(following))
+        on_basis[n, n - 1] = rest
+        system = on_basis[: n + 1, :n]
+        shares = np.linalg.lstsq(system, goal[: n + 1], rcond=None)[0]
+        left = float(np.linalg.norm(system @ shares - goal[: n + 1]))
+        if not rest > 0 or not left > tolerance * size:
+            break
+        basis[n] = following / rest
+    return np.asarray(shares @ basis[: shares.size]) if shares.size else right.copy()

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._core.laws.polynomials import Factor, all_but_one, product, shifted, summed_out, unit, zeros
+from pufferfish._core.laws.law import Factor, all_but_one, product, shifted, summed_out, unit, zeros
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.numbers.wide import Wide
 from pufferfish.errors import ModelError

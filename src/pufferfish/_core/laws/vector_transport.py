@@ -36,8 +36,7 @@ from itertools import accumulate, product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._core.laws.flows import Flow, greatest_flow
-from pufferfish._core.laws.transport import carried
+from pufferfish._core.laws.transport import Flow, carried, greatest_flow
 from pufferfish.errors import ModelError, ParameterError
 
 __all__ = ["least_reach", "matched_mass", "unmatched"]

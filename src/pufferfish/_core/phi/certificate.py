@@ -4,7 +4,7 @@ For laws p, q, bounds A and *any* f(y,z) ≥ 0 let :math:`\mathrm{in}_y = \sum_z
 :math:`\mathrm{out}_y = \sum_z f(y,z)`. If :math:`p_y + \mathrm{in}_y - \mathrm{out}_y \le \lambda q_y` for every y,
 then Φ ≤ log λ (the proof is in :mod:`pufferfish._core.phi.phi`). :func:`prove` returns such a λ, rounded up. Besides, Φ
 is at most max A, and at most the max-divergence of p and q (no flows at all). Nothing else is relied on: the flows that
-:mod:`pufferfish._core.phi.first_guess` and :mod:`pufferfish._core.phi.simplex` propose may be any.
+:mod:`pufferfish._core.phi.simplex` and :mod:`pufferfish._core.phi.simplex` propose may be any.
 """
 
 import math
@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from pufferfish._core.numbers.rounding import SMALLEST, UNIT
-from pufferfish._core.phi.first_guess import stars
-from pufferfish._core.phi.simplex import climb
+from pufferfish._core.phi.simplex import climb, stars
 
 __all__ = ["SEARCHED", "phi", "prove"]
 

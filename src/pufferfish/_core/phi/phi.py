@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._core.chains import krylov
+from pufferfish._core.chains import markov as krylov
 from pufferfish._core.divergence import max_log_ratio
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import SMALLEST, UNIT, up

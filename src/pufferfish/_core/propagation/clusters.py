@@ -45,8 +45,7 @@ from numpy.typing import NDArray
 from pufferfish._base.progress import Kept
 from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, Table
 from pufferfish._core.networks.junction_tree import Bucket, Scope, buckets_of
-from pufferfish._core.numbers.inversion import bracket
-from pufferfish._core.numbers.rounding import UNIT
+from pufferfish._core.numbers.rounding import UNIT, bracket
 from pufferfish._core.propagation.cluster_sweep import Attained, ClusterSweep
 from pufferfish.errors import ModelError
 

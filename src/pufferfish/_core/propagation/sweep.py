@@ -1,25 +1,144 @@
 """Sweeps: what one side of a chain tells about every record, from its end inwards.
 
 On a run of records with the same loss a sweep stops as soon as it moves no more and is below a certified fixed point
-(:mod:`pufferfish._core.propagation.fixed_point`), which then covers the rest of the run: the cost does not depend on the
-length. A cycle of runs that stands for many (:mod:`pufferfish._core.propagation.folding`) is covered by one certificate.
+(:mod:`pufferfish._core.propagation.steps`), which then covers the rest of the run: the cost does not depend on the
+length. A cycle of runs that stands for many (:mod:`pufferfish._core.propagation.sweep`) is covered by one certificate.
+
+Profiles that repeat: equal stretches that come again and again are one cycle, and what holds of it holds of all.
+
+A query about one hour of each day reads an hour, leaves out 23, and so on for a year. Of such a repetition the first
+and the last cycle stay as they are, and one cycle stands for all those between them: its sweeps begin with a bound that
+they do not end above (:meth:`pufferfish._core.propagation.sweep.Sweep.repeat`), so by induction every later cycle
+begins below that bound too. A year costs what a few days do. Only chains that are too long to be followed record by
+record are folded.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._core.numbers.rounding import UNIT, up
 from pufferfish._core.phi.phi import close
-from pufferfish._core.propagation.fixed_point import Settled
-from pufferfish._core.propagation.folding import Repeated
 from pufferfish._core.propagation.past_and_future import Side
+from pufferfish._core.propagation.steps import Settled
 
-__all__ = ["Run", "Segment", "exact_steps", "from_the_end", "overlaps", "sweep", "sweep_folded"]
+__all__ = [
+    "Fold",
+    "Repeated",
+    "Run",
+    "Segment",
+    "exact_steps",
+    "folded",
+    "from_the_end",
+    "overlaps",
+    "sweep",
+    "sweep_folded",
+]
+
+# -- Profiles that repeat: equal stretches that come again and again are one cycle, and what holds of it  ------------
+
+_FEWEST = 5
+"""Repetitions of fewer cycles are left as they are: a bound for any number of cycles may be far above theirs."""
+
+_LONGEST = 64
+"""Stretches of the longest cycle that is looked for."""
+
+_Stretch = TypeVar("_Stretch", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A cycle among the stretches of a folded profile that stands for several.
+
+    Parameters
+    ----------
+    first, stop : int
+        Its first stretch, and one past its last.
+    times : int
+        How many cycles it stands for.
+    """
+
+    first: int
+    stop: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A folded profile.
+
+    Parameters
+    ----------
+    kept : tuple of int
+        Which stretches of the profile are left, in order.
+    repeated : tuple of Repeated
+        Cycles among them, in order.
+    """
+
+    kept: tuple[int, ...]
+    repeated: tuple[Repeated, ...]
+
+    def place(self, place: int, steps: Sequence[int]) -> int:
+        """Return the record that one of the folded profile stands for: in a cycle, one of the middle cycle.
+
+        Parameters
+        ----------
+        place : int
+            The record, 1-based.
+        steps : sequence of int
+            Records of each stretch of the folded profile.
+        """
+        more = 0
+        for cycle in self.repeated:
+            before, length = sum(steps[: cycle.first]), sum(steps[cycle.first : cycle.stop])
+            if place > before + length:
+                more += (cycle.times - 1) * length
+            elif place > before:
+                more += (cycle.times - 1) // 2 * length
+        return place + more
+
+
+def folded(stretches: Sequence[Hashable]) -> Fold:
+    """Fold a profile, given what tells its stretches apart.
+
+    Examples
+    --------
+    >>> folded([7, *"ab" * 365, "c"])
+    Fold(kept=(0, 1, 2, 3, 4, 729, 730, 731), repeated=(Repeated(first=3, stop=5, times=363),))
+    """
+    names: dict[Hashable, int] = {}
+    ids = [names.setdefault(stretch, len(names)) for stretch in stretches]
+    kept, repeated, at = list[int](), list[Repeated](), 0
+    while at < len(ids):
+        period, times = _most(ids, at)
+        if times < _FEWEST:
+            kept.append(at)
+            at += 1
+            continue
+        end = at + period * times
+        kept += range(at, at + 2 * period)
+        repeated.append(Repeated(len(kept) - period, len(kept), times - 2))
+        kept += range(end - period, end)
+        at = end
+    return Fold(tuple(kept), tuple(repeated))
+
+
+def _most(ids: Sequence[int], at: int) -> tuple[int, int]:
+    """Return the cycle that begins here and covers most, and how often it comes."""
+    best = 1, 1
+    for period in range(1, min(_LONGEST, (len(ids) - at) // _FEWEST) + 1):
+        matching = at
+        while matching + period < len(ids) and ids[matching] == ids[matching + period]:
+            matching += 1
+        times = (matching - at) // period + 1
+        if times >= _FEWEST and period * times > best[0] * best[1]:
+            best = period, times
+    return best
+
 
 Matrix = NDArray[np.float64]
 

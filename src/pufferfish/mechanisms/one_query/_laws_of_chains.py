@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from pufferfish._base.progress import report_progress
 from pufferfish._core.chains.markov import stationary_log_error
-from pufferfish._core.laws.any_initial_law import LawFamily
 from pufferfish._core.laws.law import Law, VectorLaw, sum_of
-from pufferfish._core.laws.of_chains import AdditiveChain
+from pufferfish._core.laws.of_chains import AdditiveChain, LawFamily
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.numbers.wide import Wide
 from pufferfish.errors import NotApplicableError

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish._core.laws.any_initial_law import LawFamily
 from pufferfish._core.laws.law import Law, VectorLaw
+from pufferfish._core.laws.of_chains import LawFamily
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.theta.secrets import CountIs, Fact, RecordIs, Secret
 

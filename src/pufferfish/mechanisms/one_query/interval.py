@@ -12,8 +12,7 @@ from functools import partial
 import numpy as np
 
 from pufferfish._base.progress import Kept
-from pufferfish._core.numbers.inversion import bracket
-from pufferfish._core.numbers.rounding import up
+from pufferfish._core.numbers.rounding import bracket, up
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms.one_query._part_pairs import About
 from pufferfish.mechanisms.one_query._two_state import Found, Loss, Reach, search

@@ -16,8 +16,8 @@ import numpy as np
 from pufferfish._base.checked import called_as, real_number
 from pufferfish._base.progress import Kept
 from pufferfish._core.laws import vector_transport
-from pufferfish._core.laws.any_initial_law import LawFamily, mixture_shift
 from pufferfish._core.laws.law import Law, VectorLaw
+from pufferfish._core.laws.of_chains import LawFamily, mixture_shift
 from pufferfish._core.laws.transport import Shift, shift, unmatched
 from pufferfish._core.numbers.rounding import UNIT, or_infinite, up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from pufferfish._core.influence_matrix_interval import largest_ratio
+from pufferfish._core.gk16 import largest_ratio
 from pufferfish._core.tridiagonal import InfluenceMatrix
 
 

@@ -4,8 +4,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from pufferfish._core.laws.laplace_loss import laplace_loss
-from pufferfish._core.laws.law import Law
+from pufferfish._core.laws.law import Law, laplace_loss
 from pufferfish._core.laws.transport import shift
 
 
