@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pufferfish._base.reading import check_path, shown
 from pufferfish._base.writing import Kind, write_whole
-from pufferfish._draw.palette import INK, MARKS, mark_of
-from pufferfish._draw.svg import clean, log_ticks, titled
+from pufferfish._draw.svg import INK, MARKS, clean, log_ticks, mark_of, titled
 from pufferfish.compare.rows import ComparisonRow
 from pufferfish.errors import ParameterError, RecordError
 

@@ -1,22 +1,35 @@
-"""What all pictures share: titles that name the content, shares in percent, error bars or a sentence about them."""
+"""What all pictures share: titles that name the content, shares in percent, error bars or a sentence about them.
+
+Colours and marks: the same mechanism looks the same in every picture, and all eyes can tell them apart.
+
+Colours are Okabe and Ito's; as shapes differ too, nothing rests on colour alone.
+"""
 
 import math
 import re
 import textwrap
+import unicodedata
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.words import at_most, number
-from pufferfish._draw.labels import width_of
-from pufferfish._draw.palette import BLUE, INK, PALE
 from pufferfish.errors import printable
+from pufferfish.theta.clocks import phase_name
 
 __all__ = [
+    "BLUE",
+    "INK",
+    "LINES",
     "LONGEST_ROW",
+    "MARKS",
+    "ORANGE",
+    "PALE",
     "bars_with_errors",
+    "cells_for_people",
     "clean",
     "errors_are_seen",
     "in_percent",
@@ -25,12 +38,104 @@ __all__ = [
     "lie_better",
     "log_ticks",
     "made_with",
+    "mark_of",
     "name_rows",
     "name_ticks",
     "percent",
+    "shortened",
     "titled",
     "told_error",
+    "width_of",
 ]
+
+# -- Labels of pictures: how wide they are, and how long ones are cut to what fits -----------------------------------
+
+_LONGEST_LABEL = 24
+
+
+def shortened(text: str, longest: int = _LONGEST_LABEL) -> str:
+    """Cut a label to one that fits and prints, with the middle of a long one left out: ends tell labels apart.
+
+    Chinese, Japanese and Korean letters are as wide as two others.
+    """
+    plain = printable(text)
+    if width_of(plain) <= longest:
+        return plain
+    half = longest // 2
+    return f"{_beginning(plain, half)}…{_beginning(plain[::-1], half - 1)[::-1]}"
+
+
+def width_of(text: str) -> int:
+    """Return how wide a text is, in letters.
+
+    Examples
+    --------
+    >>> width_of("walk"), width_of("歩く")
+    (4, 4)
+    """
+    return sum(map(_columns, text))
+
+
+def _beginning(text: str, columns: int) -> str:
+    return "".join(c for c, end in zip(text, accumulate(map(_columns, text)), strict=True) if end <= columns)
+
+
+def _columns(letter: str) -> int:
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def cells_for_people(by: Sequence[str], cells: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the labels of groups with the names of weekdays, which records count from Monday, 0.
+
+    Examples
+    --------
+    >>> cells_for_people(["weekday(time)", "hour(time)"], [["0", "5"], ["6", "23"]])
+    [['Mon', '5'], ['Sun', '23']]
+    """
+    days = {str(day): phase_name("weekday", day)[:3] for day in range(7)}
+    names = [days if each.startswith("weekday(") else {} for each in by]
+    return [[own.get(label, label) for own, label in zip(names, cell, strict=True)] for cell in cells]
+
+
+# -- Colours and marks: the same mechanism looks the same in every picture, and all eyes can tell them ap ------------
+
+BLUE, INK, PALE, ORANGE = "#0072B2", "#1a1a1a", "#9ecae1", "#D55E00"
+
+LINES = (
+    (BLUE, "o"),
+    (ORANGE, "s"),
+    ("#009E73", "D"),
+    ("#CC79A7", "v"),
+    ("#E69F00", "^"),
+    ("#56B4E9", "X"),
+    (INK, "P"),
+    ("#8c8c8c", "d"),
+)
+"""Colours and markers of lines in one panel, in this order."""
+
+MARKS = {
+    "entry-dp": ("#1a1a1a", "+"),
+    "participant-dp": ("#1a1a1a", "P"),
+    "group-dp": ("#8c8c8c", "X"),
+    "gk16": ("#D55E00", "s"),
+    "mqm-approx": ("#E69F00", "^"),
+    "mqm-exact": ("#009E73", "D"),
+    "markov-quilt": ("#1a1a1a", "d"),
+    "propagation": (BLUE, "o"),
+    "wasserstein": ("#CC79A7", "v"),
+    "exact-laplace": ("#56B4E9", "*"),
+    "bayesian-dp": ("#6A3D9A", "<"),
+    "temporal": ("#8B4513", ">"),
+}
+"""Colour and marker of every mechanism, and of bounds of other papers, by name."""
+
+_ANY_OTHER = (ORANGE, "h")
+
+
+def mark_of(mechanism: str) -> tuple[str, str]:
+    """Return the colour and marker of a mechanism by its name; those that have none of their own share one."""
+    return MARKS.get(mechanism, _ANY_OTHER)
+
 
 _SEEN = 0.012
 """An error bar shorter than this share of its axis cannot be told from the line of its bar."""

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pufferfish._draw.figure import new_figure
-from pufferfish._draw.labels import shortened
-from pufferfish._draw.palette import BLUE, INK, LINES, PALE
-from pufferfish._draw.svg import clean, log_ticks, titled
+from pufferfish._draw.svg import BLUE, INK, LINES, PALE, clean, log_ticks, shortened, titled
 from pufferfish.check import words as verdict
 from pufferfish.check.record import ModelCheck
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pufferfish._base.view import Html, tag
 from pufferfish._base.words import at_most, number
-from pufferfish._draw.spread import nearest
+from pufferfish._draw.layers import nearest
 
 __all__ = ["noise_chart"]
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from pufferfish._base.words import at_least, at_most, number
 from pufferfish._draw.figure import new_figure
-from pufferfish._draw.palette import BLUE, INK, ORANGE, PALE
-from pufferfish._draw.svg import clean, titled
+from pufferfish._draw.svg import BLUE, INK, ORANGE, PALE, clean, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from pufferfish._base.checked import called_as
 from pufferfish._base.words import number
 from pufferfish._draw.figure import new_figure
-from pufferfish._draw.labels import shortened
-from pufferfish._draw.palette import BLUE, INK, LINES, ORANGE, PALE
-from pufferfish._draw.svg import clean, name_ticks, titled
+from pufferfish._draw.svg import BLUE, INK, LINES, ORANGE, PALE, clean, name_ticks, shortened, titled
 from pufferfish.errors import NotApplicableError
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.clocks import CLOCKS, phase_name

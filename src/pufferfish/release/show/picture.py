@@ -6,10 +6,12 @@ import numpy as np
 
 from pufferfish._base.view import counted
 from pufferfish._draw.figure import new_figure
-from pufferfish._draw.labels import shortened
-from pufferfish._draw.palette import BLUE, INK, ORANGE, PALE
 from pufferfish._draw.svg import (
+    BLUE,
+    INK,
     LONGEST_ROW,
+    ORANGE,
+    PALE,
     bars_with_errors,
     clean,
     errors_are_seen,
@@ -18,6 +20,7 @@ from pufferfish._draw.svg import (
     made_with,
     name_rows,
     name_ticks,
+    shortened,
     titled,
     told_error,
 )

@@ -8,11 +8,14 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from pufferfish._draw.figure import new_figure
-from pufferfish._draw.labels import cells_for_people, shortened
-from pufferfish._draw.palette import BLUE, INK, LINES, PALE
 from pufferfish._draw.svg import (
+    BLUE,
+    INK,
+    LINES,
     LONGEST_ROW,
+    PALE,
     bars_with_errors,
+    cells_for_people,
     clean,
     errors_are_seen,
     is_share,
@@ -21,6 +24,7 @@ from pufferfish._draw.svg import (
     name_rows,
     name_ticks,
     percent,
+    shortened,
     titled,
     told_error,
 )

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pufferfish._draw.figure import new_figure, require_matplotlib
-from pufferfish._draw.labels import shortened
-from pufferfish._draw.palette import INK
-from pufferfish._draw.svg import log_ticks, made_with, name_ticks, titled, told_error
+from pufferfish._draw.svg import INK, log_ticks, made_with, name_ticks, shortened, titled, told_error
 from pufferfish.queries import measure_of
 from pufferfish.release.facts import ReleaseFields
 
