@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.words import at_most, number
 from pufferfish.errors import printable
-from pufferfish.theta.clocks import phase_name
+from pufferfish.theta.states import phase_name
 
 __all__ = [
     "BLUE",

@@ -23,15 +23,14 @@ from pufferfish.fit.chain import fit_chain, fit_interval, fit_order, fit_periodi
 from pufferfish.fit.forgetting import SMOOTHING
 from pufferfish.fit.model_file import MODEL, Model, write_model
 from pufferfish.fit.subjects import POOLING
-from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.chain_class import ChainClass, ChainModels
 from pufferfish.theta.chain_intervals import IntervalChain
-from pufferfish.theta.chain_models import ChainModels
-from pufferfish.theta.clocks import CLOCKS, phase_name
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.picture import draw_model
 from pufferfish.theta.shown import main_grids
+from pufferfish.theta.states import CLOCKS, phase_name
 
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles

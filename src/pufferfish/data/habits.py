@@ -14,8 +14,7 @@ from pufferfish.data._columns import is_absent
 from pufferfish.data.public_counts import LinkedRows, PairsApart, opened, pairs_of
 from pufferfish.data.read import read_sequences
 from pufferfish.data.sequences import Sequences
-from pufferfish.theta.clocks import clock_named
-from pufferfish.theta.states import state_label
+from pufferfish.theta.states import clock_named, state_label
 
 __all__ = ["Habits", "Steps", "read_habits"]
 

@@ -13,8 +13,7 @@ from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.groupings import Grouping, parse_by
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.theta.clocks import Clock, clock_named
-from pufferfish.theta.states import listed_labels
+from pufferfish.theta.states import Clock, clock_named, listed_labels
 
 __all__ = ["Ambiguous", "Gaps", "Missing", "Options", "check_choice", "check_options", "listed"]
 

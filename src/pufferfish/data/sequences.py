@@ -21,8 +21,8 @@ from pufferfish.data.bins import parse_bins
 from pufferfish.data.grid import TimeGrid
 from pufferfish.data.groups import Groups, check_by, sentence_of
 from pufferfish.errors import ParameterError, shortened
-from pufferfish.theta.clocks import clock_named
 from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.states import clock_named
 
 __all__ = ["Base", "Sequences"]
 

@@ -14,10 +14,10 @@ from pufferfish._base.checked import called_as, real_number
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.chain_intervals import IntervalChain
-from pufferfish.theta.clocks import clock_named, steps_of_phase
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
+from pufferfish.theta.states import clock_named, steps_of_phase
 
 __all__ = [
     "added_count",

@@ -21,8 +21,7 @@ from pufferfish.data.fingerprint import check_fingerprint
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import STATED, ChainClass
-from pufferfish.theta.chain_models import ChainModels
+from pufferfish.theta.chain_class import STATED, ChainClass, ChainModels
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
 from pufferfish.theta.record import ChainRecord, ThetaRecord

@@ -20,8 +20,7 @@ from pufferfish.mechanisms.steps import accuracy_reached, steps_within
 from pufferfish.queries import LinearQuery, Query
 from pufferfish.queries.record_loss import RecordLoss, loss_of_query
 from pufferfish.queries.strategy import Strategy
-from pufferfish.theta.chain_models import ChainModels
-from pufferfish.theta.continuum import Continuum
+from pufferfish.theta.chain_class import ChainModels, Continuum
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 

@@ -26,7 +26,7 @@ from pufferfish.errors import ParameterError, QueryError
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
-from pufferfish.theta.continuum import Continuum
+from pufferfish.theta.chain_class import Continuum
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Described, Theta
 from pufferfish.theta.secrets import SecretPair

@@ -19,11 +19,9 @@ from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.chain_models import ChainModels
-from pufferfish.theta.continua import CONTINUA
+from pufferfish.theta.chain_class import ChainClass, ChainModels
 from pufferfish.theta.lengths import ChainLength
-from pufferfish.theta.model_class import ModelClass, Theta
+from pufferfish.theta.model_class import CONTINUA, ModelClass, Theta
 
 __all__ = ["ChainGroups", "GroupDP", "ParticipantDP", "total_of"]
 

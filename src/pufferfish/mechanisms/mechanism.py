@@ -20,9 +20,7 @@ from pufferfish.mechanisms.witness import AnyWitness, Nearest, Witness as Witnes
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.chain_models import ChainModels
-from pufferfish.theta.continuum import Continuum
+from pufferfish.theta.chain_class import ChainClass, ChainModels, Continuum
 from pufferfish.theta.lengths import ChainLength, names_of_lengths
 from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of, rows_of
 from pufferfish.theta.secrets import SecretPair

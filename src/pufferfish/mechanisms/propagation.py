@@ -22,12 +22,10 @@ from pufferfish.mechanisms.witness import (
     QuiltWitness,
     Witness,
 )
-from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.chain_class import ChainClass, ChainModels
 from pufferfish.theta.chain_intervals import BinaryChainInterval
-from pufferfish.theta.chain_models import ChainModels
-from pufferfish.theta.continua import CONTINUA
 from pufferfish.theta.forgetting_class import ForgettingClass
-from pufferfish.theta.model_class import ModelClass, Theta
+from pufferfish.theta.model_class import CONTINUA, ModelClass, Theta
 from pufferfish.theta.secrets import SecretPair
 
 __all__ = ["LeakagePropagation"]

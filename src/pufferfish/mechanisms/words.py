@@ -18,8 +18,8 @@ from pufferfish.mechanisms.witness import (
     PropagationWitness,
     QuiltWitness,
 )
-from pufferfish.theta.clocks import phase_name
 from pufferfish.theta.model_class import Theta
+from pufferfish.theta.states import phase_name
 
 __all__ = ["witness_part"]
 

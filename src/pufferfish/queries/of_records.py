@@ -12,7 +12,7 @@ from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.words import did_you_mean
 from pufferfish.errors import QueryError
 from pufferfish.queries.query import FunctionQuery, LinearQuery, Query, QueryKind, Variables
-from pufferfish.theta.masses import exact_number
+from pufferfish.theta.joint_distribution import exact_number
 from pufferfish.theta.states import state_label
 
 __all__ = ["Function", "Restricted", "Weighted", "Window", "inner_query", "names_of", "place_of", "rows_of"]

@@ -50,12 +50,12 @@ from pufferfish.release.strategy_rules import strategy_rules
 from pufferfish.release.witness_rules import BOUND_NAMES, TITLES, witness_rules
 from pufferfish.release.words import assumed_of, versions
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_models import CHAIN_MODELS
+from pufferfish.theta.chain_class import CHAIN_MODELS
 from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.continua import CONTINUUM_KINDS
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import MOST_STEPS
+from pufferfish.theta.model_class import CONTINUUM_KINDS
 
 __all__ = ["PROGRAM", "contradictions"]
 

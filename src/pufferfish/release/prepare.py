@@ -16,7 +16,7 @@ from pufferfish.mechanisms.mechanism import Mechanism
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery, refuse_pooling
 from pufferfish.release.draw import Database, PrivateData
-from pufferfish.theta.chain_models import ChainModels
+from pufferfish.theta.chain_class import ChainModels
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import ModelClass, Theta, gives_first_law
 from pufferfish.theta.secrets import RecordIs

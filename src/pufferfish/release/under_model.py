@@ -10,7 +10,7 @@ from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import DataError, ReleaseRefused
 from pufferfish.release.draw import Database
-from pufferfish.theta.chain_models import ChainModels
+from pufferfish.theta.chain_class import ChainModels
 from pufferfish.theta.model_class import Described
 
 __all__ = ["FITTED_HERE", "check_step", "step_length", "warnings_of_model", "warnings_of_reading"]

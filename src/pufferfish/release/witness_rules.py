@@ -26,10 +26,10 @@ from pufferfish.mechanisms.witness import (
 )
 from pufferfish.release.facts import ReleaseFields
 from pufferfish.release.query_rules import Rules, nodes_of
+from pufferfish.theta.chain_class import CHAIN_MODELS
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.theta.chain_models import CHAIN_MODELS
-from pufferfish.theta.continua import CONTINUUM_KINDS
 from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.model_class import CONTINUUM_KINDS
 from pufferfish.theta.periodic_chain import PeriodicChain
 
 __all__ = ["BOUND_NAMES", "TITLES", "witness_rules"]

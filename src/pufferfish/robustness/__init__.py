@@ -32,9 +32,8 @@ from pufferfish.robustness._laws import between_cliques
 from pufferfish.robustness.chains import between_chains, chain_secret
 from pufferfish.robustness.distance import OVER_THETA, SAME, Distance
 from pufferfish.robustness.joints import between_joints
-from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.chain_class import ChainClass, Continuum
 from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Member, Theta, as_theta, lengths_of

@@ -23,7 +23,7 @@ from pufferfish._base.words import did_you_mean, names_of
 from pufferfish._core.networks.inference import Inference
 from pufferfish.errors import ModelError, RecordError, printable
 from pufferfish.theta._imports import bif_cpts, pgmpy_cpts, pyagrum_cpts
-from pufferfish.theta.cpt import CPT, TOLERANCE
+from pufferfish.theta.bif import CPT, TOLERANCE
 from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.states import refuse_missing, state_label
 

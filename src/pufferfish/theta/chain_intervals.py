@@ -19,13 +19,11 @@ from pufferfish._base.checked import called_as, one_of, real_array, real_number
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import counted
 from pufferfish.errors import ModelError
-from pufferfish.theta.chain_class import STATED
-from pufferfish.theta.continuum import Continuum
-from pufferfish.theta.labelled import states_by_labels
+from pufferfish.theta.chain_class import STATED, Continuum
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.some_laws import ChainLaw, some_starts
-from pufferfish.theta.states import state_names
+from pufferfish.theta.states import state_names, states_by_labels
 
 __all__ = ["BinaryChainInterval", "IntervalChain"]
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from pufferfish._base.checked import is_list, listed, whole_number
 from pufferfish._base.frozen import ReadOnly
 from pufferfish.errors import ModelError
-from pufferfish.theta.masses import exact_law, exact_number
+from pufferfish.theta.joint_distribution import exact_law, exact_number
 from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.states import listed_labels
 

@@ -14,8 +14,7 @@ from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.view import counted
 from pufferfish._core.propagation.forgetting import Forgets
 from pufferfish.errors import ModelError, shortened
-from pufferfish.theta.chain_class import STATED
-from pufferfish.theta.continuum import Continuum
+from pufferfish.theta.chain_class import STATED, Continuum
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.some_laws import ChainLaw

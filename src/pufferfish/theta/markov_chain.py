@@ -30,11 +30,10 @@ from pufferfish._core.chains.markov import (
 )
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.errors import ModelError
-from pufferfish.theta.chain_import import Parts, crosstab_parts, deeptime_parts, hmmlearn_parts, quantecon_parts
-from pufferfish.theta.labelled import states_by_labels
+from pufferfish.theta._imports import Parts, crosstab_parts, deeptime_parts, hmmlearn_parts, quantecon_parts
 from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.some_laws import ChainLaw, starts_of
-from pufferfish.theta.states import state_names
+from pufferfish.theta.states import state_names, states_by_labels
 
 __all__ = ["MarkovChain"]
 

@@ -13,11 +13,11 @@ from pufferfish._draw.figure import new_figure
 from pufferfish._draw.svg import BLUE, INK, LINES, ORANGE, PALE, clean, name_ticks, shortened, titled
 from pufferfish.errors import NotApplicableError
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.theta.clocks import CLOCKS, phase_name
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.model_class import as_theta
 from pufferfish.theta.periodic_chain import PeriodicChain
+from pufferfish.theta.states import CLOCKS, phase_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,8 +14,7 @@ from pufferfish._base.durations import parse_duration, rounded_micros
 from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View, counted, in_short
 from pufferfish._base.words import number
 from pufferfish.errors import ModelError
-from pufferfish.theta.clocks import phase_name
-from pufferfish.theta.states import state_label
+from pufferfish.theta.states import phase_name, state_label
 
 __all__ = ["ShownModel", "law_in_words", "main_grids", "states_in_words", "stays_grid"]
 

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from pufferfish.errors import RecordError
 from pufferfish.theta import CPT, BayesianNetwork
-from pufferfish.theta._part_bif import parse_bif
+from pufferfish.theta.bif import parse_bif
 
 CANCER = """
 // written by hand, with quirks

@@ -9,7 +9,7 @@ from pufferfish.mechanisms.one_query._part_pairs import About, LawPair
 from pufferfish.mechanisms.one_query.lines import Values, law_of_values, line_through
 from pufferfish.queries import BoundQuery, Query
 from pufferfish.theta.given_laws import GivenLaws
-from pufferfish.theta.masses import exact_law, exact_number
+from pufferfish.theta.joint_distribution import exact_law, exact_number
 
 __all__ = ["given_pairs"]
 

@@ -13,7 +13,7 @@ from pufferfish._core.laws import vector_transport
 from pufferfish._core.laws.transport import distance
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.errors import ModelError
-from pufferfish.theta.masses import exact_law, exact_number
+from pufferfish.theta.joint_distribution import exact_law, exact_number
 
 __all__ = ["wasserstein_inf"]
 
