@@ -8,12 +8,10 @@ from numpy.typing import NDArray
 from pufferfish._base.frozen import FrozenDict
 from pufferfish._core.strategies import prefixes
 from pufferfish.errors import QueryError
-from pufferfish.queries.cumulative import CDF, Quantiles
-from pufferfish.queries.of_columns import Joint
+from pufferfish.queries.of_columns import Joint, Marginals, Subset, refuse_pooling
 from pufferfish.queries.of_records import Function, Weighted, Window
-from pufferfish.queries.of_states import Count, Frequency, Histogram, Mean, Sum
+from pufferfish.queries.of_states import CDF, Count, Frequency, Histogram, Mean, Quantiles, Sum
 from pufferfish.queries.of_steps import Bouts, Switches, Transitions
-from pufferfish.queries.of_variables import Marginals, Subset, refuse_pooling
 from pufferfish.queries.query import (
     BoundQuery,
     FunctionQuery,

@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
-from pufferfish.queries.on_pairs import JointQuery
-from pufferfish.queries.step_query import StepQuery
+from pufferfish.queries.on_pairs import JointQuery, StepQuery
 
 __all__ = [
     "BoundQuery",

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from pufferfish.queries import CDF, KINDS, Bouts, Joint, Quantiles, Switches, Transitions
-from pufferfish.queries.cumulative import named_quantiles
 from pufferfish.queries.of_columns import combination_labels
+from pufferfish.queries.of_states import named_quantiles
 from pufferfish.queries.of_steps import ARROW
 from pufferfish.release.facts import WEIGHTED, ReleaseFields
 from pufferfish.release.postprocessing import Ascending, ClippedByGroup, Projected
