@@ -32,9 +32,9 @@ from pufferfish.errors import ParameterError, printable
 from pufferfish.fit.model_file import read_model
 from pufferfish.mechanisms import MECHANISMS, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.few_records import few_as_planned, few_in_groups
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
-from pufferfish.mechanisms.network_plot import draw_network
+from pufferfish.mechanisms.network_picture import draw_network
+from pufferfish.mechanisms.words import few_as_planned, few_in_groups
 from pufferfish.queries import Query
 from pufferfish.release.derive import assumptions_of
 from pufferfish.release.show.text import read_line

@@ -5,7 +5,7 @@ from pufferfish._base.words import at_most
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.few_records import nothing_seen
+from pufferfish.mechanisms.words import nothing_seen
 from pufferfish.release.each_values import records_of_subjects
 
 __all__ = ["check_useful"]

@@ -26,7 +26,7 @@ from pufferfish.mechanisms import (
 )
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.mechanisms.node_secrets import NodeSecrets
+from pufferfish.mechanisms.network_quilts import NodeSecrets
 from pufferfish.queries import Query, measure_of, refuse_pooling
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.chain_class import ChainClass

@@ -9,10 +9,8 @@ from pufferfish.compare.noise import Noise, noise_part
 from pufferfish.compare.promise_part import promise_part
 from pufferfish.compare.rows import ComparisonRow, NoiseCurve
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.few_records import few_as_planned
-from pufferfish.mechanisms.promises import not_promised_of, promise_of, secrets_of
 from pufferfish.mechanisms.theta_picture import theta_part
-from pufferfish.mechanisms.words import witness_part
+from pufferfish.mechanisms.words import few_as_planned, not_promised_of, promise_of, secrets_of, witness_part
 
 __all__ = ["preview"]
 

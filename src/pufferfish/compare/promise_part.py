@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pufferfish._base.view import Html, tag
 from pufferfish._base.words import at_most
 from pufferfish._draw.page import fold, section
-from pufferfish.mechanisms.promises import TOGETHER
+from pufferfish.mechanisms.words import TOGETHER
 
 __all__ = ["promise_part"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pufferfish._base.frozen import ReadOnly
-from pufferfish.mechanisms.steps import LEAST_EPSILON
+from pufferfish.mechanisms.engine import LEAST_EPSILON
 
 __all__ = ["FEW", "NOT_ASKED", "ONE_QUERY", "ComparisonRow", "NoiseCurve", "Shape", "by_reason", "points_around"]
 

@@ -11,9 +11,9 @@ from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import BudgetExceeded, PufferfishError
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.few_records import nothing_seen
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
+from pufferfish.mechanisms.words import nothing_seen
 
 if TYPE_CHECKING:
     from pufferfish.ledger.ledger import Ledger

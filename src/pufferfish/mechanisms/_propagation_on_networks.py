@@ -11,8 +11,7 @@ from pufferfish._core.propagation.cluster_sweep import Attained
 from pufferfish._core.propagation.clusters import ClusterPropagation
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish.mechanisms.engine import Engine, Found, least, no_noise, worst
-from pufferfish.mechanisms.network_quilts import LOOKS, ROUNDING, NetworkQuilts
-from pufferfish.mechanisms.node_secrets import NodeSecrets
+from pufferfish.mechanisms.network_quilts import LOOKS, ROUNDING, NetworkQuilts, NodeSecrets
 from pufferfish.mechanisms.witness import ClusterWitness
 from pufferfish.queries.record_loss import RecordLoss
 from pufferfish.theta.bayesian_network import BayesianNetwork

@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from pufferfish._core.chains.markov import Places
+from pufferfish.mechanisms._chain_quilts import any_secret, member_places, members_of, possible_losses
 from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
 from pufferfish.mechanisms.influence_bound import InfluenceBound
-from pufferfish.mechanisms.possible_losses import any_secret, member_places, members_of, possible_losses
 from pufferfish.mechanisms.witness import AloneWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 from pufferfish.theta.chain_class import ChainClass

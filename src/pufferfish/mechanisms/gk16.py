@@ -17,9 +17,9 @@ from pufferfish._base.checked import called_as, one_of
 from pufferfish._core.gk16 import Alphabets, Influences, chain_influences, interval_influences, stationary_influences
 from pufferfish._core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.mechanisms._chain_quilts import member_places, possible_losses
 from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
 from pufferfish.mechanisms.influence_bound import InfluenceBound
-from pufferfish.mechanisms.possible_losses import member_places, possible_losses
 from pufferfish.mechanisms.witness import MatrixWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 from pufferfish.theta.chain_class import ChainClass

@@ -23,8 +23,7 @@ from pufferfish.errors import ModelError, ParameterError, QueryError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.engine import Engine
 from pufferfish.mechanisms.influence_bound import InfluenceBound
-from pufferfish.mechanisms.network_quilts import LOOKS, ActiveQuilt, NetworkQuilts
-from pufferfish.mechanisms.node_secrets import NodeSecrets
+from pufferfish.mechanisms.network_quilts import LOOKS, ActiveQuilt, NetworkQuilts, NodeSecrets
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries import LinearQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from pufferfish._base.checked import called_as, real_number
 from pufferfish._core.numbers.rounding import down, up
 from pufferfish.errors import ParameterError
-from pufferfish.mechanisms._chain_quilts import ChainQuiltBound, ChainQuilts, NodesAlike
+from pufferfish.mechanisms._chain_quilts import ChainQuiltBound, ChainQuilts, NodesAlike, any_secret, member_places
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.engine import Engine
-from pufferfish.mechanisms.possible_losses import any_secret, member_places
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss
 from pufferfish.theta.chain_class import ChainClass

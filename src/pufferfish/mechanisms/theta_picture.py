@@ -197,7 +197,7 @@ def _drawn(network: BayesianNetwork, calibration: Calibration | None) -> Html:
     except ImportError:
         told = "The network is not drawn, for that needs matplotlib: pip install 'pufferfish-privacy[plot]'."
         return tag("p", told, class_="soft")
-    from pufferfish.mechanisms.network_plot import network_in_page
+    from pufferfish.mechanisms.network_picture import network_in_page
 
     if calibration is None and len(network.nodes) > 120:
         return tag("p", "The network is too large to be drawn.", class_="soft")

@@ -1,11 +1,22 @@
-"""Which record decides the noise, and why: a witness in plain words, with what tells how much as a bar."""
+"""Which record decides the noise, and why: a witness in plain words, with what tells how much as a bar.
 
+Warnings where there are so few records that noise hides what they say.
+
+A value of n records lies in a range that n records span: n times what one of them can move it. Where its interval (the
+value ± the error of the noise) is as wide as this range, a release warns; where the error alone is as large, whatever
+is released could have been said without the data, and no budget is spent on it unasked. How many records there are is
+public, and so is the noise: a warning tells nothing of the data, and is there before anything is spent.
+"""
+
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from pufferfish._base.view import Html, join, tag
+from pufferfish._base.view import Html, counted, join, tag
 from pufferfish._base.words import at_most, number
 from pufferfish._draw.page import table
+from pufferfish.errors import shortened
+from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.witness import (
     AloneWitness,
     AnyWitness,
@@ -18,10 +29,203 @@ from pufferfish.mechanisms.witness import (
     PropagationWitness,
     QuiltWitness,
 )
+from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, StepQuery
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.states import phase_name
 
-__all__ = ["witness_part"]
+__all__ = [
+    "TOGETHER",
+    "few_as_planned",
+    "few_in_all",
+    "few_in_groups",
+    "few_of_subjects",
+    "not_promised_of",
+    "nothing_seen",
+    "promise_of",
+    "secrets_of",
+    "witness_part",
+]
+
+# -- Warnings where there are so few records that noise hides what they say ------------------------------------------
+
+_NAMED = 3
+
+
+def nothing_seen(calibration: Calibration, records: Sequence[int]) -> bool:
+    """Whether the noise hides all that each of these numbers of records, of a table or of its groups, would say."""
+    return len(_too_few(calibration, calibration.linear, records, 1.0)) == len(records)
+
+
+def few_in_all(calibration: Calibration, bound: BoundQuery, records: int) -> list[str]:
+    """Return the warning that a whole table has too few records, if it has."""
+    if not _too_few(calibration, bound, [records], _HALF):
+        return []
+    error = f"{_least_error(calibration):.3g}"
+    return [
+        f"The noise hides nearly all: an interval of ± {error} is as wide as the range of what can be true of "
+        f"{counted(records, 'row' if calibration.theta.networks else 'record')}. {_REMEDY}"
+    ]
+
+
+def few_as_planned(calibration: Calibration) -> list[str]:
+    """Return the same of the records that noise was calibrated for, of which there may be no table yet."""
+    records = calibration.bound.rows if calibration.theta.networks else calibration.records
+    return few_in_all(calibration, calibration.linear, records)
+
+
+def few_in_groups(
+    calibration: Calibration, bound: BoundQuery, cells: Sequence[Sequence[str]], records: Sequence[int]
+) -> list[str]:
+    """Return the warning that some groups have too few records, which names the first of them."""
+    few = _too_few(calibration, bound, records, _HALF)
+    if not few:
+        return []
+    names = "; ".join(shortened(", ".join(cells[g])) for g in few[:_NAMED]) + ("; …" if len(few) > _NAMED else "")
+    whole = "the one group" if len(records) == 1 else f"{len(few):,} of {len(records):,} groups"
+    return [
+        f"The noise hides nearly all that {whole} would say ({names}): for so few records a value and its error are an "
+        "interval as wide as the range of what can be true. Make groups larger, for example by month and not by date. "
+        f"{_REMEDY}"
+    ]
+
+
+def few_of_subjects(calibration: Calibration, bound: BoundQuery, records: Sequence[int]) -> list[str]:
+    """Return the warning that some subjects have too few records for a value of their own."""
+    few = _too_few(calibration, bound, records, _HALF)
+    if not few:
+        return []
+    return [
+        f"The noise hides nearly all that the values of {len(few):,} of {counted(len(records), 'subject')} would say: "
+        f"for so few records a value and its error are an interval as wide as the range of what can be true. {_REMEDY}"
+    ]
+
+
+_REMEDY = "Take more records, ask for less (one state, coarser bins), or take a larger epsilon."
+
+
+_HALF = 0.5
+
+
+def _too_few(calibration: Calibration, bound: BoundQuery, records: Sequence[int], share: float) -> list[int]:
+    """Return the places of the numbers of records of whose range the noise's error is such a share or more."""
+    span = _span_of_one(bound, calibration.theta)
+    if span is None:
+        return []
+    error = _least_error(calibration) / float(calibration.linear.unit)
+    return [place for place, n in enumerate(records) if error >= share * span * n]
+
+
+def _least_error(calibration: Calibration) -> float:
+    """Return the error of the output that has the least noise; what follows from public numbers has none."""
+    errors = calibration.accuracies(0.05)
+    return float(min(errors[errors > 0], default=0.0))
+
+
+def _span_of_one(bound: BoundQuery, theta: Theta) -> int | None:
+    """Return how many units one record, step, or row of a network can add to an output; None where that differs."""
+    if isinstance(bound, JointQuery | StepQuery):
+        return 1
+    if not isinstance(bound, LinearQuery) or not (theta.networks or (theta.of_chains and bound.factors is None)):
+        return None
+    return int(bound.spans.max())
+
+
+# -- What a release promises, and what it does not, in words: for releases, and for what would be release ------------
+
+TOGETHER = "Together with the releases before it in its ledger"
+"""How the sentence begins that says what a ledger promises: it stands in ``not_promised``, for what it excludes."""
+
+
+class Booked(Protocol):
+    """The place of a release in a ledger."""
+
+    @property
+    def entry(self) -> int:
+        """Its number."""
+        ...
+
+    @property
+    def spent(self) -> float:
+        """What all releases up to it leak together at most."""
+        ...
+
+
+def promise_of(
+    epsilon: float, delta: float, secrets: Sequence[tuple[str, str]] | None, *, of_chains: bool, networks: bool
+) -> str:
+    """Say what is promised, in one sentence."""
+    factor = f"e^{at_most(epsilon)}" + (f" ≈ {number(math.exp(epsilon))}" if epsilon < 700 else "")
+    if secrets is None:
+        record = ""
+        if of_chains:
+            record = " (the state of one subject at one time)"
+        elif networks:
+            record = " (one cell of one row)"
+        about = (
+            f"if any one record{record} has one value as if it has another, for every record, every two values it can "
+            "have, and every distribution in Θ"
+        )
+    else:
+        pairs = "; ".join(f"({a}) or ({b})" for a, b in secrets[:4]) + ("; …" if len(secrets) > 4 else "")
+        about = f"under one as under the other secret of each pair, namely {pairs}, for every distribution in Θ"
+    much = f"Whatever is released here is at most {factor} times as likely {about}"
+    if delta:
+        bounded = f"at most {factor} times the probability, plus {delta:g},"
+        much = f"Every set of possible releases has {bounded} {about}"
+    return f"{much}, the records' correlation with each other included."
+
+
+def secrets_of(calibration: Calibration) -> list[tuple[str, str]] | None:
+    """Return the pairs of secrets in words; None for any two values of any record."""
+    pairs: Any = calibration.bound.secrets
+    given = [member for member in calibration.theta.members if isinstance(member, GivenLaws)]
+    if given:
+        pairs = dict.fromkeys(pair for m in given for pair in m.pairs_of(m.laws_of(calibration.query)))
+    return None if pairs is None else [(str(a), str(b)) for a, b in pairs]
+
+
+def not_promised_of(
+    secrets: Sequence[tuple[str, str]] | None, booked: Booked | None, *, kind: str, composes: bool
+) -> list[str]:
+    """Say what is not promised, of which kind Θ is, and whether the noise is for more than this one query."""
+    others = "Other releases of the same records add up with this one; their epsilons alone do not say to how much."
+    if not composes:
+        others = (
+            "This noise is for this one query. Its epsilon adds to that of no other release of the same records: what "
+            "both leak together is bounded by their record-level losses, not by their epsilons."
+        )
+    if booked is not None:
+        others = (
+            f"{TOGETHER} (it is number {booked.entry}) this one leaks at most "
+            f"{at_most(booked.spent)}; releases that are not in the ledger add to that."
+        )
+    average = "how many rows have some value" if kind == BayesianNetwork.kind else "a subject's average over a month"
+    facts = f"Facts about many records at once, such as {average}, are not hidden."
+    if secrets is not None:
+        facts = "Facts other than the secrets named in the promise are not hidden."
+    outside = "Distributions outside Θ: if the records follow another law, more can leak."
+    if kind == IntervalChain.kind:
+        outside += (
+            " Bounds that were estimated from public data miss the true transition probabilities with the probability "
+            "that their confidence leaves, and say nothing of people or times that follow other ones."
+        )
+    if kind == ForgettingClass.kind:
+        outside += (
+            " An overlap that was estimated from public data says nothing of people or times that forget more slowly."
+        )
+    return [
+        outside,
+        facts,
+        "Who is in the data, how many rows it has and which cells are missing, is taken as public."
+        if kind == BayesianNetwork.kind
+        else "Who is in the data, how many records each subject has and when, is taken as public.",
+        others,
+    ]
+
 
 _MOST_NODES = 12
 

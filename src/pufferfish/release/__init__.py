@@ -17,7 +17,7 @@ from pufferfish.errors import ParameterError, RecordError, ReleaseRefused, warn
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.ledger.same_records import check_start
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.few_records import few_in_all, few_in_groups
+from pufferfish.mechanisms.words import few_in_all, few_in_groups
 from pufferfish.queries import JointQuery, LinearQuery, Query
 from pufferfish.release.cells import grouped_of
 from pufferfish.release.derive import Prepared, draft_of, noise_of, not_promised, place_in, sentences

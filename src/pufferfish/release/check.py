@@ -41,7 +41,7 @@ from typing import Any
 from pufferfish._base.durations import is_moment
 from pufferfish._base.words import at_most
 from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein
-from pufferfish.mechanisms.promises import not_promised_of, promise_of
+from pufferfish.mechanisms.words import not_promised_of, promise_of
 from pufferfish.release.facts import ReleaseFields
 from pufferfish.release.groups_rules import groups_rules, stand_in
 from pufferfish.release.noise import fits

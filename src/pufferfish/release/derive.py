@@ -14,8 +14,8 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, shortened
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.promises import not_promised_of, promise_of, secrets_of
 from pufferfish.mechanisms.witness import AnyWitness
+from pufferfish.mechanisms.words import not_promised_of, promise_of, secrets_of
 from pufferfish.queries import BoundQuery, StepQuery
 from pufferfish.release.calibration_record import record_of
 from pufferfish.release.draw import Database, PrivateData, steps_of

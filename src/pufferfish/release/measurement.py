@@ -26,7 +26,7 @@ from pufferfish.ledger.charging_of import anywhere
 from pufferfish.mechanisms import bound_of
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.mechanisms.promises import not_promised_of, promise_of
+from pufferfish.mechanisms.words import not_promised_of, promise_of
 from pufferfish.release.facts import LedgerRecord
 from pufferfish.release.reported import Reported
 from pufferfish.release.unseen import unseen

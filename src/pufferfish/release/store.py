@@ -35,7 +35,7 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused, warn
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.few_records import few_of_subjects
+from pufferfish.mechanisms.words import few_of_subjects
 from pufferfish.queries import LinearQuery, Query
 from pufferfish.release.derive import Prepared, draft_of, not_promised, place_in, sentences
 from pufferfish.release.each_record import (

@@ -22,8 +22,8 @@ from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.fit.model_file import Model
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.promises import secrets_of
 from pufferfish.mechanisms.witness import AnyWitness
+from pufferfish.mechanisms.words import secrets_of
 from pufferfish.queries import JointQuery, LinearQuery
 from pufferfish.release import each_record
 from pufferfish.release.calibration_record import CalibrationRecord, calibration_again, record_of

@@ -1,4 +1,4 @@
-"""What a release says of its noise and its makers; the promise is in :mod:`pufferfish.mechanisms.promises`."""
+"""What a release says of its noise and its makers; the promise is in :mod:`pufferfish.mechanisms.words`."""
 
 import importlib.metadata
 import math

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from pufferfish._core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError
-from pufferfish.mechanisms.one_query._part_pairs import place_of
+from pufferfish.mechanisms.one_query.pairs import place_of
 from pufferfish.robustness.distance import OVER_BELIEF, OVER_THETA, Distance, Others, larger, log_largest
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.secrets import CountIs, RecordIs, Secret, check_states

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pufferfish._core.chains.markov import stationary_log_error
 from pufferfish._core.path_divergence import PathRatio, path_ratios
 from pufferfish.errors import NotApplicableError
-from pufferfish.mechanisms.one_query._part_pairs import place_of
+from pufferfish.mechanisms.one_query.pairs import place_of
 from pufferfish.robustness.distance import OVER_BELIEF, OVER_THETA, SAME, Distance, Others, larger
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain

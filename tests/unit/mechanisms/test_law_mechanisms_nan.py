@@ -14,7 +14,7 @@ from pufferfish._core.laws.law import Law
 from pufferfish._core.laws.transport import Shift
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms.one_query import exact_laplace, wasserstein
-from pufferfish.mechanisms.one_query.laws_of import LawPair
+from pufferfish.mechanisms.one_query._laws import LawPair
 
 LAW = Law.exact(0, [Fraction(1, 4), Fraction(3, 4)])
 OTHER = Law.exact(0, [Fraction(1, 2), Fraction(1, 2)])

@@ -13,8 +13,7 @@ from matplotlib.patches import FancyArrowPatch, Polygon
 import pufferfish as pf
 from pufferfish._draw.figure import save_figure
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.mechanisms.network_picture import MOST_NODES, marked
-from pufferfish.mechanisms.network_plot import network_in_page
+from pufferfish.mechanisms.network_picture import MOST_NODES, marked, network_in_page
 
 TABLE = np.array([[0.9, 0.1], [0.2, 0.8]])
 

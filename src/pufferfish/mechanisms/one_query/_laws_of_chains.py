@@ -14,16 +14,54 @@ from pufferfish._core.laws.of_chains import AdditiveChain, LawFamily
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.numbers.wide import Wide
 from pufferfish.errors import NotApplicableError
-from pufferfish.mechanisms.one_query._part_pairs import About, LawPair, counts_of, place_of, records_of
-from pufferfish.mechanisms.one_query.coding_of_steps import StepCoding
-from pufferfish.mechanisms.one_query.pairs import Coding
+from pufferfish.mechanisms.one_query.pairs import About, Coding, LawPair, counts_of, place_of, records_of
 from pufferfish.queries import LinearQuery, StepQuery
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.secrets import CountIs, RecordIs, Secret, SecretPair, check_states
 
-__all__ = ["chain_pairs", "chain_work"]
+__all__ = ["StepCoding", "chain_pairs", "chain_work"]
+
+# -- The number of steps of some kind, as a statistic to which the steps of a chain add, and its records  ------------
+
+
+class StepCoding:
+    """What records and steps add to a query about steps with one output.
+
+    Parameters
+    ----------
+    query : StepQuery
+        The query.
+    counts : sequence of CountIs
+        What secrets count: nothing.
+
+    Raises
+    ------
+    NotApplicableError
+        If the query has several outputs, or secrets count records.
+    """
+
+    norm: int = 1
+    """How far the output moves when the number of steps moves by 1, in units."""
+
+    def __init__(self, query: StepQuery, counts: Sequence[CountIs]) -> None:
+        if len(query.labels) > 1:
+            raise NotApplicableError(
+                "laws of several numbers of steps are not computed: use LeakagePropagation, MQMExact or GroupDP"
+            )
+        if counts:
+            raise NotApplicableError(
+                "laws of a number of steps given how many records are in some states are not computed: give secrets "
+                "about single records, or leave them out"
+            )
+        self.values: NDArray[np.int64] = np.zeros(len(query.outputs), dtype=np.int64)
+        self.moves: NDArray[np.int64] = (query.outputs == 0).astype(np.int64)
+
+    def decoded(self, law: Law | None, given: Sequence[CountIs] = ()) -> Law | None:
+        """Return the law of the query: that of the statistic."""
+        return law
+
 
 _MOST_WORK = 1e10
 """Multiplications of a sweep over the partial sums; about half a minute."""

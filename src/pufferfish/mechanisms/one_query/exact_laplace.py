@@ -23,8 +23,8 @@ from pufferfish._core.laws.law import Law, VectorLaw, laplace_loss
 from pufferfish._core.laws.of_chains import LawFamily, mixture_loss
 from pufferfish._core.numbers.rounding import bracket, down, or_infinite, up
 from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.mechanisms.one_query._laws import LawPair
 from pufferfish.mechanisms.one_query.law_mechanism import Decisive, LawMechanism
-from pufferfish.mechanisms.one_query.laws_of import LawPair
 from pufferfish.mechanisms.one_query.wasserstein import shift_of
 from pufferfish.mechanisms.witness import LawWitness, Witness
 from pufferfish.queries import LinearQuery, Query

@@ -14,8 +14,8 @@ import numpy as np
 from pufferfish._base.progress import Kept
 from pufferfish._core.numbers.rounding import bracket, up
 from pufferfish.errors import NotApplicableError
-from pufferfish.mechanisms.one_query._part_pairs import About
 from pufferfish.mechanisms.one_query._two_state import Found, Loss, Reach, search
+from pufferfish.mechanisms.one_query.pairs import About
 from pufferfish.mechanisms.one_query.two_state_coordinates import Paths, Square
 from pufferfish.queries import LinearQuery
 from pufferfish.theta.chain_intervals import BinaryChainInterval

@@ -15,8 +15,8 @@ from pufferfish._base.checked import called_as
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import Mechanism
+from pufferfish.mechanisms.one_query._laws import About, LawPair, pairs_of_laws, work_of_laws
 from pufferfish.mechanisms.one_query.interval import IntervalLaws
-from pufferfish.mechanisms.one_query.laws_of import About, LawPair, pairs_of_laws, work_of_laws
 from pufferfish.mechanisms.witness import AnyWitness, CouplingWitness, LawWitness, Nearest
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.theta.chain_class import ChainClass

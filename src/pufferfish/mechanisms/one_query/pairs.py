@@ -6,19 +6,189 @@ stand before those of the query, so that conditioning on them is taking rows of 
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._core.laws.law import Law, VectorLaw
+from pufferfish._core.laws.of_chains import LawFamily
+from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.numbers.wide import Wide
-from pufferfish.errors import NotApplicableError
+from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.queries import LinearQuery
-from pufferfish.theta.secrets import CountIs
+from pufferfish.theta.secrets import CountIs, Fact, RecordIs, Secret
 
-__all__ = ["Coding"]
+__all__ = [
+    "About",
+    "Coding",
+    "LawPair",
+    "OnLine",
+    "Values",
+    "counts_of",
+    "law_of_values",
+    "line_through",
+    "place_of",
+    "records_of",
+]
+
+# -- Laws of vectors in exact fractions, as laws of one number where all vectors lie on one line ---------------------
+
+_MOST_LISTED = 1_000_000
+"""Whole numbers from the least to the greatest value up to which a law lists all of them."""
+
+_LONGEST_LINE = 2**60
+
+
+Values = Mapping[tuple[int, ...], Fraction]
+"""Vectors of whole numbers and their masses."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnLine:
+    """Vectors that are ``origin + direction · number``, with whole numbers."""
+
+    origin: tuple[int, ...]
+    direction: tuple[int, ...]
+
+    @property
+    def norm(self) -> int:
+        """L1 length of the direction."""
+        return sum(abs(d) for d in self.direction)
+
+    def number(self, value: Sequence[int]) -> int | None:
+        """Return where on the line a vector is, None if it is not."""
+        along = next(m for m, d in enumerate(self.direction) if d)
+        move = [v - o for v, o in zip(value, self.origin, strict=True)]
+        number, rest = divmod(move[along], self.direction[along])
+        return None if rest or move != [number * d for d in self.direction] else number
+
+
+def line_through(values: Sequence[tuple[int, ...]]) -> OnLine | None:
+    """Return a line through all of some vectors, if there is one."""
+    origin = values[0]
+    moves = [tuple(v - o for v, o in zip(value, origin, strict=True)) for value in values]
+    first = next((move for move in moves if any(move)), (1,) * len(origin))
+    common = gcd(*first)
+    line = OnLine(origin, tuple(v // common for v in first))
+    numbers = [line.number(value) for value in values]
+    listed = [number for number in numbers if number is not None]
+    if max(abs(v) for value in values for v in value) > _LONGEST_LINE:
+        raise NotApplicableError("outputs leave 60 bits: give a larger unit")
+    return line if len(listed) == len(numbers) and max(listed) - min(listed) <= _MOST_LISTED else None
+
+
+def law_of_values(masses: Values, line: OnLine | None) -> Law | VectorLaw:
+    """Return the law with these masses, which need not sum to 1, as that of one number where they lie on a line."""
+    total = sum(masses.values(), Fraction(0))
+    if line is not None:
+        numbers = {line.number(value) or 0: mass / total for value, mass in masses.items()}
+        low, high = min(numbers), max(numbers)
+        return Law.exact(low, [numbers.get(n, Fraction(0)) for n in range(low, high + 1)])
+    denominator = lcm(*((m / total).denominator for m in masses.values()))
+    whole = [int(m / total * denominator) for m in masses.values()]
+    return VectorLaw(np.array(list(masses), dtype=np.int64), Wide.ratio(whole, denominator), 4 * UNIT)
+
+
+# -- Pairs of laws of a query, given two secrets that shall not be told apart ----------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a pair of laws is about.
+
+    Parameters
+    ----------
+    norm : int
+        L1 length of the outputs' move when the number that the laws are about moves by 1.
+    theta : int
+        Index of θ.
+    length : int
+        Number of records that may depend on each other, those that the query does not read among them.
+    node : int, str or None
+        The record that both secrets are about, if it is one.
+    secrets : tuple of str
+        The two values of the record, or the two secrets in words.
+    gap : float or None
+        Where a continuum was searched: how far the noise is above what one member needs, as a share.
+    """
+
+    norm: int
+    theta: int
+    length: int
+    node: int | str | None
+    secrets: tuple[str, str]
+    gap: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LawPair:
+    """The laws of a query given two secrets, under one θ: of a number, one for each first state, or of a vector."""
+
+    mu: Law | LawFamily | VectorLaw
+    nu: Law | LawFamily | VectorLaw
+    about: About
+
+    @property
+    def size(self) -> int:
+        """Numbers kept."""
+        return self.mu.size + self.nu.size
+
+
+def counts_of(secrets: Sequence[Secret]) -> list[CountIs]:
+    """Return the conditions on counts in some secrets."""
+    return [c for secret in secrets for c in secret.conditions if isinstance(c, CountIs)]
+
+
+def records_of(secret: Secret, kind: str) -> list[RecordIs]:
+    """Return the conditions of a secret on single records.
+
+    Raises
+    ------
+    NotApplicableError
+        If the secret is a fact in a function, and the model lists no databases.
+    """
+    for condition in secret.conditions:
+        if isinstance(condition, Fact):
+            raise NotApplicableError(
+                f"secret {str(secret)!r} is a function of the database, and {kind} do not list their databases: "
+                "state it by RecordIs and CountIs, or use a JointDistribution"
+            )
+    return [c for c in secret.conditions if isinstance(c, RecordIs)]
+
+
+def place_of(record: Any, sizes: Sequence[int], secret: Secret, words: tuple[str, str]) -> tuple[int, int]:
+    """Return the group and the place in it that a record's name means.
+
+    Parameters
+    ----------
+    record : int or (int, int)
+        The place where there is one group, (group, place) where there are several.
+    sizes : sequence of int
+        Numbers of records in the groups.
+    secret : Secret
+        Whose record it is.
+    words : pair of str
+        What a group and a place are called.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such record.
+    """
+    pair: tuple[Any, ...] = record if isinstance(record, tuple) else (0, record)
+    given = len(pair) == 2 and (isinstance(record, tuple) or len(sizes) == 1)
+    if given and all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in pair):
+        group, place = int(pair[0]), int(pair[1])
+        if 0 <= group < len(sizes) and 0 <= place < sizes[group]:
+            return group, place
+    what = f"a {words[1]} from 0 to {sizes[0] - 1}" if len(sizes) == 1 else f"({words[0]}, {words[1]})"
+    raise ParameterError(f"secret {str(secret)!r}: there is no record {record!r}; expected {what}")
+
 
 _MOST_CODES = 4_000_000
 """Values of the query and of what secrets count, together, that are listed."""

@@ -29,7 +29,7 @@ from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.node_secrets import NodeSecrets
+from pufferfish.mechanisms.network_quilts import NodeSecrets
 from pufferfish.mechanisms.theta_picture import theta_part
 from pufferfish.mechanisms.words import witness_part
 from pufferfish.queries import measure_before_division, measure_of

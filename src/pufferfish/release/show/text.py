@@ -8,7 +8,7 @@ from pufferfish._base.view import counted
 from pufferfish._base.words import at_most, names_of, number
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable, shortened
-from pufferfish.mechanisms.promises import TOGETHER
+from pufferfish.mechanisms.words import TOGETHER
 from pufferfish.queries import KINDS, measure_of
 from pufferfish.release.each_record import EachRelease
 from pufferfish.release.facts import ReleaseFields
