@@ -178,14 +178,14 @@ MUTANTS = [
     ),
     Mutant(
         "places: local times are taken to say at which steps records are",
-        "data/stretches.py",
+        "data/_count.py",
         "return 0 if self._zoned or self._layout.max_gap is None else slack_of(self._step)",
         "return 0",
         "oracle/test_oracle_clock_changes.py unit/data/test_time_zones.py",
     ),
     Mutant(
         "places: only the step before is charged for what clocks may have moved",
-        "data/grid.py",
+        "data/sequences.py",
         "start, stop = max(start - by, 0), min(stop + by, size)",
         "start, stop = max(start - by, 0), stop",
         "oracle/test_oracle_clock_changes.py unit/data/test_time_zones.py",
@@ -305,7 +305,7 @@ MUTANTS = [
     ),
     Mutant(
         "data: a gap is rounded down",
-        "data/fold.py",
+        "data/_chains.py",
         "return max(2, ceil(Fraction(gap) / Fraction(step)))",
         "return max(2, int(Fraction(gap) / Fraction(step)))",
         "unit/data contract/test_engines.py",

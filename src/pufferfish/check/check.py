@@ -26,7 +26,7 @@ from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.model_class import Theta, as_theta
 
 if TYPE_CHECKING:
-    from pufferfish.data.habits import Habits
+    from pufferfish.data.public_counts import Habits
 
 __all__ = ["APART", "check_model"]
 
@@ -146,7 +146,7 @@ def _chains(theta: Theta) -> ChainClass:
 
 def _read(source: Any, state: str, reading: Mapping[str, Any]) -> tuple["Habits", str | None]:
     """Read habits by the hour; where no hours are known without them, and why."""
-    from pufferfish.data.habits import read_habits  # here: it loads what reads tables
+    from pufferfish.data.public_counts import read_habits  # here: it loads what reads tables
 
     try:
         habits = read_habits(source, state, APART, clock="hour", **reading)

@@ -20,7 +20,7 @@ from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 
 if TYPE_CHECKING:
-    from pufferfish.data.habits import Habits
+    from pufferfish.data.public_counts import Habits
 
 __all__ = ["richer_models"]
 

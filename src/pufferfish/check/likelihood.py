@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from pufferfish.data.habits import Steps
+    from pufferfish.data.public_counts import Steps
 
 __all__ = ["TOWARDS", "by_model", "held_out"]
 

@@ -2,19 +2,123 @@
 
 import csv
 import gzip
+import mmap
 import re
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pufferfish._base.reading import shown
-from pufferfish.data.kinds import separator_of
-from pufferfish.data.long_lines import LONGEST_LINE, refuse_long_lines
 from pufferfish.errors import DataError
 
-__all__ = ["NO_TEXT", "line_with", "refuse_text", "wrong_line", "wrong_text"]
+__all__ = [
+    "KINDS",
+    "LONGEST_LINE",
+    "NO_TEXT",
+    "is_parquet",
+    "line_with",
+    "other_kind",
+    "other_separator",
+    "refuse_long_lines",
+    "refuse_text",
+    "separator_of",
+    "wrong_line",
+    "wrong_text",
+]
+
+# -- Kinds of tables, by the names of their files --------------------------------------------------------------------
+
+_CSV = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+KINDS = ".csv, .csv.gz, .tsv, .tsv.gz or .parquet"
+
+
+def separator_of(name: str) -> str | None:
+    """Return what separates the cells of a CSV file; None for files of other kinds."""
+    return next((value for suffix, value in _CSV.items() if name.lower().endswith(suffix)), None)
+
+
+def is_parquet(name: str) -> bool:
+    """Whether a file is Parquet."""
+    return name.lower().endswith((".parquet", ".pq"))
+
+
+def other_kind(name: str) -> str:
+    """Return what is said of a file of another kind, after its name."""
+    workbook = name.lower().endswith((".xlsx", ".xls", ".ods"))
+    remedy = "save the sheet as CSV in UTF-8" if workbook else "name a table in CSV so that it ends in .csv"
+    return f"is not of a kind that can be read, expected {KINDS}: {remedy}"
+
+
+def other_separator(columns: Sequence[str]) -> str:
+    """Return what is said of a CSV file whose only column holds other separators, as many spreadsheets write them."""
+    mark = re.search(r"[;\t|]", columns[0]) if len(columns) == 1 else None
+    if mark is None:
+        return ""
+    seems = f" The file seems to separate columns by {mark[0]!r}, expected ',' (.csv) or a tab (.tsv): "
+    if mark[0] == "\t":
+        return f"{seems}name it so that it ends in .tsv, with decimal points."
+    decimals = ", decimal_comma=True" if mark[0] == ";" else ""
+    return (
+        f"{seems}save it so, with decimal points, or in Python polars.read_csv(FILE, "
+        f"separator={mark[0]!r}{decimals}).write_csv(NEW)."
+    )
+
+
+# -- Tables whose lines never end: an engine holds a line as a whole, and a small packed file may hold a  ------------
+
+LONGEST_LINE = 10**6
+"""Bytes of a line, and of the names of all columns."""
+
+
+def refuse_long_lines(path: Path, *, packed: bool) -> None:
+    """Refuse a text file that has a line of more than :data:`LONGEST_LINE` bytes.
+
+    Raises
+    ------
+    DataError
+        If it has; the first such line is named by the byte at which it begins.
+    """
+    if path.stat().st_size * (1 if not packed else _MOST_PACKED) <= LONGEST_LINE:
+        return
+    at = _in_packed(path) if packed else _in_plain(path)
+    if at is not None:
+        raise DataError(
+            f"a line of {shown(path.name)} has more than {LONGEST_LINE:,} bytes (it begins at byte {at:,}"
+            f"{' of what is packed' if packed else ''}): is it a CSV file? Shorten its cells"
+        )
+
+
+_MOST_PACKED = 1100
+"""Bytes that one byte of a gzip file may become, at most."""
+
+
+def _in_plain(path: Path) -> int | None:
+    """Return where the first long line begins; only the ends of stretches are looked at, so little is read."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        at = 0
+        while len(content) - at > LONGEST_LINE:
+            end = content.rfind(b"\n", at, at + LONGEST_LINE + 1)
+            if end < 0:
+                return at
+            at = end + 1
+    return None
+
+
+def _in_packed(path: Path) -> int | None:
+    at = read = 0  # where the line at hand begins, and how much was unpacked
+    with gzip.open(path, "rb") as file:
+        while chunk := file.read(LONGEST_LINE):
+            first = chunk.find(b"\n")
+            if read + (first if first >= 0 else len(chunk)) - at > LONGEST_LINE:
+                return at
+            if first >= 0:
+                at = read + chunk.rfind(b"\n") + 1
+            read += len(chunk)
+    return None
+
 
 _HEAD = 2**16  # bytes by which the kind of text is told
 _CHUNK = 2**20

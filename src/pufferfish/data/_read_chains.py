@@ -15,16 +15,13 @@ from numpy.typing import NDArray
 from pufferfish._base.durations import Duration
 from pufferfish.data._cells import groups_of, without_group
 from pufferfish.data._chain_rows import BAD, ChainRows
-from pufferfish.data._chains import TIME, Layout
-from pufferfish.data._count import Counted, count_rows_of_chains
+from pufferfish.data._chains import TIME, Fold, Layout
+from pufferfish.data._count import Counted, count_rows_of_chains, with_places
+from pufferfish.data._options import Options, check_options
 from pufferfish.data.fingerprint import fingerprint_of
-from pufferfish.data.fold import Fold
-from pufferfish.data.grid import HOUR, slack_of
 from pufferfish.data.labels import count_rows, labels_of, name_states
-from pufferfish.data.options import Options, check_options
-from pufferfish.data.sequences import Base, Sequences
+from pufferfish.data.sequences import HOUR, Base, Sequences, slack_of
 from pufferfish.data.source import ROW, Source, engine_errors, open_source
-from pufferfish.data.stretches import with_places
 from pufferfish.errors import DataError
 from pufferfish.theta.lengths import ChainLength
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from pufferfish._base.view import counted
 from pufferfish._base.words import composed, did_you_mean, unseen_difference
-from pufferfish.data.fold import Fold
-from pufferfish.data.options import Options, listed
+from pufferfish.data._chains import Fold
+from pufferfish.data._options import Options, listed
 from pufferfish.errors import DataError
 from pufferfish.theta.states import state_label
 

@@ -24,8 +24,17 @@ from pufferfish._base.reading import leads_nowhere, near_files, shown
 from pufferfish._base.words import did_you_mean, names_of, nearest
 from pufferfish.data._calendar import PARTS
 from pufferfish.data._columns import Column, collected, kind_of, native_column, profile_text, with_text_column
-from pufferfish.data._csv_text import line_with, refuse_text, wrong_line, wrong_text
-from pufferfish.data.kinds import KINDS, is_parquet, other_kind, other_separator, separator_of
+from pufferfish.data._csv_text import (
+    KINDS,
+    is_parquet,
+    line_with,
+    other_kind,
+    other_separator,
+    refuse_text,
+    separator_of,
+    wrong_line,
+    wrong_text,
+)
 from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.errors import DataError, PufferfishError, public
 from pufferfish.theta.states import state_label

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from pufferfish._base.checked import real_array
 from pufferfish._base.words import names_of
 from pufferfish._core.numbers.rounding import float_up
-from pufferfish.data.grid import TimeGrid
-from pufferfish.data.sequences import Base, Sequences
+from pufferfish.data.sequences import Base, Sequences, TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger._windows import Steps, Windows, as_windows, windows_by_time, windows_read
 from pufferfish.ledger.charges import (

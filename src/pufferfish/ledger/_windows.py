@@ -2,7 +2,7 @@
 
 A step that is not read has no loss. A user says steps for all chains, or for subjects by their names: chains have no
 order that a user could mean. So an hour of each day is charged as that hour, wherever in the base it is. Times
-say it where all records of a chain are whole numbers of steps apart (:class:`~pufferfish.data.grid.TimeGrid`). Where
+say it where all records of a chain are whole numbers of steps apart (:class:`~pufferfish.data.sequences.TimeGrid`). Where
 they do not, a release is charged on all steps of its chains. Times without a zone say it to an hour: then the hours
 beside are charged too.
 """
@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish.data.grid import TimeGrid
-from pufferfish.data.sequences import Sequences
+from pufferfish.data.sequences import Sequences, TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.ledger.subjects import Subjects
 from pufferfish.queries import LinearQuery

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._core.numbers.rounding import float_up
-from pufferfish.data.grid import TimeGrid
+from pufferfish.data.sequences import TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger._windows import Windows, windows_written
 from pufferfish.ledger.file import AnyBase, Entry

@@ -22,9 +22,8 @@ from pufferfish._base.writing import (
     sweep,
     write_whole,
 )
-from pufferfish.data.grid import TimeGrid
 from pufferfish.data.rows import RowsBase
-from pufferfish.data.sequences import Base
+from pufferfish.data.sequences import Base, TimeGrid
 from pufferfish.errors import RecordError
 from pufferfish.ledger.subjects import Subjects
 from pufferfish.mechanisms import InfluenceBound, bound_of

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from pufferfish._base.frozen import FrozenRecord
-from pufferfish.data.grid import TimeGrid
+from pufferfish.data.sequences import TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.theta.lengths import ChainLength
