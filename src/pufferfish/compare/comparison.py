@@ -171,7 +171,7 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         RecordError
             If the file cannot be written, or is something else.
         """
-        from pufferfish.compare.preview import preview
+        from pufferfish.compare.noise import preview
 
         if self.contest is None:
             raise ParameterError("a comparison made by hand has no report: use compare(theta, query, epsilon)")

@@ -5,17 +5,21 @@ noise of one scale is computed there from the scale, as :mod:`pufferfish._core.n
 noise of other shapes is computed here, and the page takes the larger one of two.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pufferfish._base.view import Html, join, tag
+from pufferfish._base.view import Html, counted, join, tag
 from pufferfish._base.words import at_most, number, to_the_noise
-from pufferfish._draw.page import fold, table
+from pufferfish._draw.page import fold, page, section, table
 from pufferfish.compare._chart import noise_chart
 from pufferfish.compare.rows import ComparisonRow, NoiseCurve, by_reason, points_around
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.theta_picture import theta_part
+from pufferfish.mechanisms.words import TOGETHER, few_as_planned, not_promised_of, promise_of, secrets_of, witness_part
 
-__all__ = ["Noise", "noise_part"]
+__all__ = ["Noise", "noise_part", "preview", "promise_part"]
 
 _STEPS = 2
 """Places of the slider from one of the ε of :func:`points_around` to the next."""
@@ -214,3 +218,151 @@ def error_in_words(error: str) -> str:
     if error == "0":
         return "the noise is 0 with at least 95% probability: each value would then be published exactly"
     return f"each value is within {error} of the exact one with 95% probability"
+
+
+# -- What is promised, what is not, and what is assumed: the part of a page that everybody should read ---------------
+
+_MOST_PAIRS = 20
+
+
+def promise_part(
+    epsilon: float,
+    promise: str,
+    not_promised: Sequence[str],
+    assumptions: Sequence[str],
+    secrets: Sequence[tuple[str, str]] | None,
+    *,
+    delta: float = 0.0,
+    title: str = "What is promised, and what is not",
+) -> Html:
+    """Return the promise in plain words, its unit, and its limits; its exact sentence is folded."""
+    together = [text for text in not_promised if text.startswith(TOGETHER)]  # this a ledger does promise
+    unit = "any one record, whatever its neighbours tell"
+    if secrets is not None:
+        unit = "the secrets that are named below, whatever other records tell"
+    factor = f"a factor of {at_most(math.exp(epsilon), 3)}" if epsilon < 700 else "any factor"
+    what = "two values of one record" if secrets is None else "two secrets of a pair"
+    plain = (
+        f"Take somebody who believes any distribution in Θ, however records depend on each other there. Seeing the "
+        f"release changes the odds between {what} by {factor} at most (e^ε with ε = {at_most(epsilon)}). The smaller "
+        "ε, the less is told."
+    )
+    told = [tag("p", plain, class_="card"), fold("The exact sentence of the promise", tag("p", promise))]
+    if delta:  # what is exact says δ, and few words cannot: it stands open
+        fails = f"The promise may fail, with a probability that δ = {delta:g} says."
+        told = [tag("p", fails, " The smaller ε and δ, the less is told."), tag("p", promise, class_="card")]
+    pairs = [f"({a}) or ({b})" for a, b in (secrets or ())[:_MOST_PAIRS]]
+    more = "; …" if len(secrets or ()) > _MOST_PAIRS else "."
+    return section(
+        title,
+        tag("p", "Unit of protection: ", tag("strong", unit), ".", class_="lead"),
+        *([tag("p", "The pairs of secrets: ", "; ".join(pairs), more)] if pairs else []),
+        *told,
+        *(tag("p", text, class_="card") for text in together),
+        tag("h4", "Not promised"),
+        tag("ul", *(tag("li", text) for text in not_promised if text not in together)),
+        *([tag("h4", "Assumed"), tag("ul", *(tag("li", text) for text in assumptions))] if assumptions else []),
+    )
+
+
+# -- The page of a comparison: what would be promised, and what error to expect, before any data are touc ------------
+
+_NUMBERS = "the numbers of records, and where gaps are, were"
+
+
+def preview(
+    found: Calibration,
+    rows: Sequence[ComparisonRow],
+    curves: Sequence[NoiseCurve],
+    measure: str,
+    assumptions: Sequence[str] | None = None,
+) -> bytes:
+    """Return the page about a calibration, and about the mechanisms that it was chosen from.
+
+    Parameters
+    ----------
+    found : Calibration
+        Of the mechanism that is recommended.
+    rows : sequence of ComparisonRow
+        The noise of all mechanisms at its ε.
+    curves
+        Their noise at other ε.
+    measure : str
+        What the answers are numbers of.
+    assumptions : sequence of str, optional
+        What is assumed of the table that the numbers of records were read from; None where no table was read.
+    """
+    theta, query = found.theta, found.query
+    noise = Noise(
+        rows=rows,
+        curves=curves,
+        unit=float(found.linear.unit),
+        epsilon=found.epsilon,
+        mechanism=found.mechanism,
+        noise="equal" if found.strategy is None else "best",
+        measure=measure,
+        own_word="recommended",
+        whole=found.linear.unit.denominator == 1,
+        lower=next((row.lower_bound for row in rows if row.lower_bound), None),
+    )
+
+    def within(joint: bool) -> str:
+        return noise.written(found.accuracy(0.05, joint=joint), found.scale)
+
+    part, data = noise_part(noise, "noise-0")
+    secrets = secrets_of(found)
+    promise = promise_of(found.epsilon, found.delta, secrets, of_chains=theta.of_chains, networks=bool(theta.networks))
+    title = f"Preview: {query.kind} at ε = {at_most(found.epsilon)}"
+    outputs = len(found.linear.labels)
+    lead = (
+        f"With {found.title} each of {counted(outputs, 'value')} would be within "
+        f"{within(joint=False)} of the exact one with 95% probability ({measure}), and all of them within "
+        f"{within(joint=True)}."
+    )
+    read = "no data were read for this page"
+    assumed: Sequence[str] = _of_any_table(found)
+    if assumptions is not None:
+        read = f"of the data only {'the number of rows was' if theta.networks else _NUMBERS} used"
+        assumed = assumptions
+    why = witness_part(found.witness, found.epsilon, found.epsilon, theta)
+    body = join(
+        tag("h1", title),
+        tag("p", f"Nothing was released or spent, and {read}.", class_="card"),
+        tag("h2", found.linear.description[:1].upper() + found.linear.description[1:]),
+        tag("p", lead, class_="lead"),
+        *(tag("p", text, class_="card") for text in few_as_planned(found)),
+        tag("p", f"The noise is for a table of {found.records:,} records.", class_="soft"),
+        section("What error to expect, and the noise of every mechanism", part),
+        promise_part(
+            found.epsilon,
+            promise,
+            not_promised_of(secrets, None, kind=theta.kind, composes=found.composes),
+            [f"The distribution of the records is {theta.in_words} ({theta.origin}).", *assumed],
+            secrets,
+            delta=found.delta,
+            title="What would be promised, and what not",
+        ),
+        section("What an adversary may believe: Θ", theta_part(theta, decides=found.witness.theta, calibration=found)),
+        section("Which record decides the noise, and why", why),
+    )
+    return page("preview", title, body, [] if data is None else [data])
+
+
+def _of_any_table(found: Calibration) -> list[str]:
+    """Return what is assumed however a table is read; a release says how its own was, its gaps for example."""
+    theta = found.theta
+    if theta.networks:
+        return [
+            "Rows are independent of each other under every θ: one row per subject.",
+            "The number of rows is public, and assumed independent of the states.",
+        ]
+    if not theta.of_chains:
+        return ["How many records there are is public, and assumed independent of the states."]
+    several = ["Different chains are independent of each other."] if len(found.length) > 1 else []
+    return [
+        *(several or ["The table is one chain: any record may depend on any other."]),
+        "Records next to each other follow each other in one step.",
+        "The number of records, their times, the gaps and which states are missing are public, and assumed independent "
+        "of the states.",
+        "How a table is read adds to this, its gaps and missing states for example: a release says it.",
+    ]

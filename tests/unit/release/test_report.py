@@ -21,7 +21,7 @@ import release_cases
 from pufferfish._base.words import number
 from pufferfish._core.numbers import laplace as discrete_laplace
 from pufferfish._draw.heat import WEAK
-from pufferfish.compare.promise_part import promise_part
+from pufferfish.compare.noise import promise_part
 from pufferfish.compare.rows import points_around
 from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, RecordError
 from pufferfish.ledger import Ledger

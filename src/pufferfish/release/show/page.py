@@ -23,8 +23,7 @@ from pufferfish._base.words import at_most, number
 from pufferfish._base.writing import read_file, write_whole
 from pufferfish._draw.page import REPORT, fold, page, section, table
 from pufferfish.compare.contest import COMPOSING, Contest, one_query_rows, row_of
-from pufferfish.compare.noise import Noise, noise_part
-from pufferfish.compare.promise_part import promise_part
+from pufferfish.compare.noise import Noise, noise_part, promise_part
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import Mechanism
