@@ -28,10 +28,8 @@ from pufferfish._base.checked import called_as, is_list
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.robustness._laws import between_cliques
-from pufferfish.robustness.chains import between_chains, chain_secret
+from pufferfish.robustness._laws import between_chains, between_cliques, between_joints, chain_secret
 from pufferfish.robustness.distance import OVER_THETA, SAME, Distance
-from pufferfish.robustness.joints import between_joints
 from pufferfish.theta.chain_class import ChainClass, Continuum
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.joint_distribution import JointDistribution
