@@ -176,12 +176,12 @@ class ModelCheck(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, k
         return f"ModelCheck({sentences_of(self.verdict)[0]!r})"
 
     def _view(self) -> View:
-        from pufferfish.check.views import view_of
+        from pufferfish.check.shown import view_of
 
         return view_of(self)
 
     def __str__(self) -> str:
-        from pufferfish.check._part_words import text_of
+        from pufferfish.check.words import text_of
 
         return text_of(self)
 

@@ -6,8 +6,8 @@ import click
 
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.check import CHECK, check_model
-from pufferfish.check._part_words import text_of
 from pufferfish.check.shown import draw_check
+from pufferfish.check.words import text_of
 from pufferfish.cli._tables import opened, read_under
 from pufferfish.cli.as_options import as_options
 from pufferfish.cli.numbers import NUMBER

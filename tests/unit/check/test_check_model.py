@@ -15,11 +15,10 @@ import pytest
 
 import pufferfish as pf
 from pufferfish._base.words import at_most, number
-from pufferfish.check._part_words import text_of
+from pufferfish.check.check import geometric, observed
 from pufferfish.check.record import RicherModel, SubjectCheck
 from pufferfish.check.shown import draw_check
-from pufferfish.check.stays import geometric, observed
-from pufferfish.check.words import verdict_of
+from pufferfish.check.words import text_of, verdict_of
 from pufferfish.errors import DataError, NotApplicableError, ParameterError
 
 START = datetime(2024, 3, 4)
