@@ -20,7 +20,7 @@ from pufferfish.data.sequences import Base
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit.model_file import read_model
 from pufferfish.ledger import LEDGER, Ledger, lock_of
-from pufferfish.ledger.views import part_of
+from pufferfish.ledger.shown import part_of
 from pufferfish.mechanisms import BOUNDS
 
 __all__ = ["ledger_command"]

@@ -11,7 +11,7 @@ from pufferfish.cli.release_groups import print_group_errors
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable
 from pufferfish.ledger import Entry, Ledger
-from pufferfish.ledger.views import part_of
+from pufferfish.ledger.shown import part_of
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import Transitions
 from pufferfish.release import EachRelease, Release

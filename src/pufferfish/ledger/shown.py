@@ -3,22 +3,130 @@
 The words are those of Python; the command line has its own for ``ledger.calibrate``, ``--up-to`` (``cli/as_options``).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pufferfish._base.words import at_least
+import numpy as np
+
+from pufferfish._base.view import MOST_ROWS, Grid, View, counted, frame_of_columns
+from pufferfish._base.words import at_least, at_most, number
+from pufferfish._draw.figure import new_figure
+from pufferfish._draw.svg import BLUE, INK, ORANGE, PALE, clean, titled
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import BudgetExceeded, PufferfishError
+from pufferfish.ledger.file import Entry
+from pufferfish.ledger.subjects import unpacked
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
 from pufferfish.mechanisms.words import nothing_seen
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from pufferfish.ledger.ledger import Ledger
 
-__all__ = ["hides_all", "what_fits"]
+__all__ = ["draw_ledger", "entries_frame", "hides_all", "in_words", "part_of", "view_of", "what_fits"]
+
+# -- The picture of a ledger: what the releases leak together, one after the other, against the budget ---------------
+
+_MOST_TICKS = 25
+_MOST_WRITTEN = 16
+
+
+def draw_ledger(ledger: "Ledger") -> "Figure":
+    """Draw what is spent after each entry as bars, what each release leaks alone as points, and the budget."""
+    entries, budget = ledger.entries, ledger.budget
+    n = len(entries)
+    figure = new_figure(min(12.0, max(5.5, 0.35 * n + 2.5)), 4.0)
+    axes: Any = figure.add_subplot()
+    at, spent = np.arange(1, n + 1), np.array([entry.spent for entry in entries])
+    axes.bar(at, spent, color=PALE, edgecolor=BLUE, linewidth=0.8 if n <= 120 else 0, label="all up to it together")
+    alone = [(entry.number, entry.epsilon) for entry in entries if entry.epsilon is not None]
+    if alone:
+        axes.plot(*zip(*alone, strict=True), linestyle="", marker="D", markersize=5, color=INK, label="alone")
+    if n <= _MOST_WRITTEN:
+        for x, value in zip(at, spent, strict=True):
+            axes.annotate(at_most(value), (x, value), (0, 6), textcoords="offset points", ha="center", fontsize=8)
+    axes.axhline(budget, color=ORANGE, linewidth=1.6)
+    line = f"budget {number(budget, 6)}"
+    axes.annotate(line, (1.0, budget), (-2, 3), ("axes fraction", "data"), "offset points", ha="right", fontsize=9)
+    axes.set_xlim(0.4, max(n, 1) + 0.6)
+    axes.set_ylim(0, 1.12 * max([budget, *(epsilon for _, epsilon in alone)]))
+    every = -(-max(n, 1) // _MOST_TICKS)
+    axes.set_xticks(range(1, n + 1, every))
+    axes.set_xlabel("entry of the ledger")
+    axes.set_ylabel("leakage at most, in nats")
+    if n:
+        figure.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=9)
+    clean(axes)
+    spent = f"spent {at_most(ledger.spent)} of {number(budget, 6)}, remaining {at_least(ledger.remaining)}"
+    titled(figure, "What the releases leak together", f"{spent}; by {ledger.bound.title}")
+    return figure
+
+
+# -- What a ledger shows: its entries as a table, in a notebook and as a frame, and which part of the tab ------------
+
+
+def part_of(entry: Entry, ledger: "Ledger") -> str:
+    """Say which part of the ledger's table an entry read, and is charged on; nothing where it read all of it."""
+    parts = [f"where {entry.where}"] if entry.where else []
+    if entry.windows:
+        parts.append(f"{_steps_of(entry.windows):,} of {sum(chain.steps for chain in ledger.bound.length):,} steps")
+    if entry.subjects is not None:
+        chains = len(ledger.bound.length)
+        read = sum(unpacked(entry.subjects, chains, "the entry"))
+        parts.append(f"{read:,} of {counted(chains, 'chain')}")
+    return ", ".join(parts)
+
+
+def _steps_of(windows: Sequence[Sequence[tuple[int, int]] | None]) -> int:
+    """Return how many steps of the ledger's chains an entry is charged on."""
+    return sum(end - begin for stretches in windows for begin, end in stretches or ())
+
+
+def entries_frame(ledger: "Ledger", into: str) -> Any:
+    """Return the entries as a table."""
+    entries = ledger.entries
+    columns: dict[str, list[Any]] = {
+        "number": [entry.number for entry in entries],
+        "created": [entry.created for entry in entries],
+        "what": [entry.what for entry in entries],
+        "part": [part_of(entry, ledger) or None for entry in entries],
+        "epsilon": [entry.epsilon for entry in entries],
+        "spent": [entry.spent for entry in entries],
+    }
+    types = {"number": int, "created": str, "what": str, "part": str, "epsilon": float, "spent": float}
+    return frame_of_columns(columns, types, into)
+
+
+def view_of(ledger: "Ledger") -> View:
+    """Return the last entries and what is left."""
+    entries = ledger.entries
+    rows = [
+        [entry.number, entry.created[:19], entry.what, part_of(entry, ledger), entry.epsilon, entry.spent]
+        for entry in entries[-MOST_ROWS:]
+    ]
+    caption = "Releases: what each leaks alone at most, and all up to it together"
+    grid = Grid(caption, ["number", "when (UTC)", "what", "part", "alone", "together"], rows, long=len(entries))
+    base = ledger.base
+    facts = {
+        "table": None if base is None else base.source,
+        "class Θ": f"{ledger.bound.theta.kind}; {ledger.bound.theta.origin}",
+        "mechanism": ledger.bound.title,
+    }
+    spent = f"spent {at_most(ledger.spent)} of {number(ledger.budget, 6)}, remaining {at_least(ledger.remaining)}"
+    return View(f"Ledger: {spent}", facts, [grid])
+
+
+def in_words(what: Any) -> str:
+    """Return what an entry says of a release."""
+    if isinstance(what, Calibration):
+        return f"{what.query.kind}: {what.linear.description}"
+    return "a release of given record-level loss"
+
 
 _USED_UP = (
     "the budget is as good as used up: noise for what is left would hide all that these records can say. Use what was "

@@ -22,7 +22,7 @@ from pufferfish._base.words import at_most
 from pufferfish._base.writing import read_record, record_kind, write_whole
 from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused, shortened
 from pufferfish.ledger import Ledger
-from pufferfish.ledger.charging_of import anywhere
+from pufferfish.ledger.ledger import anywhere
 from pufferfish.mechanisms import bound_of
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import as_epsilon
