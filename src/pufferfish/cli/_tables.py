@@ -15,7 +15,7 @@ from pufferfish.ledger import Ledger
 from pufferfish.ledger.charges import check_tied
 from pufferfish.ledger.same_records import CHAIN_TIES
 from pufferfish.queries import Joint, Query
-from pufferfish.release.under_model import check_step, warnings_of_reading
+from pufferfish.release.prepare import check_step, warnings_of_reading
 
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles

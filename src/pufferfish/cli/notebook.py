@@ -13,8 +13,7 @@ from pufferfish.errors import NotApplicableError, RecordError, printable
 from pufferfish.ledger import Ledger
 from pufferfish.release import MEASUREMENT
 from pufferfish.release.notebook import NOTEBOOK, notebook_of
-from pufferfish.release.verify import release_in
-from pufferfish.release.verify_outside import of_ledger
+from pufferfish.release.verify import of_ledger, release_in
 
 __all__ = ["notebook_command"]
 

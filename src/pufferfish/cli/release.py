@@ -38,10 +38,10 @@ from pufferfish.mechanisms.mechanism import MOST_EPSILON
 from pufferfish.queries import Query, Transitions
 from pufferfish.release import Release, prepare, prepare_each
 from pufferfish.release.derive import Prepared
+from pufferfish.release.prepare import warnings_of_model, warnings_of_reading
 from pufferfish.release.show.text import assumed_in_short, impossible_lines, noise_line, quantile_lines
 from pufferfish.release.show.weak_values import weak_lines
 from pufferfish.release.spreadsheets import warning_of_formulas
-from pufferfish.release.under_model import warnings_of_model, warnings_of_reading
 
 __all__ = ["release_command"]
 

@@ -17,7 +17,7 @@ from pufferfish.ledger import Ledger
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import Query
 from pufferfish.release import EachRelease, prepare_each
-from pufferfish.release.each_values import records_of_subjects
+from pufferfish.release.cells import records_of_subjects
 from pufferfish.release.show.text import size_line, summary
 from pufferfish.release.store import Places
 from pufferfish.theta.model_class import Theta

@@ -15,7 +15,7 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import Query
 from pufferfish.release import Release
 from pufferfish.release.cells import errors_of_groups
-from pufferfish.release.groups import GroupsRecord
+from pufferfish.release.facts import GroupsRecord
 from pufferfish.release.show.text import heads_of_groups, impossible_lines, noise_line, rows_of_groups
 from pufferfish.release.show.weak_values import weak_lines
 

@@ -6,7 +6,7 @@ from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.words import nothing_seen
-from pufferfish.release.each_values import records_of_subjects
+from pufferfish.release.cells import records_of_subjects
 
 __all__ = ["check_useful"]
 

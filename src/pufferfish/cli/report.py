@@ -6,8 +6,7 @@ from pufferfish._draw.page import REPORT
 from pufferfish.cli.print import progress
 from pufferfish.cli.targets import check_targets
 from pufferfish.errors import printable
-from pufferfish.release.show.ledger_part import NOT_COUNTED
-from pufferfish.release.show.page import read_source, write_report
+from pufferfish.release.show.page import NOT_COUNTED, read_source, write_report
 
 __all__ = ["report_command"]
 

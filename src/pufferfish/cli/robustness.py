@@ -9,7 +9,7 @@ from pufferfish.cli.print import progress
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit.model_file import chains_of, read_model
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.release.under_model import step_length
+from pufferfish.release.prepare import step_length
 from pufferfish.robustness import robustness
 
 __all__ = ["robustness_command"]

@@ -22,23 +22,22 @@ from pufferfish.queries import JointQuery, LinearQuery, Query
 from pufferfish.release.cells import grouped_of
 from pufferfish.release.derive import Prepared, draft_of, noise_of, not_promised, place_in, sentences
 from pufferfish.release.draw import Database, database_of, drawing, possible
-from pufferfish.release.each_record import EACH, EachRelease
-from pufferfish.release.facts import LedgerRecord
+from pufferfish.release.facts import LedgerRecord, project_to_simplex
 from pufferfish.release.measurement import MEASUREMENT, MeasurementRelease, release_measurement
 from pufferfish.release.noise import discrete_laplace_noise
-from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.prepare import (
     check_arguments,
     check_query,
     check_reading,
     check_records,
     check_units,
+    note_of,
     prove,
+    warnings_of_ledger,
+    warnings_of_model,
 )
-from pufferfish.release.record import RELEASE, Release
+from pufferfish.release.record import EACH, RELEASE, EachRelease, Release
 from pufferfish.release.store import prepare_each, release_each
-from pufferfish.release.under_ledger import note_of, warnings_of_ledger
-from pufferfish.release.under_model import warnings_of_model
 from pufferfish.release.verification import Finding, Verification
 from pufferfish.release.verify import decoded_release, verify
 

@@ -17,7 +17,6 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.mechanisms.words import not_promised_of, promise_of, secrets_of
 from pufferfish.queries import BoundQuery, StepQuery
-from pufferfish.release.calibration_record import record_of
 from pufferfish.release.draw import Database, PrivateData, steps_of
 from pufferfish.release.facts import (
     NOISE_LAW,
@@ -27,9 +26,10 @@ from pufferfish.release.facts import (
     MeasurementRecord,
     MechanismRecord,
     NoiseRecord,
+    PostProcessing,
     QueryRecord,
+    record_of,
 )
-from pufferfish.release.postprocessing import PostProcessing
 from pufferfish.release.record import Release
 from pufferfish.release.words import assumed_of, versions, warnings_of
 from pufferfish.theta.record import ThetaRecord

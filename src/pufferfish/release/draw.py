@@ -1,10 +1,16 @@
-"""A query's exact value on private data, and what post-processing makes of the noisy one."""
+"""A query's exact value on private data, and what post-processing makes of the noisy one.
+
+Errors that do not carry exact values: a traceback holds the variables of every function it went through.
+
+Whoever prints tracebacks with variables (``pytest --showlocals``, error trackers, rich) would print them too.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import wraps
 from itertools import pairwise
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +24,7 @@ from pufferfish.errors import DataError, ParameterError, shortened
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, StepQuery
 from pufferfish.queries.strategy import Strategy
-from pufferfish.release.postprocessing import Ascending, Clipped, PostProcessing, Projected
-from pufferfish.release.unseen import unseen
+from pufferfish.release.facts import Ascending, Clipped, PostProcessing, Projected
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.model_class import Theta
@@ -37,7 +42,44 @@ __all__ = [
     "possible_of",
     "steps_of",
     "together",
+    "unseen",
 ]
+
+# -- Errors that do not carry exact values: a traceback holds the variables of every function it went thr ------------
+
+_Given = ParamSpec("_Given")
+_Found = TypeVar("_Found")
+
+
+def unseen(function: Callable[_Given, _Found]) -> Callable[_Given, _Found]:
+    """Return a function whose errors forget where in it they were raised, and from what.
+
+    What is given to it stays visible, so it must not be given exact values.
+
+    Examples
+    --------
+    >>> def count():
+    ...     exact = 7919
+    ...     raise ValueError("no more random numbers")
+    >>> import traceback
+    >>> try:
+    ...     unseen(count)()
+    ... except ValueError as error:
+    ...     told = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
+    >>> "7919" in told
+    False
+    """
+
+    @wraps(function)
+    def call(*given: _Given.args, **more: _Given.kwargs) -> _Found:
+        try:
+            return function(*given, **more)
+        except BaseException as error:
+            bare: BaseException = error.with_traceback(None)
+            bare.__cause__ = bare.__context__ = None
+        raise bare
+
+    return call
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,9 @@ from pufferfish.mechanisms import bound_of
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.words import not_promised_of, promise_of
+from pufferfish.release.draw import unseen
 from pufferfish.release.facts import LedgerRecord
-from pufferfish.release.reported import Reported
-from pufferfish.release.unseen import unseen
+from pufferfish.release.record import Reported
 from pufferfish.release.words import versions
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.record import ThetaRecord
@@ -94,7 +94,7 @@ class MeasurementRelease(FrozenRecord, Reported, Shown, frozen=True, forbid_unkn
         return f"MeasurementRelease({self.measurement!r}, ε = {at_most(self.epsilon)}, leakage {self.leakage:.6g})"
 
     def _view(self) -> View:
-        from pufferfish.release.show.views import of_measurement
+        from pufferfish.release.show.text import of_measurement
 
         return of_measurement(self)
 

@@ -17,11 +17,9 @@ from pufferfish.data.sequences import Base
 from pufferfish.errors import NotApplicableError, RecordError, printable, shortened
 from pufferfish.mechanisms import MECHANISMS, ParticipantDP
 from pufferfish.queries import Joint
-from pufferfish.release.calibration_record import CalibrationRecord, calibration_again
-from pufferfish.release.each_record import EachRelease
-from pufferfish.release.groups_rules import stand_in
-from pufferfish.release.plain import made, plain
-from pufferfish.release.record import Release
+from pufferfish.release.check import stand_in
+from pufferfish.release.facts import CalibrationRecord, calibration_again, made, plain
+from pufferfish.release.record import EachRelease, Release
 from pufferfish.release.verify import BROKEN
 
 __all__ = ["NOTEBOOK", "notebook_of"]

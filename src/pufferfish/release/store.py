@@ -37,8 +37,21 @@ from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.words import few_of_subjects
 from pufferfish.queries import LinearQuery, Query
+from pufferfish.release.cells import each_subject, table_of
 from pufferfish.release.derive import Prepared, draft_of, not_promised, place_in, sentences
-from pufferfish.release.each_record import (
+from pufferfish.release.facts import NOISE_LAW, LedgerRecord, NoiseRecord
+from pufferfish.release.noise import noise_in_bulk
+from pufferfish.release.prepare import (
+    check_query,
+    check_reading,
+    check_records,
+    check_units,
+    note_of,
+    prove,
+    warnings_of_ledger,
+    warnings_of_model,
+)
+from pufferfish.release.record import (
     EACH,
     OWN_RECORDS,
     TABLE_ENDINGS,
@@ -51,13 +64,7 @@ from pufferfish.release.each_record import (
     read_each,
     table_kind,
 )
-from pufferfish.release.each_values import each_subject, table_of
-from pufferfish.release.facts import NOISE_LAW, LedgerRecord, NoiseRecord
-from pufferfish.release.noise import noise_in_bulk
-from pufferfish.release.prepare import check_query, check_reading, check_records, check_units, prove
 from pufferfish.release.spreadsheets import warning_of_formulas
-from pufferfish.release.under_ledger import note_of, warnings_of_ledger
-from pufferfish.release.under_model import warnings_of_model
 
 __all__ = ["Places", "prepare_each", "release_each"]
 

@@ -80,7 +80,7 @@ class Verification(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True)
         return f"Verification({self.subject!r}, holds={self.holds}, {len(self.findings)} findings)"
 
     def _view(self) -> View:
-        from pufferfish.release.show.views import of_verification
+        from pufferfish.release.show.text import of_verification
 
         return of_verification(self)
 

@@ -8,7 +8,7 @@ import hashlib
 import math
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -19,13 +19,14 @@ from pufferfish._base.durations import in_words
 from pufferfish._base.progress import part_of, report_progress
 from pufferfish._base.reading import decode_record, shown
 from pufferfish._base.view import Html, counted, join, tag
-from pufferfish._base.words import at_most, number
+from pufferfish._base.words import at_least, at_most, number
 from pufferfish._base.writing import read_file, write_whole
 from pufferfish._draw.page import REPORT, fold, page, section, table
 from pufferfish.compare.contest import COMPOSING, Contest, one_query_rows, row_of
 from pufferfish.compare.noise import Noise, noise_part, promise_part
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.ledger import Ledger
+from pufferfish.ledger.file import Entry
 from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_quilts import NodeSecrets
@@ -33,21 +34,77 @@ from pufferfish.mechanisms.theta_picture import theta_part
 from pufferfish.mechanisms.words import witness_part
 from pufferfish.queries import measure_before_division, measure_of
 from pufferfish.release import measurement
-from pufferfish.release.calibration_record import CalibrationRecord, calibration_again
-from pufferfish.release.each_record import EachRelease
-from pufferfish.release.facts import ReleaseFields
-from pufferfish.release.groups_rules import stand_in
+from pufferfish.release.check import stand_in
+from pufferfish.release.facts import CalibrationRecord, ReleaseFields, calibration_again
 from pufferfish.release.measurement import MeasurementRelease
-from pufferfish.release.record import Release
-from pufferfish.release.show.ledger_part import NOT_COUNTED, ledger_part
+from pufferfish.release.prepare import FITTED_HERE
+from pufferfish.release.record import EachRelease, Release
 from pufferfish.release.show.values import each_part, measured_part, values_part
-from pufferfish.release.under_model import FITTED_HERE
 from pufferfish.release.verification import Verification
 from pufferfish.release.verify import BROKEN, not_in_a_file, release_in, verify
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import ThetaRecord
 
-__all__ = ["AnyRelease", "Source", "read_source", "report_page", "write_report"]
+__all__ = ["NOT_COUNTED", "AnyRelease", "Source", "ledger_part", "read_source", "report_page", "write_report"]
+
+# -- The history of a ledger on a page -------------------------------------------------------------------------------
+
+NOT_COUNTED = "not in the ledger: what is spent does not include it"
+"""What is said of a release that is shown beside a ledger, and was never charged to it."""
+
+
+def ledger_part(ledger: Ledger, here: Mapping[int, int], apart: Sequence[tuple[int, str]] = ()) -> Html:
+    """Return what the book says.
+
+    ``here`` are the entries on the page, with their places there; ``apart`` the places and titles of releases on the
+    page that the book does not have.
+    """
+
+    def row(entry: Entry) -> Html:
+        share = min(1.0, entry.spent / ledger.budget)
+        what: Any = entry.what
+        if entry.number in here:
+            what = join(tag("a", entry.what, href=f"#release-{here[entry.number]}"), " (on this page)")
+        bar = tag(
+            "svg",
+            tag("rect", x=0, y=4, width=round(100 * share, 2), height=12),
+            tag("path", d="M100 0V20"),
+            viewBox="0 0 100 20",
+            preserveAspectRatio="none",
+            aria_hidden="true",
+        )
+        return tag(
+            "tr",
+            tag("th", entry.number, scope="row"),
+            tag("td", what, class_="what"),
+            tag("td", "" if entry.epsilon is None else at_most(entry.epsilon), class_="n"),
+            tag("td", bar, class_="bar"),
+            tag("td", at_most(entry.spent), class_="n"),
+            class_="own" if entry.number in here else None,
+        )
+
+    caption = f"All releases; together: what all up to this one leak at most, of a budget of {number(ledger.budget, 6)}"
+    return tag(
+        "section",
+        tag("h2", "The ledger"),
+        tag(
+            "p",
+            f"Spent {at_most(ledger.spent)} of {number(ledger.budget, 6)}, by {ledger.bound.title}. Remaining: "
+            f"{at_least(ledger.remaining)}. Epsilons of single releases do not add up to what they leak together.",
+        ),
+        *(
+            tag("p", tag("strong", "Warning: "), tag("a", title, href=f"#release-{place}"), f" is {NOT_COUNTED}.")
+            for place, title in apart
+        ),
+        table(
+            ["no.", "what", "alone", tag("th", "", scope="col", class_="bar"), "together"],
+            map(row, ledger.entries),
+            caption,
+            names=2,
+            class_="values ledger",
+        ),
+    )
+
 
 AnyRelease = Release | EachRelease | MeasurementRelease
 """What a page can be about."""

@@ -1,18 +1,21 @@
 """The picture of a release by groups: a panel for each group, values along the groups, or heat maps of many."""
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from pufferfish._draw.figure import new_figure
+from pufferfish._base.view import counted
+from pufferfish._draw.figure import new_figure, require_matplotlib
 from pufferfish._draw.svg import (
     BLUE,
     INK,
     LINES,
     LONGEST_ROW,
+    ORANGE,
     PALE,
     bars_with_errors,
     cells_for_people,
@@ -20,6 +23,7 @@ from pufferfish._draw.svg import (
     errors_are_seen,
     is_share,
     lie_better,
+    log_ticks,
     made_with,
     name_rows,
     name_ticks,
@@ -28,14 +32,14 @@ from pufferfish._draw.svg import (
     titled,
     told_error,
 )
-from pufferfish.queries import measure_of
-from pufferfish.release.facts import ReleaseFields
-from pufferfish.release.groups import GroupsRecord
+from pufferfish.queries import Joint, Transitions, measure_of
+from pufferfish.release.check import joint_nodes, nodes_of
+from pufferfish.release.facts import GroupsRecord, ReleaseFields
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_groups"]
+__all__ = ["draw_groups", "draw_release", "draw_table"]
 
 _MOST_PANELS = 12
 _MOST_BARS = 60
@@ -235,3 +239,157 @@ def _no_formula(label: str) -> str:
     """Return a label that a legend takes as it is: no formula, and not left out for its underscore."""
     text = label.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
+
+
+# -- The picture of a release of a table of two ways, such as transitions (rows = from, columns = to): a  ------------
+
+_MOST_WRITTEN = 12
+"""States up to which the numbers stand in the cells."""
+
+_MOST_LABELS = 30
+
+
+def draw_table(
+    release: ReleaseFields, rows: tuple[str, Sequence[str]], columns: tuple[str, Sequence[str]], n: str
+) -> "Figure":
+    """Draw the released value of each pair of states as a colour; values that are not positive are left white.
+
+    Parameters
+    ----------
+    release : ReleaseFields
+        The release: its values are those of the first row of the table, then of the next.
+    rows, columns : (str, sequence of str)
+        What the rows, and the columns, are, and the name of each.
+    n : str
+        In words, of how much the values are.
+    """
+    require_matplotlib()
+    from matplotlib.colors import LogNorm
+    from matplotlib.ticker import StrMethodFormatter
+
+    down, across = ([shortened(state) for state in states] for _, states in (rows, columns))
+    high, wide, error = len(down), len(across), release.accuracy(0.05)
+    table = release.value.reshape(high, wide)
+    # what is within the error is noise: colours begin there
+    most = max(float(table.max()), error)
+    norm = LogNorm(vmin=min(max(error, most / 1e6), most / 2), vmax=most)
+    height, size = (min(12.0, max(5.0, 0.55 * k + 2.2)) for k in (high, wide))
+    figure = new_figure(size + 1.0, height)
+    axes: Any = figure.add_subplot()
+    image = axes.imshow(
+        np.ma.masked_less_equal(table, 0), cmap="Blues", norm=norm, aspect="equal" if high == wide else "auto"
+    )
+    name_ticks(axes, across, size, most=_MOST_LABELS)
+    each = -(-high // _MOST_LABELS)
+    axes.set_yticks(np.arange(0, high, each), down[::each], parse_math=False)
+    axes.set_xlabel(shortened(columns[0]), parse_math=False)
+    axes.set_ylabel(shortened(rows[0]), parse_math=False)
+    if max(high, wide) <= _MOST_WRITTEN:
+        for (x, y), value in np.ndenumerate(table):
+            dark = value > 0 and float(norm(value)) > 0.6
+            text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+            axes.text(y, x, text, ha="center", va="center", fontsize=8, color="white" if dark else INK)
+    ticks = log_ticks(float(norm.vmin or 0.0), most)
+    bar: Any = figure.colorbar(image, ax=axes, shrink=0.8, ticks=ticks, format=StrMethodFormatter("{x:,.10g}"))
+    bar.ax.minorticks_off()
+    bar.set_label(f"{measure_of(release.query.kind)} (log scale)")
+    titled(
+        figure,
+        release.query.description,
+        made_with(release.mechanism.title, release.epsilon, n, release.query.description),
+        f"each value {told_error(error, error, share=False)} with 95% probability; white: nothing, or below 0",
+    )
+    return figure
+
+
+# -- The picture of a release: its values with the error bars of their noise -----------------------------------------
+
+
+def draw_release(release: ReleaseFields) -> "Figure":
+    """Draw the released value of each output with a 95% error bar of its noise; a table of two ways as a heat map."""
+    if release.groups is not None:
+        return draw_groups(release, release.groups)
+    if release.query.kind in Transitions.kinds:
+        states, steps = release.theta.states, f"{release.data.steps or 0:,} steps"
+        return draw_table(release, ("from", states), ("to", states), steps)
+    nodes = nodes_of(release)
+    names = (joint_nodes(release.query.labels, nodes) if release.query.kind in Joint.kinds else None) or []
+    if len(names) == 2:
+        row, column = ((name, nodes[name]) for name in names)
+        return draw_table(release, row, column, _rows(release))
+    return _quantiles(release) if release.quantiles else _values(release)
+
+
+def _values(release: ReleaseFields) -> "Figure":
+    labels, errors = [shortened(label) for label in release.query.labels], release.accuracies(0.05)
+    measure = measure_of(release.query.kind)
+    share = is_share(measure)
+    wide = min(14.0, max(5.0, 0.32 * len(labels) + 2))
+    noisy = np.array(release.noisy_values)
+    seen, lying = errors_are_seen(release.value, noisy, errors), lie_better(labels, wide)
+    labels = [shortened(label, LONGEST_ROW) for label in release.query.labels] if lying else labels
+    figure = new_figure(7.2, max(3.0, 0.26 * len(labels) + 1.6)) if lying else new_figure(wide, 4.2)
+    axes: Any = figure.add_subplot()
+    bars_with_errors(axes, release.value, noisy, errors, share=share, seen=seen, lying=lying)
+    places = shortened(release.data.base.state) if len(labels) > 1 and release.data.base is not None else ""
+    if lying:
+        name_rows(axes, labels)
+    else:
+        name_ticks(axes, labels, wide)
+    axes.set_xlabel(measure if lying else places, parse_math=False)
+    axes.set_ylabel(places if lying else measure, parse_math=False)
+    clean(axes, share, lying=lying)
+    description = release.query.description
+    titled(figure, description, _made(release, description), _noise(release, errors, share, seen))
+    return figure
+
+
+def _quantiles(release: ReleaseFields) -> "Figure":
+    """Draw the cumulative distribution as steps with its error, and each quantile with the states it may be."""
+    quantiles = release.quantiles or []
+    states = list(release.theta.states)
+    names = [shortened(state) for state in states]
+    wide = min(14.0, max(6.0, 0.4 * len(states) + 2))
+    figure = new_figure(wide, 4.4)
+    axes: Any = figure.add_subplot()
+    errors = release.accuracies(0.05, joint=True)
+    at, values = np.arange(len(states)), np.append(release.value, 1.0)
+    low, high = np.append(release.value - errors, 1.0), np.append(release.value + errors, 1.0)
+    axes.fill_between(at, low, high, step="post", color=PALE, alpha=0.6, linewidth=0)
+    axes.step(at, values, where="post", color=BLUE, linewidth=1.5)
+    axes.plot(at, values, linestyle="", marker="o", markersize=3, color=BLUE)
+    for quantile in quantiles:
+        first, here, last = (states.index(x) for x in (quantile.low, quantile.state, quantile.high))
+        axes.plot([first, last], [quantile.share] * 2, color=ORANGE, linewidth=3, solid_capstyle="round")
+        axes.plot([here], [quantile.share], color=ORANGE, marker="D", markersize=7, markeredgecolor=INK)
+        axes.annotate(
+            f"{quantile.share:.3%}".replace(".000%", "%") + f": {shortened(quantile.state)}",
+            (max(here, last), quantile.share),
+            (8, -3),
+            textcoords="offset points",
+            fontsize=9,
+            parse_math=False,
+        )
+    name_ticks(axes, names, wide)
+    axes.set_xlim(-0.3, len(states) - 0.4 + 0.12 * len(states))
+    axes.set_ylabel("share of records up to this state")
+    clean(axes, share=True)
+    how = "bar: the states it may be, all of them with 95% probability; band: the same of the distribution"
+    title = "Quantiles of the records"
+    titled(figure, title, _made(release, title), how)
+    return figure
+
+
+def _noise(release: ReleaseFields, errors: Any, share: bool, seen: bool) -> str:
+    done = "; post-processed" if release.postprocessing else ""
+    told = f"noisy value {told_error(errors.min(), errors.max(), share)} with 95% probability each"
+    return f"{'line: ' if seen else ''}{told}{'' if seen else ', too little to be seen here'}{done}"
+
+
+def _made(release: ReleaseFields, title: str) -> str:
+    n = f"n = {release.data.records:,}" if release.data.rows is None else _rows(release)
+    return made_with(release.mechanism.title, release.epsilon, n, title)
+
+
+def _rows(release: ReleaseFields) -> str:
+    return counted(release.data.subjects, "row")

@@ -18,10 +18,9 @@ from pufferfish._draw.page import fold, table
 from pufferfish._draw.svg import cells_for_people
 from pufferfish.errors import PufferfishError, shortened
 from pufferfish.queries import Transitions, measure_of
-from pufferfish.release.each_record import EachRelease
-from pufferfish.release.facts import ReleaseFields
-from pufferfish.release.groups import GroupsRecord
+from pufferfish.release.facts import GroupsRecord, ReleaseFields
 from pufferfish.release.measurement import MeasurementRelease
+from pufferfish.release.record import EachRelease
 from pufferfish.release.show.weak_values import weak_line, weak_lines, weak_values
 
 if TYPE_CHECKING:
