@@ -22,7 +22,7 @@ from paper.experiments import (
 )
 from pufferfish._base.progress import listening
 from pufferfish._draw.figure import require_matplotlib
-from pufferfish.cli.numbers import WHOLE
+from pufferfish.cli.options import WHOLE
 from pufferfish.cli.print import print_table
 from pufferfish.cli.telling import rows_are_read, tell
 from pufferfish.errors import DataError, ParameterError, printable

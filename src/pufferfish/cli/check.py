@@ -10,8 +10,7 @@ from pufferfish.check.shown import draw_check
 from pufferfish.check.words import text_of
 from pufferfish.cli._tables import opened, read_under
 from pufferfish.cli.as_options import as_options
-from pufferfish.cli.numbers import NUMBER
-from pufferfish.cli.options import table_options
+from pufferfish.cli.options import NUMBER, table_options
 from pufferfish.cli.print import progress
 from pufferfish.cli.targets import check_targets
 from pufferfish.errors import NotApplicableError, ParameterError, printable

@@ -10,21 +10,23 @@ from pufferfish._base.view import counted
 from pufferfish._draw.figure import PICTURE, draw_noise, save_figure
 from pufferfish._draw.page import PREVIEW
 from pufferfish.cli._tables import opened, read_under
-from pufferfish.cli.numbers import NUMBER
 from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
     NOISE_HELP,
+    NUMBER,
+    QUERY_HELP,
     check_composes,
     each_once,
     node_names,
+    order_of_states,
     parse_lengths,
+    parse_query,
     split_list,
     table_options,
 )
 from pufferfish.cli.print import print_warnings, progress
-from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
-from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_group_errors, split_groupings
+from pufferfish.cli.release import BY_HELP, check_group_accuracy, print_group_errors, split_groupings
 from pufferfish.cli.targets import check_targets
 from pufferfish.compare.contest import COMPOSING, ComparisonRow, Contest, mechanisms_named, one_query_rows
 from pufferfish.data import Rows, Sequences

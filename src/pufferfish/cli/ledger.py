@@ -11,8 +11,7 @@ from pufferfish._base.words import at_least, at_most, number
 from pufferfish._base.writing import same_file
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.cli._tables import opened, read_under
-from pufferfish.cli.numbers import NUMBER
-from pufferfish.cli.options import DEFAULT_MECHANISM, bound_named, secret_settings, table_options
+from pufferfish.cli.options import DEFAULT_MECHANISM, NUMBER, bound_named, secret_settings, table_options
 from pufferfish.cli.print import print_table
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import Rows, RowsBase, Sequences

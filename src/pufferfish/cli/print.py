@@ -1,10 +1,13 @@
 """Tables and numbers on standard output, progress on standard error."""
 
+import signal
 import sys
+import threading
 import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
+from types import FrameType
 
 import click
 import numpy as np
@@ -14,10 +17,34 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from pufferfish._base.progress import Listener, listening
-from pufferfish.cli.telling import telling
+from pufferfish.cli.telling import tell, telling
 from pufferfish.errors import printable
 
-__all__ = ["never_seen", "print_before", "print_table", "print_warnings", "progress"]
+__all__ = ["never_seen", "print_before", "print_table", "print_warnings", "progress", "until_done"]
+
+# -- Ctrl-C while a release is made: what is spent must not be lost between the draw and the file that ho ------------
+
+
+@contextmanager
+def until_done(what: str) -> Generator[None]:
+    """Go on to the end of the block where it is interrupted (Ctrl-C), and say so at once; it has to be short."""
+    if threading.current_thread() is not threading.main_thread():  # others are never interrupted
+        yield
+        return
+
+    told = False
+
+    def wait(number: int, frame: FrameType | None) -> None:
+        nonlocal told
+        if not told:
+            told = True
+            tell(f"interrupted too late: {what}, so this is finished first, and written")
+
+    before = signal.signal(signal.SIGINT, wait)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 _FIRST, _THEN = 10.0, 30.0

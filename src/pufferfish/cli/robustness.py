@@ -3,8 +3,7 @@
 import click
 
 from pufferfish._base.words import at_most
-from pufferfish.cli.numbers import NUMBER
-from pufferfish.cli.options import parse_lengths
+from pufferfish.cli.options import NUMBER, parse_lengths
 from pufferfish.cli.print import progress
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit.model_file import chains_of, read_model
