@@ -1,9 +1,8 @@
 """Whether mechanisms keep their promise: true losses by enumeration, and real releases sampled in two worlds."""
 
 from paper.audit.cases import CONTROLS, audited, audited_shapes, controls_caught
-from paper.audit.losses import Databases, databases_of, laplace_loss, worst_count_loss
+from paper.audit.losses import Databases, databases_of, laplace_loss, sampled_loss, worst_count_loss
 from paper.audit.page import report
-from paper.audit.sampled import sampled_loss
 
 __all__ = [
     "CONTROLS",

@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from paper.audit.losses import Databases, databases_of, paths
-from paper.audit.sampled import sampled_loss
+from paper.audit.losses import Databases, databases_of, paths, sampled_loss
 from paper.audit.shapes import BROKEN, shapes
 from pufferfish._core.propagation.lower_bound import TiltedChain
 from pufferfish.errors import NotApplicableError
