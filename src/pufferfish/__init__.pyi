@@ -65,8 +65,8 @@ from .mechanisms import (
     Wasserstein as Wasserstein,
 )
 from .mechanisms.calibration import Calibration as Calibration
-from .mechanisms.network_plot import draw_network as draw_network
-from .mechanisms.one_query.wasserstein_inf import wasserstein_inf as wasserstein_inf
+from .mechanisms.network_picture import draw_network as draw_network
+from .mechanisms.one_query.wasserstein import wasserstein_inf as wasserstein_inf
 from .mechanisms.witness import (
     AloneWitness as AloneWitness,
     ClusterWitness as ClusterWitness,
