@@ -298,7 +298,7 @@ MUTANTS = [
     ),
     Mutant(
         "noise: OpenDP need not confirm the loss",
-        "noise.py",
+        "release/noise.py",
         "if not measurement.map(lipschitz) <= lipschitz / scale:",
         "if False:",
         "statistical unit/release/test_release.py",

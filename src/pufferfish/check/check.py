@@ -19,17 +19,22 @@ their n-th record, with what followed seen, the share that went on.
 """
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.checked import called_as
 from pufferfish._base.durations import parse_duration
 from pufferfish._base.progress import part_of, report_progress
-from pufferfish.check.record import ModelCheck, OverlapAfter, RicherModel, StateStays, SubjectCheck
-from pufferfish.check.words import CALLED, verdict_of
+from pufferfish._base.view import Shown, View
+from pufferfish._base.writing import write_whole
+from pufferfish.check.record import CHECK, CheckFields, OverlapAfter, RicherModel, StateStays, SubjectCheck
+from pufferfish.check.shown import view_of
+from pufferfish.check.words import CALLED, sentences_of, text_of, verdict_of
 from pufferfish.errors import DataError, ModelError, NotApplicableError, ParameterError
 from pufferfish.fit.chain import check_transitions, fit_chain, fit_periodic
 from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, overlap, overlap_of
@@ -47,7 +52,18 @@ from pufferfish.theta.model_class import Theta, as_theta
 if TYPE_CHECKING:
     from pufferfish.data.public_counts import Habits, Steps
 
-__all__ = ["APART", "HIGH", "TOWARDS", "by_model", "check_model", "geometric", "held_out", "observed", "richer_models"]
+__all__ = [
+    "APART",
+    "HIGH",
+    "TOWARDS",
+    "ModelCheck",
+    "by_model",
+    "check_model",
+    "geometric",
+    "held_out",
+    "observed",
+    "richer_models",
+]
 
 # -- How well laws predict transitions that they were not fitted to --------------------------------------------------
 
@@ -223,6 +239,34 @@ def geometric(stay: float) -> tuple[float, float]:
 
 APART = tuple(2**i for i in range(10))
 """Numbers of steps after which it is asked how much is forgotten; a chain may be shorter."""
+
+
+class ModelCheck(CheckFields, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whether a model describes public data, in numbers (:class:`CheckFields`) and in a sentence; prints as text.
+
+    Examples
+    --------
+    See :func:`check_model`.
+    """
+
+    def __repr__(self) -> str:
+        return f"ModelCheck({sentences_of(self.verdict)[0]!r})"
+
+    def _view(self) -> View:
+        return view_of(self)
+
+    def __str__(self) -> str:
+        return text_of(self)
+
+    def to_json(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the numbers into a file; infinite ones are null there.
+
+        Raises
+        ------
+        RecordError
+            If the file cannot be written, or something else stands there.
+        """
+        write_whole(path, msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n", CHECK, overwrite=overwrite)
 
 
 @called_as('check_model(model, "public.csv", "activity", subject="person", time="minute", public=True)')

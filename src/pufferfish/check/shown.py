@@ -10,7 +10,7 @@ from pufferfish._base.words import at_most
 from pufferfish._draw.figure import new_figure
 from pufferfish._draw.svg import BLUE, INK, LINES, PALE, clean, log_ticks, shortened, titled
 from pufferfish.check import words as verdict
-from pufferfish.check.record import ModelCheck, StateStays
+from pufferfish.check.record import CheckFields, StateStays
 from pufferfish.check.words import CALLED, sentences_of, verdict_lines
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ __all__ = ["draw_check", "view_of"]
 # -- What a check of a model shows in a notebook: the verdict, what the noise leaks, and how long states  ------------
 
 
-def view_of(found: ModelCheck) -> View:
+def view_of(found: CheckFields) -> View:
     """Return the verdict first, then its numbers."""
     facts = {
         "held against": found.source,
@@ -63,7 +63,7 @@ _MARKERS = ("o", "^")
 """Of the average stay, and of the number of records within which 95% of the stays end."""
 
 
-def draw_check(found: ModelCheck) -> "Figure":
+def draw_check(found: CheckFields) -> "Figure":
     """Draw a check: data in blue, the model in black."""
     panels = [_stays, _overlaps] if found.occupancy is None else [_stays, _hours, _overlaps]
     figure = new_figure(4.2 * len(panels), 4.2)
@@ -74,13 +74,13 @@ def draw_check(found: ModelCheck) -> "Figure":
     return figure
 
 
-def _usual(found: ModelCheck) -> list[int]:
+def _usual(found: CheckFields) -> list[int]:
     """Return the states that are drawn: the most frequent ones, in their order."""
     weights = np.zeros(len(found.states)) if found.occupancy is None else np.sum(found.occupancy, axis=0)
     return sorted(sorted(range(len(found.states)), key=lambda x: -weights[x])[:_MOST_STATES])
 
 
-def _stays(axes: Any, found: ModelCheck) -> None:
+def _stays(axes: Any, found: CheckFields) -> None:
     """Draw mean and high quantile of the stays in each state; those of the model from its least to its most.
 
     A quantile that is not reached stands above, hollow.
@@ -129,7 +129,7 @@ def _stays(axes: Any, found: ModelCheck) -> None:
     axes.set_ylabel("records that a state lasts (log scale)")
 
 
-def _hours(axes: Any, found: ModelCheck) -> None:
+def _hours(axes: Any, found: CheckFields) -> None:
     """Draw the share of each state by the hour, and the model's as a dashed line."""
     assert found.occupancy is not None
     counts = np.array(found.occupancy, dtype=np.float64)
@@ -178,7 +178,7 @@ _LINE = 0.05
 """The height of a name, as a share of the axis."""
 
 
-def _overlaps(axes: Any, found: ModelCheck) -> None:
+def _overlaps(axes: Any, found: CheckFields) -> None:
     """Draw how much is forgotten after so many steps."""
     steps = [each.steps for each in found.overlaps]
     axes.plot(steps, [each.pooled for each in found.overlaps], color=BLUE, marker="o", markersize=4, label="data")

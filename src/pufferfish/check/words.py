@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from pufferfish._base.view import counted
 from pufferfish._base.words import at_most, number
-from pufferfish.check.record import ModelCheck, RicherModel, SubjectCheck
+from pufferfish.check.record import CheckFields, RicherModel, SubjectCheck
 from pufferfish.errors import printable
 
 __all__ = ["CALLED", "CLEARLY", "gain_of", "sentences_of", "text_of", "verdict_lines", "verdict_of"]
@@ -287,7 +287,7 @@ _SIMPLER = {
 }
 
 
-def text_of(found: ModelCheck, reworded: Callable[[str], str] = str, *, details: bool = True) -> str:
+def text_of(found: CheckFields, reworded: Callable[[str], str] = str, *, details: bool = True) -> str:
     """Return a check as text: the verdict, then the numbers it rests on.
 
     ``reworded`` turns errors of the library, by which numbers are missing, into the reader's words. Without
@@ -296,7 +296,7 @@ def text_of(found: ModelCheck, reworded: Callable[[str], str] = str, *, details:
     return "\n".join(printable(line) for line in _lines(found, reworded, details))
 
 
-def _lines(found: ModelCheck, reworded: Callable[[str], str], details: bool) -> Iterator[str]:
+def _lines(found: CheckFields, reworded: Callable[[str], str], details: bool) -> Iterator[str]:
     many = len(found.subjects)
     yield from sentences_of(found.verdict)
     yield ""
@@ -321,7 +321,7 @@ def _lines(found: ModelCheck, reworded: Callable[[str], str], details: bool) -> 
         yield from _hours(found)
 
 
-def _leakage(found: ModelCheck, reworded: Callable[[str], str]) -> Iterator[str]:
+def _leakage(found: CheckFields, reworded: Callable[[str], str]) -> Iterator[str]:
     noise = "" if found.noise_multiplier is None else f" (multiplier {found.noise_multiplier:.3g})"
     of = f"the noise of a histogram, calibrated to this model at ε = {at_most(found.epsilon)}{noise}"
     yield f"what {of}, leaks at most, in nats"
@@ -341,7 +341,7 @@ def _leakage(found: ModelCheck, reworded: Callable[[str], str]) -> Iterator[str]
             yield f"  {CALLED[each.kind]}: not computed: {reworded(each.reason)}"
 
 
-def _predictions(found: ModelCheck) -> Iterator[str]:
+def _predictions(found: CheckFields) -> Iterator[str]:
     yield (
         "do other models predict these data better? gain: the sum over all transitions, in nats; above "
         f"{CLEARLY:g} is clearly better, below 0 is worse"
@@ -362,7 +362,7 @@ def _better(gain: float) -> str:
     return "not clearly" if gain > 0 else "no"
 
 
-def _stays(found: ModelCheck) -> Iterator[str]:
+def _stays(found: CheckFields) -> Iterator[str]:
     """Yield how long states last."""
     yield "how many records a state lasts: on average, and the number within which 95% of its stays end"
     rows = [
@@ -394,7 +394,7 @@ def _ends(least: float, most: float) -> str:
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 
-def _subjects(found: ModelCheck) -> Iterator[str]:
+def _subjects(found: CheckFields) -> Iterator[str]:
     """Yield how well each subject is predicted."""
     kinds = [kind for kind in ("pooled", "own", "order2", "hour") if kind in found.gains]
     names = {"pooled": "one chain", "own": "own chain", "order2": "order 2", "hour": "by hour"}
@@ -417,7 +417,7 @@ def _subjects(found: ModelCheck) -> Iterator[str]:
         yield f"  and {counted(left, 'subject')} whose own chain beats the model by less, or does not"
 
 
-def _overlaps(found: ModelCheck) -> Iterator[str]:
+def _overlaps(found: CheckFields) -> Iterator[str]:
     """Yield how soon the present is forgotten."""
     missing = "" if found.overlaps else ": not known for these data"
     yield f"overlap of the laws of the state, given any two states some steps away (1: all is forgotten){missing}"
@@ -433,7 +433,7 @@ def _in_order(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-def _hours(found: ModelCheck) -> Iterator[str]:
+def _hours(found: CheckFields) -> Iterator[str]:
     assert found.occupancy is not None
     totals = [sum(row[x] for row in found.occupancy) for x in range(len(found.states))]
     usual = sorted(sorted(range(len(totals)), key=lambda x: -totals[x])[:_MOST_STATES])  # in the model's order

@@ -5,7 +5,7 @@ The words are those of Python; the command line has its own for ``ledger.calibra
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from pufferfish._base.view import MOST_ROWS, Grid, View, counted, frame_of_colum
 from pufferfish._base.words import at_least, at_most, number
 from pufferfish._draw.figure import new_figure
 from pufferfish._draw.svg import BLUE, INK, ORANGE, PALE, clean, titled
-from pufferfish.data.rows import Rows
-from pufferfish.data.sequences import Sequences
+from pufferfish.data.rows import Rows, RowsBase
+from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import BudgetExceeded, PufferfishError
 from pufferfish.ledger.file import Entry
 from pufferfish.ledger.subjects import unpacked
@@ -26,9 +26,32 @@ from pufferfish.mechanisms.words import nothing_seen
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from pufferfish.ledger.ledger import Ledger
-
 __all__ = ["draw_ledger", "entries_frame", "hides_all", "in_words", "part_of", "view_of", "what_fits"]
+
+
+class AnyLedger(Protocol):
+    """What is asked of a :class:`~pufferfish.Ledger` here, which stands above."""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]: ...
+    @property
+    def budget(self) -> float: ...
+    @property
+    def spent(self) -> float: ...
+    @property
+    def remaining(self) -> float: ...
+    @property
+    def base(self) -> Base | RowsBase | None: ...
+    @property
+    def bound(self) -> InfluenceBound: ...
+    def calibrate(self, query: Any, *, length: Any, window: Any, data: Any) -> Calibration:
+        """Return noise for what is left."""
+        ...
+
+    def leakage_with(self, what: Any, *, data: Any, window: Any) -> float:
+        """Return what all releases leak, with one more."""
+        ...
+
 
 # -- The picture of a ledger: what the releases leak together, one after the other, against the budget ---------------
 
@@ -36,7 +59,7 @@ _MOST_TICKS = 25
 _MOST_WRITTEN = 16
 
 
-def draw_ledger(ledger: "Ledger") -> "Figure":
+def draw_ledger(ledger: AnyLedger) -> "Figure":
     """Draw what is spent after each entry as bars, what each release leaks alone as points, and the budget."""
     entries, budget = ledger.entries, ledger.budget
     n = len(entries)
@@ -70,7 +93,7 @@ def draw_ledger(ledger: "Ledger") -> "Figure":
 # -- What a ledger shows: its entries as a table, in a notebook and as a frame, and which part of the tab ------------
 
 
-def part_of(entry: Entry, ledger: "Ledger") -> str:
+def part_of(entry: Entry, ledger: AnyLedger) -> str:
     """Say which part of the ledger's table an entry read, and is charged on; nothing where it read all of it."""
     parts = [f"where {entry.where}"] if entry.where else []
     if entry.windows:
@@ -87,7 +110,7 @@ def _steps_of(windows: Sequence[Sequence[tuple[int, int]] | None]) -> int:
     return sum(end - begin for stretches in windows for begin, end in stretches or ())
 
 
-def entries_frame(ledger: "Ledger", into: str) -> Any:
+def entries_frame(ledger: AnyLedger, into: str) -> Any:
     """Return the entries as a table."""
     entries = ledger.entries
     columns: dict[str, list[Any]] = {
@@ -102,7 +125,7 @@ def entries_frame(ledger: "Ledger", into: str) -> Any:
     return frame_of_columns(columns, types, into)
 
 
-def view_of(ledger: "Ledger") -> View:
+def view_of(ledger: AnyLedger) -> View:
     """Return the last entries and what is left."""
     entries = ledger.entries
     rows = [
@@ -146,7 +169,7 @@ def hides_all(calibration: Calibration, data: Sequences | Rows | None) -> bool:
     return nothing_seen(calibration, [data.records] if data.groups is None else data.groups.records)
 
 
-def what_fits(ledger: "Ledger", what: Any, data: Sequences | Rows | None, window: Any, *, each: bool) -> str:
+def what_fits(ledger: AnyLedger, what: Any, data: Sequences | Rows | None, window: Any, *, each: bool) -> str:
     """Return the remedy for a release that does not fit: its noise is looked for, and judged as ``--up-to`` would.
 
     ``each`` says that it is a release for each subject, which only takes an epsilon.
@@ -176,7 +199,7 @@ def what_fits(ledger: "Ledger", what: Any, data: Sequences | Rows | None, window
     return _LESS if largest is None else f"the largest epsilon that fits is {largest}"
 
 
-def _largest_epsilon(ledger: "Ledger", what: Calibration, found: Calibration, data: Any, window: Any) -> str | None:
+def _largest_epsilon(ledger: AnyLedger, what: Calibration, found: Calibration, data: Any, window: Any) -> str | None:
     """Return in few digits the ε at which the mechanism of a release has the noise that fits; None if it is not found.
 
     It is tried: rounding, or a mechanism whose noise is not in proportion, may take the noise below what fits.
