@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from pufferfish._base.words import at_most, number
 from pufferfish.errors import printable
-from pufferfish.theta.states import phase_name
 
 __all__ = [
     "BLUE",
@@ -29,7 +28,6 @@ __all__ = [
     "ORANGE",
     "PALE",
     "bars_with_errors",
-    "cells_for_people",
     "clean",
     "errors_are_seen",
     "in_percent",
@@ -82,19 +80,6 @@ def _beginning(text: str, columns: int) -> str:
 
 def _columns(letter: str) -> int:
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-
-
-def cells_for_people(by: Sequence[str], cells: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the labels of groups with the names of weekdays, which records count from Monday, 0.
-
-    Examples
-    --------
-    >>> cells_for_people(["weekday(time)", "hour(time)"], [["0", "5"], ["6", "23"]])
-    [['Mon', '5'], ['Sun', '23']]
-    """
-    days = {str(day): phase_name("weekday", day)[:3] for day in range(7)}
-    names = [days if each.startswith("weekday(") else {} for each in by]
-    return [[own.get(label, label) for own, label in zip(names, cell, strict=True)] for cell in cells]
 
 
 # -- Colours and marks: the same mechanism looks the same in every picture, and all eyes can tell them ap ------------

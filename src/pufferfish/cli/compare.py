@@ -7,7 +7,7 @@ from typing import Any, cast
 import click
 
 from pufferfish._base.view import counted
-from pufferfish._draw.figure import PICTURE, draw_noise, save_figure
+from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish._draw.page import PREVIEW
 from pufferfish.cli._tables import opened, read_under
 from pufferfish.cli.options import (
@@ -29,6 +29,7 @@ from pufferfish.cli.print import print_warnings, progress
 from pufferfish.cli.release import BY_HELP, check_group_accuracy, print_group_errors, split_groupings
 from pufferfish.cli.targets import check_targets
 from pufferfish.compare.contest import COMPOSING, ComparisonRow, Contest, mechanisms_named, one_query_rows
+from pufferfish.compare.picture import draw_noise
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit.model_file import read_model

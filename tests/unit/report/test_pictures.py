@@ -292,7 +292,7 @@ def test_a_picture_says_once_of_how_much_it_is_and_no_word_stands_alone():
 
 
 def test_the_noise_of_all_mechanisms_says_of_what_it_is_and_hides_no_line(tmp_path):
-    from pufferfish._draw.figure import draw_noise
+    from pufferfish.compare.picture import draw_noise
 
     def rows(e):
         scales = {"propagation": 2 / e, "exact-laplace": 2.001 / e, "group-dp": 50 / e}
@@ -320,7 +320,7 @@ def test_the_noise_of_all_mechanisms_says_of_what_it_is_and_hides_no_line(tmp_pa
 
 
 def test_a_mechanism_without_a_mark_of_its_own_is_drawn_too():
-    from pufferfish._draw.figure import draw_noise
+    from pufferfish.compare.picture import draw_noise
 
     names = ("propagation", "my-bound")
     rows = [ComparisonRow(mechanism=name, title=name.title(), epsilon=1.0, scale=2.0) for name in names]

@@ -18,7 +18,6 @@ from pufferfish._draw.svg import (
     ORANGE,
     PALE,
     bars_with_errors,
-    cells_for_people,
     clean,
     errors_are_seen,
     is_share,
@@ -32,6 +31,7 @@ from pufferfish._draw.svg import (
     titled,
     told_error,
 )
+from pufferfish.data.groups import cells_for_people
 from pufferfish.queries import Joint, Transitions, measure_of
 from pufferfish.release.check import joint_nodes, nodes_of
 from pufferfish.release.facts import GroupsRecord, ReleaseFields

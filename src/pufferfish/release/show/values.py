@@ -15,7 +15,7 @@ from pufferfish._base.view import Html, counted, join, tag
 from pufferfish._base.words import number
 from pufferfish._draw.heat import MOST_COLUMNS, WEAK, heat_map, marked_weak
 from pufferfish._draw.page import fold, table
-from pufferfish._draw.svg import cells_for_people
+from pufferfish.data.groups import cells_for_people
 from pufferfish.errors import PufferfishError, shortened
 from pufferfish.queries import Transitions, measure_of
 from pufferfish.release.facts import GroupsRecord, ReleaseFields
