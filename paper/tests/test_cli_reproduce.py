@@ -13,23 +13,24 @@ from click.testing import Result
 
 import commands
 from paper import reproduce
+from paper.__main__ import main as paper
 from paper.experiments import EXPERIMENTS, Experiment
 from paper.experiments.drawing import new_figure
 from paper.experiments.experiment import FITTED, Part
 from paper.experiments.table import Table
 
-REPOSITORY = Path(__file__).parents[3]
+REPOSITORY = Path(__file__).parents[2]
 HOUSEHOLD = REPOSITORY / "examples" / "data" / "household_power_2009.csv.gz"
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
 
 
 def run(*arguments: object) -> Result:
-    return commands.run("reproduce", *arguments)
+    return commands.run("reproduce", *arguments, program=paper)
 
 
 def refused(*arguments: object, says: Sequence[str]) -> None:
     """Refused in one line, and nothing is printed."""
-    commands.refused("reproduce", *arguments, says=says)
+    commands.refused("reproduce", *arguments, says=says, program=paper)
 
 
 def activity(path: Path) -> Path:

@@ -283,7 +283,7 @@ def activity(path: Path, groups: int) -> Path:
 
 
 def start(table: Path, folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "pufferfish", "reproduce", "table-activity"]
+    command = [sys.executable, "-m", "paper", "reproduce", "table-activity"]
     command += ["--data", str(table), "--trials", "2", "--output", str(folder)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

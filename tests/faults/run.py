@@ -15,7 +15,6 @@ from faults.engines import engines  # noqa: E402
 from faults.flips import flips  # noqa: E402
 from faults.killed import killed  # noqa: E402
 from faults.rows import Row  # noqa: E402
-from faults.trials import shorten_audits  # noqa: E402
 from pufferfish.cli import _COMMANDS  # noqa: E402
 
 PAGE = HERE.parent.parent / "docs" / "faults.md"
@@ -71,7 +70,6 @@ def run(*words: str) -> int:
     """Try all faults, or some parts; return how many promises are broken. Only all of them write the page."""
     for name in _COMMANDS:
         __import__(f"pufferfish.cli.{name}")
-    shorten_audits()
     quick, parts = "--quick" in words, [name for name in PARTS if name in words] or list(PARTS)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:

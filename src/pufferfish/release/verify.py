@@ -30,7 +30,6 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.mechanisms.words import secrets_of
 from pufferfish.queries import JointQuery, LinearQuery
-from pufferfish.release import record as each_record
 from pufferfish.release.cells import possible_values
 from pufferfish.release.check import PROGRAM, contradictions, near, stand_in
 from pufferfish.release.draw import possible_of
@@ -45,7 +44,7 @@ from pufferfish.release.facts import (
     record_of,
 )
 from pufferfish.release.prepare import is_note_of
-from pufferfish.release.record import EachRelease, Release
+from pufferfish.release.record import EACH_FORMAT, EACH_VERSION, EachRelease, Release
 from pufferfish.release.show.text import record_named
 from pufferfish.release.verification import PROOF, Finding, Verification, fails, holds, not_in, unchecked
 from pufferfish.release.words import versions, warnings_of
@@ -347,8 +346,8 @@ def decoded_release(path: str | os.PathLike[str]) -> Release | EachRelease:
 
 def release_in(content: bytes, source: str) -> Release | EachRelease:
     """Return the same from the content of a file, which messages call ``source``."""
-    if f'"{each_record.FORMAT}"'.encode() in content[:200]:
-        form, version = each_record.FORMAT, each_record.VERSION
+    if f'"{EACH_FORMAT}"'.encode() in content[:200]:
+        form, version = EACH_FORMAT, EACH_VERSION
         return decode_record(content, source, EachRelease, format_=form, version=version, complete=True)
     return decode_record(content, source, Release, format_=FORMAT, version=VERSION, complete=True)
 
