@@ -38,8 +38,8 @@ FLOORS = [
 
 SHELVES = [
     {"numbers"},
-    {"chains", "divergence", "networks", "path_divergence"},
-    {"gk16", "laws", "phi", "strategies", "tridiagonal", "tridiagonal_loops"},
+    {"chains", "divergence", "networks", "path_divergence", "tridiagonal", "tridiagonal_loops"},
+    {"gk16", "laws", "phi", "strategies"},
     {"propagation", "quilts"},
 ]
 """The same inside of ``_core``."""
