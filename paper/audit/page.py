@@ -9,8 +9,8 @@ __all__ = ["Report", "report"]
 
 _HEAD = """# Audit
 
-Made by `python -m paper audit --output docs/audit.md`, which needs no data. For each mechanism, small model, query and ε:
-the loss that is promised, and the loss that really occurs. Losses are natural logarithms.
+Made by `python -m paper audit --output docs/audit.md`, which needs no data. For each mechanism, small model, query and
+ε: the loss that is promised, and the loss that really occurs. Losses are natural logarithms.
 
 - A number alone is exact: every database of the model is enumerated, and the worst output is sought for each record and
   each two of its values.

@@ -90,6 +90,7 @@ class Commands(click.Group):
             raise click.exceptions.Exit(2) from error
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, and say in one line what is wrong with it."""
         closed, said = _closed(), Telling(quiet=bool(ctx.params.get("quiet_errors")))
         ctx.obj = said
         try:

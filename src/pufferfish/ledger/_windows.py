@@ -2,9 +2,9 @@
 
 A step that is not read has no loss. A user says steps for all chains, or for subjects by their names: chains have no
 order that a user could mean. So an hour of each day is charged as that hour, wherever in the base it is. Times
-say it where all records of a chain are whole numbers of steps apart (:class:`~pufferfish.data.sequences.TimeGrid`). Where
-they do not, a release is charged on all steps of its chains. Times without a zone say it to an hour: then the hours
-beside are charged too.
+say it where all records of a chain are whole numbers of steps apart (:class:`~pufferfish.data.sequences.TimeGrid`).
+Where they do not, a release is charged on all steps of its chains. Times without a zone say it to an hour: then the
+hours beside are charged too.
 """
 
 from collections.abc import Mapping, Sequence

@@ -9,8 +9,8 @@ the loss of the nodes nearby and what the quilt tells; Algorithm 2 is this bound
 every θ and every release, since each of them bounds the loss by itself; so a ledger needs no fixed quilt sets
 (Theorem 4.4 asks for the same ones to add ε's, and here losses are added instead).
 
-Where no quilts are given they are searched (:mod:`pufferfish._core.quilts.network_search`): with ``max_quilts=None`` the
-best of all quilts is found, otherwise the best of as many as the bound allows.
+Where no quilts are given they are searched (:mod:`pufferfish._core.quilts.network_search`): with ``max_quilts=None``
+the best of all quilts is found, otherwise the best of as many as the bound allows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -257,8 +257,8 @@ class ChainModels(ShownModel, ReadOnly):
 class Continuum(ABC):
     """A class Θ of chains that is described as a whole; no member stands in a list.
 
-    A new kind is a file with a class derived from this one, and its name in ``CONTINUA`` (``theta/model_class.py``): model
-    files, releases and their checks know it from then on. Mechanisms name the kinds that they cover.
+    A new kind is a file with a class derived from this one, and its name in ``CONTINUA`` (``theta/model_class.py``):
+    model files, releases and their checks know it from then on. Mechanisms name the kinds that they cover.
     """
 
     kind: ClassVar[str]

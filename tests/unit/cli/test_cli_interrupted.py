@@ -232,7 +232,10 @@ def test_hidden_files_of_another_user_stay(folder: Path) -> None:
 
 @pytest.mark.program
 def test_a_hidden_file_in_use_by_another_program_stays(folder: Path) -> None:
-    code = "from pufferfish._base.writing import Output\nwith Output('x', None, overwrite=True):\n  print(flush=True)\n  input()\n"
+    code = (
+        "from pufferfish._base.writing import Output\n"
+        "with Output('x', None, overwrite=True):\n  print(flush=True)\n  input()\n"
+    )
     program = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert program.stdout is not None
     program.stdout.readline()

@@ -11,9 +11,9 @@ F = Σ_j w_j(X_j) with integers w_j(x). Its law is the coefficient sequence of t
 a sum of products like any other, in which every number is a polynomial in z: a *factor* is an array over its variables
 with one more axis for the partial sum, a product convolves that axis, and summing a variable out first shifts the
 entries of its state x by w(x). Eliminating one variable after another costs what it costs for plain probabilities,
-times the convolutions. Factors are :class:`~pufferfish._core.numbers.wide.Wide` arrays: all numbers are non-negative and
-nothing is ever subtracted or divided, so that every mass, however far in the tail, comes with a relative error of at
-most (number of roundings on its way) · 2^-52, and exact zeros are exact zeros.
+times the convolutions. Factors are :class:`~pufferfish._core.numbers.wide.Wide` arrays: all numbers are non-negative
+and nothing is ever subtracted or divided, so that every mass, however far in the tail, comes with a relative error of
+at most (number of roundings on its way) · 2^-52, and exact zeros are exact zeros.
 
 The joint laws of (X_j, F) for *all* j, where the tables form a forest, follow from two sweeps of messages: with
 m_c the message of a child and o_v that from the parent's side,

@@ -1,4 +1,4 @@
-"""The loops of :mod:`pufferfish._core.numbers.wide`, over plain arrays, so that numba can compile them as they stand."""
+"""The loops of :mod:`pufferfish._core.numbers.wide`, over plain arrays: numba can compile them as they stand."""
 
 from typing import Any
 

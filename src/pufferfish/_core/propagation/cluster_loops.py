@@ -1,4 +1,4 @@
-"""The sweep of :mod:`pufferfish._core.propagation.clusters`: plain loops over arrays, so that numba can compile them."""
+"""The sweep of :mod:`pufferfish._core.propagation.clusters`: plain loops over arrays, which numba can compile."""
 
 from typing import Any, NamedTuple
 

@@ -9,13 +9,14 @@ one for each phase that the place may be at, and Φ takes each from the phase be
 
 The two sides of a record where the matrix of every step is any one between two bounds.
 
-The recursion of :mod:`pufferfish._core.propagation.chain` holds for a chain with a matrix of its own at every step; with
+The recursion of :mod:`pufferfish._core.propagation.chain` holds for a chain with a matrix of its own at every step;
+with
 the worst matrix at each step it holds for all of them at once, and for every initial law:
 
 * the future's message is Φ over the interval matrix (:mod:`pufferfish._core.phi.rows_between_bounds`);
 * the past's is the least of two: the contraction that no initial law exceeds
-  (:mod:`pufferfish._core.phi.any_initial_law`), and, from the third record on, Φ over bounds on the reversed kernel. The
-  record before is a few steps from the first one by then, and what it can be is bounded too
+  (:mod:`pufferfish._core.phi.any_initial_law`), and, from the third record on, Φ over bounds on the reversed kernel.
+  The record before is a few steps from the first one by then, and what it can be is bounded too
   (:mod:`pufferfish._core.chains.interval_matrices`): chains that mix forget their start.
 """
 

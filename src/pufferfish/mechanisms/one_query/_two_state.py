@@ -1,8 +1,9 @@
 r"""Branch and bound over all two-state chains with probabilities of staying between two bounds.
 
-Cells that :mod:`pufferfish.mechanisms.one_query.two_state_cells` cannot clear are cut in two: along ζ, along x, and, inside a
-cell, along the logarithm h of the initial odds. Renaming the states maps x to −x, so x ≥ 0 is enough. Whenever the
-search stops, what it returns holds for every chain of the class: cells that were not cleared count with their bounds.
+Cells that :mod:`pufferfish.mechanisms.one_query.two_state_cells` cannot clear are cut in two: along ζ, along x, and,
+inside a cell, along the logarithm h of the initial odds. Renaming the states maps x to −x, so x ≥ 0 is enough. Whenever
+the search stops, what it returns holds for every chain of the class: cells that were not cleared count with their
+bounds.
 """
 
 import heapq

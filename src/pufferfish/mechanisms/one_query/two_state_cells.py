@@ -2,9 +2,9 @@ r"""What all two-state chains in a cell of couplings and fields, and all initial
 
 The quantities to be bounded are logarithms of ratios N_s·D_s'/(D_s·N_s') of sums over paths: N_s of the paths with
 state s at record i and some (noisy) number of ones, D_s of all paths with state s there. In the coordinates of
-:mod:`pufferfish.mechanisms.one_query.two_state_coordinates` every log N, log D is convex. Over a cell, log N_s' and log D_s are at
-least their tangent planes at its centre, and what remains is convex: largest at a corner. The bound is wrong by no more
-than the curvature times the square of the cell's width.
+:mod:`pufferfish.mechanisms.one_query.two_state_coordinates` every log N, log D is convex. Over a cell, log N_s' and log
+D_s are at least their tangent planes at its centre, and what remains is convex: largest at a corner. The bound is wrong
+by no more than the curvature times the square of the cell's width.
 
 **ρ** is no linear function of (ζ, x). Its tangent plane is used instead, and for each of the ends that it weighs three
 times the deviation is added: where paths are summed, where the corners are, and in D. Where the record is the end, all

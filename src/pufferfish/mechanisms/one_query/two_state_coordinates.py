@@ -9,8 +9,8 @@ with the field :math:`x = \log(p_1/p_0)`, the coupling :math:`\zeta = \log\frac{
 :math:`\rho = \operatorname{asinh}(e^{-\zeta/2} \sinh(x/2))`, and any h for any initial law, h = ρ − x/2 for the
 stationary one: an Ising model. (ζ, x) and (p0, p1) tell each other, and renaming the states is x ↦ −x. So every sum of
 such weights over some paths is, in its logarithm, a convex function of the linear coordinates (ζ, x, ρ, h), and the
-sums over all paths with n ones depend on x by e^{xn} alone. :mod:`pufferfish.mechanisms.one_query.two_state_cells` builds bounds
-on this (docs/proofs/laws.md).
+sums over all paths with n ones depend on x by e^{xn} alone. :mod:`pufferfish.mechanisms.one_query.two_state_cells`
+builds bounds on this (docs/proofs/laws.md).
 """
 
 import math
