@@ -38,7 +38,9 @@ FLOORS = [
 
 SHELVES = [
     {"numbers"},
-    {"chains", "divergence", "networks", "path_divergence", "tridiagonal", "tridiagonal_loops"},
+    {"divergence", "path_divergence"},
+    {"chains", "networks", "tridiagonal_loops"},
+    {"tridiagonal"},
     {"gk16", "laws", "phi", "strategies"},
     {"propagation", "quilts"},
 ]

@@ -43,7 +43,7 @@ ELSEWHERE = """
 | a disk that is full | `tests/unit/cli/test_cli_interrupted.py::test_on_a_disk_that_is_full` |
 | a clock that is set back | `tests/unit/release/test_verify.py::test_a_clock_that_is_set_back_spoils_no_release` |
 | every bit of a ledger | `tests/unit/ledger/test_ledger_files.py::test_every_bit_counts` |
-| an experiment that is killed goes on | `tests/unit/experiments/test_running.py` |
+| an experiment that is killed goes on | `paper/tests/test_running.py` |
 """  # noqa: E501
 
 
