@@ -198,7 +198,7 @@ def worst_count_loss(initial: Array, transition: Array, observed: NDArray[np.boo
     return worst
 
 
-# -- A lower confidence bound on the loss of real releases: one secret against the other, by sampling ----------------
+# -- A lower confidence bound on the loss of real releases -----------------------------------------------------------
 
 _SHARES = np.linspace(0, 1, 41)
 """Shares of the outputs below the thresholds that are tried."""

@@ -47,7 +47,7 @@ __all__ = [
     "with_sums_of_one",
 ]
 
-# -- Calls with missing, unknown or too many arguments: one clear line with the right call, not Python's  ------------
+# -- Calls with missing, unknown or too many arguments ---------------------------------------------------------------
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -296,7 +296,7 @@ def _may_hold(part: Any) -> bool:
     return isinstance(part, list | tuple | np.ma.MaskedArray)
 
 
-# -- Lists, numbers, truth values and words that users give: what they are, and one line where they are s ------------
+# -- Lists, numbers, truth values and words that users give ----------------------------------------------------------
 
 
 def is_list(given: Any) -> bool:

@@ -19,7 +19,7 @@ from pufferfish.errors import ParameterError
 
 __all__ = ["Duration", "format_micros", "in_words", "is_moment", "now", "parse_duration", "rounded_micros"]
 
-# -- When something was made, as text in releases and ledgers: ISO 8601 with a time zone -----------------------------
+# -- When something was made, as text in releases and ledgers --------------------------------------------------------
 
 
 def now(after: str | None = None) -> str:

@@ -129,7 +129,7 @@ def _made(kind: Any, arguments: Mapping[str, Any]) -> Any:
     return kind(**arguments)
 
 
-# -- Records that go into files as JSON, and cannot be changed: their lists and dicts are read-only too --------------
+# -- Records that go into files as JSON ------------------------------------------------------------------------------
 
 
 class _Short(reprlib.Repr):

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 __all__ = ["Kept", "Listener", "listening", "part_of", "report_progress"]
 
-# -- The last few results of something that takes long, so that what is asked again is not computed again ------------
+# -- The last few results of something that takes long ---------------------------------------------------------------
 
 T = TypeVar("T")
 

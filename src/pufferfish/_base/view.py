@@ -38,7 +38,7 @@ __all__ = [
     "view_of",
 ]
 
-# -- Markup of HTML: every text in it is escaped, unless it is markup already ----------------------------------------
+# -- Markup of HTML: every text in it is escaped ---------------------------------------------------------------------
 
 _VOID = frozenset({"meta", "input", "br"})
 

@@ -25,7 +25,7 @@ __all__ = [
     "unseen_difference",
 ]
 
-# -- How numbers are written for people: in few digits, with commas, without powers of ten where that can ------------
+# -- How numbers are written for people ------------------------------------------------------------------------------
 
 _NO_DIFFERENCE = 1e-6
 """What rounding may lose against the side it is meant for, as a share: sums of doubles are off by less."""

@@ -66,7 +66,7 @@ __all__ = [
     "write_whole",
 ]
 
-# -- Which file may be replaced: only what the same command would itself have written, known by its conte ------------
+# -- Which file may be replaced --------------------------------------------------------------------------------------
 
 _ENDINGS = frozenset(
     ".bif .csv .doc .docx .feather .gz .htm .html .ipynb .jpg .json .md .parquet .pdf .png .py .svg .tsv .txt .xlsx "
@@ -438,10 +438,10 @@ def _mode_for(target: Path, kind: Kind | None) -> int:
     return 0o666 & ~umask
 
 
-# -- Files on disk: read whole and checked, or refused; written whole, or not at all ---------------------------------
+# -- Files on disk: read whole and checked ---------------------------------------------------------------------------
 
 
-# -- Lock files: who holds one keeps other programs out. They stay: one that is removed could be held by  ------------
+# -- Lock files: who holds one keeps other programs out. They stay: one that is removed could be held ----------------
 
 _LARGEST_LOCK = 200
 """Bytes that a lock file may have: programs may write into it who they are."""

@@ -252,7 +252,7 @@ def steps_of(
     )
 
 
-# -- The influence matrix of every chain whose transition matrices lie between two bounds, step by step --------------
+# -- The influence matrix of every chain whose transition matrices lie between two bounds ----------------------------
 
 Indices = NDArray[np.intp]
 

@@ -53,7 +53,7 @@ __all__ = [
     "tree",
 ]
 
-# -- Sets of counts that tell a histogram: all bins, all but one, trees on the states, and splits of orde ------------
+# -- Sets of counts that tell a histogram ----------------------------------------------------------------------------
 
 Rows = NDArray[np.int64]
 
@@ -284,7 +284,7 @@ def _scaled(slope: Vector, steps: list[tuple[Vector, Vector]]) -> Vector:
     return found
 
 
-# -- Which counts to measure and how sharply, for one table of weights: the search over all candidates ---------------
+# -- Which counts to measure and how sharply -------------------------------------------------------------------------
 
 MOST_STATES = 120
 """With more states every pair of them under every measurement would be too many numbers."""

@@ -46,7 +46,7 @@ __all__ = [
     "width_of",
 ]
 
-# -- Labels of pictures: how wide they are, and how long ones are cut to what fits -----------------------------------
+# -- Labels of pictures: how wide they are ---------------------------------------------------------------------------
 
 _LONGEST_LABEL = 24
 
@@ -82,7 +82,7 @@ def _columns(letter: str) -> int:
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
-# -- Colours and marks: the same mechanism looks the same in every picture, and all eyes can tell them ap ------------
+# -- Colours and marks: the same mechanism looks the same in every picture -------------------------------------------
 
 BLUE, INK, PALE, ORANGE = "#0072B2", "#1a1a1a", "#9ecae1", "#D55E00"
 

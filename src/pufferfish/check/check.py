@@ -122,7 +122,7 @@ def _totals(key: Whole, n: Whole) -> Values:
     return np.bincount(which, weights=n).astype(np.float64)[which]
 
 
-# -- What noise for a model leaks to somebody who knows more: richer models fitted to the same public dat ------------
+# -- What noise for a model leaks to somebody who knows more ---------------------------------------------------------
 
 _HOURLY = 0.5
 """Added to every count of every hour."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_check", "view_of"]
 
-# -- What a check of a model shows in a notebook: the verdict, what the noise leaks, and how long states  ------------
+# -- What a check of a model shows in a notebook ---------------------------------------------------------------------
 
 
 def view_of(found: CheckFields) -> View:

@@ -275,7 +275,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-# -- A check as text: its verdict, a sentence a line, then its numbers -----------------------------------------------
+# -- A check as text: its verdict ------------------------------------------------------------------------------------
 
 _MOST_SUBJECTS, _MOST_STATES = 12, 8
 

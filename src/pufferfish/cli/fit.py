@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fit_command", "forgetting_model", "subjects_model"]
 
-# -- ``pufferfish fit --forgets``: a forgetting class, estimated from public data or stated --------------------------
+# -- ``pufferfish fit --forgets`` ------------------------------------------------------------------------------------
 
 
 def forgetting_model(
@@ -120,7 +120,7 @@ def _lines_of_forgetting(found: OverlapEstimate, step: str | None) -> list[str]:
     ]
 
 
-# -- ``pufferfish fit --each-subject``: a chain for every subject of a public table ----------------------------------
+# -- ``pufferfish fit --each-subject`` -------------------------------------------------------------------------------
 
 
 def subjects_model(

@@ -61,7 +61,7 @@ __all__ = [
     "table_options",
 ]
 
-# -- Numbers on a command line: plain decimals, and nothing else that Python would take for a number -----------------
+# -- Numbers on a command line ---------------------------------------------------------------------------------------
 
 _NUMBER = r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf|nan)"
 """Also what is infinite or no number: which values an option may have is said where it is used."""
@@ -334,7 +334,7 @@ def check_composes(mechanism: type[Mechanism], options: dict[str, bool], named: 
             )
 
 
-# -- What ``--query`` can say: a word for each query, and what follows it; a new query has a line in ``_W ------------
+# -- What ``--query`` can say: a word for each query -----------------------------------------------------------------
 
 
 def _values(parts: list[str], text: str) -> dict[str, float] | list[float]:

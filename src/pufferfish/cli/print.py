@@ -22,7 +22,7 @@ from pufferfish.errors import printable
 
 __all__ = ["never_seen", "print_before", "print_table", "print_warnings", "progress", "until_done"]
 
-# -- Ctrl-C while a release is made: what is spent must not be lost between the draw and the file that ho ------------
+# -- Ctrl-C while a release is made ----------------------------------------------------------------------------------
 
 
 @contextmanager

@@ -100,7 +100,7 @@ __all__ = [
     "split_groupings",
 ]
 
-# -- ``pufferfish release --each-subject``: one value for each subject, in one table ---------------------------------
+# -- ``pufferfish release --each-subject`` ---------------------------------------------------------------------------
 
 
 def check_each_options(reading: dict[str, Any], plot: str | None, csv: str | None, up_to: float | None) -> None:
@@ -210,7 +210,7 @@ def errors_of_subjects(found: EachRelease, data: Sequences | Rows) -> list[str]:
     return [f"each value with 95% probability: {own} (error_95 in the table says it of each subject)"]
 
 
-# -- ``--by``: a value for each public group of records, and beforehand its error ------------------------------------
+# -- ``--by``: a value for each public group of records --------------------------------------------------------------
 
 BY_HELP = (
     "Release each public group of records, at the noise of one: by columns (sex), and by the hour, weekday (0 is "
@@ -292,7 +292,7 @@ def _each(groups: int) -> str:
     return "the one group" if groups == 1 else f"each of {groups:,} groups"
 
 
-# -- What ``pufferfish release`` is asked for, and what is refused of it before its table is opened ------------------
+# -- What ``pufferfish release`` is asked for ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -541,7 +541,7 @@ def _check_epsilon(option: str, epsilon: float, most: float | None) -> None:
         )
 
 
-# -- What ``pufferfish release`` prints beside its values, and with ``--dry-run`` instead of them --------------------
+# -- What ``pufferfish release`` prints beside its values ------------------------------------------------------------
 
 DRY = "a dry run: nothing was drawn, spent or written; the same command without --dry-run releases"
 
@@ -607,7 +607,7 @@ def _print_errors(found: Release) -> None:
     print_table(table)
 
 
-# -- Noise that hides all that the values could say: whoever spends a budget on it gets nothing for it ---------------
+# -- Noise that hides all that the values could say ------------------------------------------------------------------
 
 
 def check_useful(data: Sequences | Rows, calibration: Calibration, *, each_subject: bool, larger: str) -> None:

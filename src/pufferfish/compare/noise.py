@@ -220,7 +220,7 @@ def error_in_words(error: str) -> str:
     return f"each value is within {error} of the exact one with 95% probability"
 
 
-# -- What is promised, what is not, and what is assumed: the part of a page that everybody should read ---------------
+# -- What is promised, what is not, and what is assumed --------------------------------------------------------------
 
 _MOST_PAIRS = 20
 
@@ -265,7 +265,7 @@ def promise_part(
     )
 
 
-# -- The page of a comparison: what would be promised, and what error to expect, before any data are touc ------------
+# -- The page of a comparison: what would be promised ----------------------------------------------------------------
 
 _NUMBERS = "the numbers of records, and where gaps are, were"
 

@@ -36,7 +36,7 @@ __all__ = [
     "without_group",
 ]
 
-# -- Which row a message is about: its number in the table, and its subject ------------------------------------------
+# -- Which row a message is about ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -416,7 +416,7 @@ def _bin_index(value: nw.Expr, edges: Sequence[float]) -> nw.Expr:
     return reduce(lambda total, term: total + term, ((value >= edge).cast(nw.Int64) for edge in edges[1:-1]))
 
 
-# -- Times that do not increase within a subject are refused; the message shows the first of them --------------------
+# -- Times that do not increase within a subject are refused ---------------------------------------------------------
 
 _MIDNIGHT = " 00:00:00"
 

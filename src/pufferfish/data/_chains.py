@@ -416,7 +416,7 @@ def _whole_steps(gap: nw.Expr, step: int) -> nw.Expr:
     return nw.when(steps > 2).then(steps).otherwise(nw.lit(2))
 
 
-# -- The fold: groups of rows that an engine has counted are added up to what each chain holds, in plain  ------------
+# -- The fold: groups of rows that an engine has counted are added up to what each chain holds -----------------------
 
 
 def gap_steps(gap: int | float, step: int | float) -> int:

@@ -41,7 +41,7 @@ from pufferfish.theta.states import state_label
 
 __all__ = ["Counted", "Stretches", "Sums", "batches_of", "count_rows_of_chains", "stretches_of", "with_places"]
 
-# -- Rows that polars reads come in batches, so that memory does not grow with the table -----------------------------
+# -- Rows that polars reads come in batches --------------------------------------------------------------------------
 
 BATCH = 250_000
 """Rows of a batch. More take more memory, fewer more time."""
@@ -152,7 +152,7 @@ class Sums:
         return self._parts[0].with_columns(nw.col(words).cast(nw.String)) if words else self._parts[0]
 
 
-# -- Where the observed records of a chain are: from the times of the rows that a filter by time keeps ---------------
+# -- Where the observed records of a chain are -----------------------------------------------------------------------
 
 _MOST = 4096
 """Gaps of all subjects together, and stretches of different chains, up to which places are kept."""

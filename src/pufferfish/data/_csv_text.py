@@ -67,7 +67,7 @@ def other_separator(columns: Sequence[str]) -> str:
     )
 
 
-# -- Tables whose lines never end: an engine holds a line as a whole, and a small packed file may hold a  ------------
+# -- Tables whose lines never end ------------------------------------------------------------------------------------
 
 LONGEST_LINE = 10**6
 """Bytes of a line, and of the names of all columns."""

@@ -42,7 +42,7 @@ from pufferfish.theta.states import state_label
 
 __all__ = ["count_cells", "count_together"]
 
-# -- Columns of a table of independent rows that are counted together, by the engine that holds them -----------------
+# -- Columns of a table of independent rows that are counted together ------------------------------------------------
 
 _ALIKE = "__pf_count"
 

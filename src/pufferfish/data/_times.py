@@ -187,7 +187,7 @@ def _offset(zone: tzinfo, instant: datetime) -> int:
     return (instant.astimezone(zone).utcoffset() or timedelta()) // timedelta(microseconds=1)
 
 
-# -- Columns of times as their local clocks show them: what parts of time in filters and groups are of ---------------
+# -- Columns of times as their local clocks show them ----------------------------------------------------------------
 
 _DATE = 10
 """Characters of a date without a time of day."""

@@ -177,7 +177,7 @@ def pairs_of(opened_: LinkedRows, n: int) -> PairsApart:
     return PairsApart(n, tuple(subjects), counts)
 
 
-# -- What a public table tells of habits: transitions with their past, occupancy by hour, how long states ------------
+# -- What a public table tells of habits -----------------------------------------------------------------------------
 
 Whole = NDArray[np.int64]
 

@@ -41,7 +41,7 @@ from pufferfish.theta.states import clock_named
 
 __all__ = ["HOUR", "Base", "Sequences", "TimeGrid", "slack_of", "widened"]
 
-# -- Where chains begin and end on the axis of time, where all their times are whole numbers of steps apa ------------
+# -- Where chains begin and end on the axis of time ------------------------------------------------------------------
 
 HOUR = 3_600_000_000
 """By so much, in microseconds, clocks are changed in summer; in a few zones by less."""

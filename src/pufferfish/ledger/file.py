@@ -288,7 +288,7 @@ class BookFile:
         write_whole(self.path, sealed(content), LEDGER, overwrite=not new)
 
 
-# -- What is checked when a ledger's book is opened: its entries say what a ledger would have written ----------------
+# -- What is checked when a ledger's book is opened ------------------------------------------------------------------
 
 _SAME = 1e-6
 """Leakage computed twice may differ by this share: a search that starts elsewhere ends elsewhere, a little."""

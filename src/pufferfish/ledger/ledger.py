@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Ledger", "anywhere", "charging_of"]
 
-# -- Which charging a ledger has: that of chains, or that of networks ------------------------------------------------
+# -- Which charging a ledger has -------------------------------------------------------------------------------------
 
 
 def anywhere(bound: Any) -> Any:

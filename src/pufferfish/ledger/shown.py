@@ -53,7 +53,7 @@ class AnyLedger(Protocol):
         ...
 
 
-# -- The picture of a ledger: what the releases leak together, one after the other, against the budget ---------------
+# -- The picture of a ledger: what the releases leak together --------------------------------------------------------
 
 _MOST_TICKS = 25
 _MOST_WRITTEN = 16
@@ -90,7 +90,7 @@ def draw_ledger(ledger: AnyLedger) -> "Figure":
     return figure
 
 
-# -- What a ledger shows: its entries as a table, in a notebook and as a frame, and which part of the tab ------------
+# -- What a ledger shows: its entries as a table ---------------------------------------------------------------------
 
 
 def part_of(entry: Entry, ledger: AnyLedger) -> str:

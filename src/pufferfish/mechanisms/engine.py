@@ -54,7 +54,7 @@ __all__ = [
     "worst",
 ]
 
-# -- From an accuracy to ε: whole units of error, and the least ε of four digits with which it is reached ------------
+# -- From an accuracy to ε: whole units of error ---------------------------------------------------------------------
 
 LEAST_EPSILON = 1e-5
 """Below it the rounding errors of a proof, about 1e-13 at each record that a chain remembers, decide the noise."""
@@ -236,7 +236,7 @@ def _value(found: Found) -> float:
     return found[0]
 
 
-# -- Losses of steps, for every engine: what changes along a chain is charged to its records, and one ste ------------
+# -- Losses of steps, for every engine -------------------------------------------------------------------------------
 
 _SHORT = 64
 """Steps of a chain up to which its first and last record are told from the others."""

@@ -46,7 +46,7 @@ from pufferfish.theta.periodic_chain import PeriodicChain
 
 __all__ = ["InfluenceBound", "best_noise", "best_noise_at_accuracy"]
 
-# -- ``noise="best"``: which counts to measure, with noise of which scales, so that a query errs least ---------------
+# -- ``noise="best"``: which counts to measure -----------------------------------------------------------------------
 
 _FINENESS = 100
 """Sharpness of the measurement with most noise: others are whole numbers above it, 0.5% fine or finer."""

@@ -287,7 +287,7 @@ def _legend(
     return entries
 
 
-# -- Pictures of Bayesian networks: which node decides the noise, behind which quilt, and what is nearby  ------------
+# -- Pictures of Bayesian networks -----------------------------------------------------------------------------------
 
 _INK, _GREY = "#1a1a1a", "#8c8c8c"
 _COLOURS: dict[Role, tuple[str, str, float]] = {

@@ -27,7 +27,7 @@ from pufferfish.theta.states import state_label
 
 __all__ = ["LOOKS", "ROUNDING", "ActiveQuilt", "NetworkQuilts", "NodeSecrets"]
 
-# -- Secrets about single nodes of a network: which of them are secret, and which of their values --------------------
+# -- Secrets about single nodes of a network -------------------------------------------------------------------------
 
 
 class NodeSecrets:

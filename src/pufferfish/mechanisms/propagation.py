@@ -37,7 +37,7 @@ from pufferfish.theta.secrets import SecretPair
 
 __all__ = ["ForgettingLeakage", "LeakagePropagation"]
 
-# -- Leakage propagation where only forgetting is known: the recursion of docs/proofs/forgetting.md, as a ------------
+# -- Leakage propagation where only forgetting is known --------------------------------------------------------------
 
 _ROUNDED = 1 + 1e-9
 """How far the recursion may be above the sum of all losses by its rounding."""

@@ -134,7 +134,7 @@ def _span_of_one(bound: BoundQuery, theta: Theta) -> int | None:
     return int(bound.spans.max())
 
 
-# -- What a release promises, and what it does not, in words: for releases, and for what would be release ------------
+# -- What a release promises, and what it does not, in words ---------------------------------------------------------
 
 TOGETHER = "Together with the releases before it in its ledger"
 """How the sentence begins that says what a ledger promises: it stands in ``not_promised``, for what it excludes."""

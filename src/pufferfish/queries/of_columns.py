@@ -113,7 +113,7 @@ class Joint(ReadOnly, Query):
         )
 
 
-# -- Statistics of records that have names: some nodes of a network, or each of them by itself -----------------------
+# -- Statistics of records that have names ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, init=False)

@@ -36,7 +36,7 @@ __all__ = [
     "unknown_state",
 ]
 
-# -- Statistics of ordered states, such as bins of a number: cumulative distributions, and quantiles -----------------
+# -- Statistics of ordered states ------------------------------------------------------------------------------------
 
 
 def named_quantiles(shares: Sequence[float]) -> str:

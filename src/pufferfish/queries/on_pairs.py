@@ -14,7 +14,7 @@ from pufferfish.errors import QueryError
 
 __all__ = ["JointQuery", "StepQuery", "refuse_many_combinations"]
 
-# -- A query bound to chains that counts steps, from one record to the next ------------------------------------------
+# -- A query bound to chains that counts steps -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,7 @@ __all__ = [
     "table_of",
 ]
 
-# -- The values of each subject: exact ones, which never leave the memory, and the table of the noisy one ------------
+# -- The values of each subject --------------------------------------------------------------------------------------
 
 _EXACT = 2**53
 

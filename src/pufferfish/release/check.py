@@ -123,7 +123,7 @@ __all__ = [
     "witness_rules",
 ]
 
-# -- What follows of a release from the kind of its query: labels, units, what is divided by, and what ma ------------
+# -- What follows of a release from the kind of its query ------------------------------------------------------------
 
 Rules = list[tuple[bool, str]]
 """Conditions, with what is expected."""
@@ -389,7 +389,7 @@ def _records_read(found: ReleaseFields) -> tuple[int, bool]:
     return data.records, data.base is not None
 
 
-# -- What follows of a release's measurements: scales, sharpness and loss fix each other, and the outputs ------------
+# -- What follows of a release's measurements ------------------------------------------------------------------------
 
 _ROUNDED = 1e-6
 
@@ -451,7 +451,7 @@ def strategy_rules(found: ReleaseFields) -> Rules:
     return rules
 
 
-# -- What follows of a release by groups from itself: its values from its noise, its groups from how the  ------------
+# -- What follows of a release by groups from itself -----------------------------------------------------------------
 
 
 def groups_rules(found: ReleaseFields, groups: GroupsRecord) -> Rules:
@@ -612,7 +612,7 @@ def _whole_groups(number: float) -> bool:
     return abs(number) < 2.0**63 and abs(number - round(number)) <= 2.0**-48 * abs(number)
 
 
-# -- What follows of a release's witness from its mechanism, its noise, Θ and the data -------------------------------
+# -- What follows of a release's witness from its mechanism ----------------------------------------------------------
 
 TITLES = {m.name: m.title for m in (*MECHANISMS, ParticipantDP, ApproximateWasserstein)}
 BOUND_NAMES = {m.name for m in (*BOUNDS, ParticipantDP)}

@@ -45,7 +45,7 @@ __all__ = [
     "unseen",
 ]
 
-# -- Errors that do not carry exact values: a traceback holds the variables of every function it went thr ------------
+# -- Errors that do not carry exact values ---------------------------------------------------------------------------
 
 _Given = ParamSpec("_Given")
 _Found = TypeVar("_Found")

@@ -91,7 +91,7 @@ __all__ = [
     "record_of",
 ]
 
-# -- Queries, secrets and settings as plain values, so that a record can hold them and a reader can make  ------------
+# -- Queries, secrets and settings as plain values, so that a record can hold them and a reader can ------------------
 
 _KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*QUERIES, Window, Weighted, Subset, RecordIs, CountIs)}
 _IS, _ALL, _MAP = "is", "all of", "map"
@@ -157,7 +157,7 @@ def made(value: Any) -> Any:
     return _KINDS[name](**{key: made(part) for key, part in given.items()})
 
 
-# -- What it takes to compute the proof of a release again: the query, the lengths, the settings, the exa ------------
+# -- What it takes to compute the proof of a release again -----------------------------------------------------------
 
 _Whole = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
@@ -302,7 +302,7 @@ def calibration_again(found: "ReleaseFields", record: CalibrationRecord) -> Cali
     )
 
 
-# -- What a release says of its groups, and its values as a table ----------------------------------------------------
+# -- What a release says of its groups -------------------------------------------------------------------------------
 
 _NUMBER = re.compile(r"^(share of the|number of the|mean over) [\d,]+ (records|rows)\b")
 _EACH = re.compile(r"^(share of the|number of the|mean over) (records|rows) of each group\b")
@@ -436,7 +436,7 @@ def is_table(content: bytes) -> bool:
     return _HEADING.match(content) is not None
 
 
-# -- What may be done to a noisy value: it uses nothing but that value and public numbers, so it costs no ------------
+# -- What may be done to a noisy value -------------------------------------------------------------------------------
 
 
 class Projected(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="projected"):
@@ -611,7 +611,7 @@ def project_to_simplex(values: NDArray[np.float64], total: float = 1.0) -> NDArr
         return np.maximum(values - thresholds[last], 0.0)
 
 
-# -- Quantiles of a cumulative distribution with noise, and intervals that hold together; post-processing ------------
+# -- Quantiles of a cumulative distribution with noise ---------------------------------------------------------------
 
 _ROUNDED = 1e-9
 """By how much, as a share of the records, sums of doubles may be off; intervals are wider by it."""

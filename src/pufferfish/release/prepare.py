@@ -83,7 +83,7 @@ def _same(one: Theta, other: Theta) -> bool:
     return records[0] == records[1]
 
 
-# -- Whether a table is one that a model describes: its steps are as long, and Θ was not fitted to the ta ------------
+# -- Whether a table is one that a model describes -------------------------------------------------------------------
 
 _NO_PROMISE = (
     "the model was fitted to this very table, or one is a part of the other: the noise would depend on the secrets "

@@ -52,7 +52,7 @@ __all__ = [
     "table_kind",
 ]
 
-# -- What every kind of release can do for its readers: a page that a browser shows ----------------------------------
+# -- What every kind of release can do for its readers ---------------------------------------------------------------
 
 
 class Reported:
@@ -350,7 +350,7 @@ class Release(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_fields
         return figure
 
 
-# -- The record of a release with one value for each subject: what was promised, and which table holds th ------------
+# -- The record of a release with one value for each subject ---------------------------------------------------------
 
 TABLE_ENDINGS = (".parquet", ".csv")
 

@@ -65,7 +65,7 @@ __all__ = [
     "verify",
 ]
 
-# -- What a release is compared with, where it is at hand: its model, its ledger, its table, and a file o ------------
+# -- What a release is compared with ---------------------------------------------------------------------------------
 
 _READ = ("data.base", "data.rows", "data.observed", "data.subjects", "data.chains", "data.records", "data.steps")
 _LENGTHS = ("data.longest_chain", "assumptions", "calibration.lengths", "calibration.records", "query.divided_by")

@@ -27,7 +27,7 @@ from pufferfish.theta.secrets import CountIs, RecordIs, Secret, check_states
 
 __all__ = ["ChainSecret", "between_chains", "between_cliques", "between_joints", "chain_secret"]
 
-# -- Divergence of Markov chains given a secret: the largest ratio along a path, and other chains beside  ------------
+# -- Divergence of Markov chains given a secret ----------------------------------------------------------------------
 
 Law = NDArray[np.float64]
 
@@ -134,7 +134,7 @@ def _given_each(
         yield value, chain, str(RecordIs(record if len(steps) == 1 else (chain, record), states[x]))
 
 
-# -- Divergence of joint distributions given a secret: every database in turn, in exact fractions --------------------
+# -- Divergence of joint distributions given a secret ----------------------------------------------------------------
 
 
 def between_joints(

@@ -37,7 +37,7 @@ __all__ = [
     "quantecon_parts",
 ]
 
-# -- Transition matrices from objects of other libraries, which this package does not need itself --------------------
+# -- Transition matrices from objects of other libraries -------------------------------------------------------------
 
 _SUM = 1e-9
 

@@ -242,7 +242,7 @@ class Syntax:
             self.fail(f'node {name} has a "table" and rows of its own; give one or the other', line)
 
 
-# -- Conditional probability tables: the law of a node of a Bayesian network, given the states of its par ------------
+# -- Conditional probability tables ----------------------------------------------------------------------------------
 
 TOLERANCE = 1e-9
 """How far a row may be from summing to 1; rows are then divided by their sum."""
@@ -304,7 +304,7 @@ class CPT(ShownModel, ReadOnly):
         return printable(f"CPT({', '.join(self.states)}{given})")
 
 
-# -- Networks in BIF, the Interchange Format for Bayesian Networks (version 0.15): a text becomes tables, ------------
+# -- Networks in BIF, the Interchange Format for Bayesian Networks (version 0.15) ------------------------------------
 
 _NUMBER = re.compile(r"(\d{1,400}\.?\d{0,400}|\.\d{1,400})([eE][-+]?\d{1,4})?", re.ASCII)
 _DUST = Decimal(TOLERANCE)

@@ -159,7 +159,7 @@ def as_chain_class(theta: Any) -> ChainClass:
     raise ModelError(f"theta is {type(theta).__name__}, expected a MarkovChain or a list of them{inner}")
 
 
-# -- A class Θ of chains that are more than one matrix: a finite list of periodic ones, or of ones with m ------------
+# -- A class Θ of chains that are more than one matrix ---------------------------------------------------------------
 
 CHAIN_MODELS = (PeriodicChain, HigherOrderChain)
 """Kinds of its members."""
@@ -251,7 +251,7 @@ class ChainModels(ShownModel, ReadOnly):
         return len(self.states)
 
 
-# -- What classes of chains that no list can hold have in common: they are described as a whole ----------------------
+# -- What classes of chains that no list can hold have in common -----------------------------------------------------
 
 
 class Continuum(ABC):

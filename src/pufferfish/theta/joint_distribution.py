@@ -24,7 +24,7 @@ from pufferfish.theta.states import listed_labels, listed_names, refuse_missing,
 
 __all__ = ["JointDistribution", "exact_law", "exact_number"]
 
-# -- Probabilities as exact fractions: floats are taken as the decimals they print as --------------------------------
+# -- Probabilities as exact fractions --------------------------------------------------------------------------------
 
 TOLERANCE = Fraction(1, 10**9)
 _HUGE = Fraction(10**300)  # what a message shows of a number that no double can hold

@@ -32,7 +32,7 @@ __all__ = [
     "rows_of",
 ]
 
-# -- The kinds of classes of chains that are described as a whole; to add one, write its file and name it ------------
+# -- The kinds of classes of chains that are described as a whole ----------------------------------------------------
 
 CONTINUA: tuple[type[Continuum], ...] = (BinaryChainInterval, IntervalChain, ForgettingClass)
 """Every such kind."""

@@ -30,7 +30,7 @@ __all__ = [
     "steps_of_phase",
 ]
 
-# -- Public clocks: which phase a time is at, and how many steps a phase takes ---------------------------------------
+# -- Public clocks: which phase a time is at -------------------------------------------------------------------------
 
 _HOUR = 3_600_000_000
 
@@ -220,7 +220,7 @@ def state_names(states: Any, k: int) -> tuple[str, ...]:
     return names
 
 
-# -- Names on what probabilities are given in: frames and series say by labels which row and column is wh ------------
+# -- Names on what probabilities are given in ------------------------------------------------------------------------
 
 
 def states_by_labels(given: Any, states: Sequence[Any] | None, what: str) -> Sequence[Any] | None:

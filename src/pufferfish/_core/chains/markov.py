@@ -304,7 +304,7 @@ def stationary_log_error(k: int) -> float:
     return UNIT * (k**3 + 8 * k + 8)
 
 
-# -- Which states the records of a chain can have, record by record, by the exact zeros of the model -----------------
+# -- Which states the records of a chain can have --------------------------------------------------------------------
 
 Places = list[tuple[int, Mask]]
 """Stretches of a chain: a number of records, and the states that each of them can have."""
@@ -338,7 +338,7 @@ def places_of(start: Mask, possible: Mask, steps: int) -> Places:
     return stretches
 
 
-# -- Large linear systems that are given by what their matrix does: GMRES, without restarts --------------------------
+# -- Large linear systems that are given by what their matrix does ---------------------------------------------------
 
 Vector = NDArray[np.float64]
 

@@ -218,7 +218,7 @@ def smoothed(laws: Sequence[Law | None], low: int, high: int, scale: float) -> t
     return logs, error
 
 
-# -- Factors of a distribution whose entries are polynomials in the value of a query: sums and products o ------------
+# -- Factors of a distribution whose entries are polynomials in the value of a query ---------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -58,7 +58,7 @@ from pufferfish.errors import NotApplicableError
 
 __all__ = ["AdditiveChain", "LawFamily", "NodeLaws", "mixture_loss", "mixture_shift"]
 
-# -- Laws under every initial law at once: mixtures whose weights an adversary may choose ----------------------------
+# -- Laws under every initial law at once ----------------------------------------------------------------------------
 
 Logs = NDArray[np.float64]
 

@@ -30,7 +30,7 @@ from pufferfish._core.numbers.rounding import UNIT, float_up, up
 
 __all__ = ["Flow", "Shift", "carried", "distance", "greatest_flow", "indices", "shift", "unmatched"]
 
-# -- Greatest flows between the atoms of two laws, in whole numbers of any size: exact, and each its own  ------------
+# -- Greatest flows between the atoms of two laws --------------------------------------------------------------------
 
 Flow = list[dict[int, int]]
 """What each atom of q takes from which of p."""

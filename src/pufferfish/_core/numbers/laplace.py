@@ -42,7 +42,7 @@ __all__ = [
     "widest",
 ]
 
-# -- The discrete Laplace law on the integers, P(Z = z) ∝ exp(−|z|/b) ------------------------------------------------
+# -- The discrete Laplace law on the integers ------------------------------------------------------------------------
 
 _TOLD_APART = 2.0**33
 """At scales below this the tails at t and t + 1 differ by much more than their rounding, for every alpha there is."""

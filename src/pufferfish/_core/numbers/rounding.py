@@ -26,7 +26,7 @@ __all__ = [
     "up",
 ]
 
-# -- Inverting a function that falls: the least noise at which a leakage is allowed, and the most at whic ------------
+# -- Inverting a function that falls ---------------------------------------------------------------------------------
 
 _MOST_EVALUATIONS = 60
 

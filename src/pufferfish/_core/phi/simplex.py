@@ -264,7 +264,7 @@ def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a d
                             n += 1
 
 
-# -- Vertices of a cone that can be written down, and the flows that prove them best: most cones of few s ------------
+# -- Vertices of a cone that can be written down ---------------------------------------------------------------------
 
 
 def stars(upper: Any, lower: Any, grown: Any, x: Any, x_: Any, ratios: Any, tails: Any, heads: Any, flows: Any) -> None:

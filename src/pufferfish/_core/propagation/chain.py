@@ -207,7 +207,7 @@ class ChainPropagation:
         return Attained(most, node, pair, *each, phase=phase[0] if phase else None)
 
 
-# -- Leakage propagation on chains with more memory: a path of clusters of m records in a row ------------------------
+# -- Leakage propagation on chains with more memory ------------------------------------------------------------------
 
 Mask = NDArray[np.bool_]
 

@@ -57,7 +57,7 @@ __all__ = [
     "visits",
 ]
 
-# -- How much a Laplace release of a network's nodes certainly leaks: sign tilts, as for chains ----------------------
+# -- How much a Laplace release of a network's nodes certainly leaks -------------------------------------------------
 
 _STEEPEST = 300.0
 """Exponents of tilts beyond this many nats would leave the range of a double; then nothing is claimed."""
@@ -516,7 +516,7 @@ def _too_small(model: Tilted, signs: Signs, epsilon: float, start: float) -> flo
     ).too_small
 
 
-# -- How much a Laplace release of numbers of steps certainly leaks: sign tilts of the transition matrix -------------
+# -- How much a Laplace release of numbers of steps certainly leaks --------------------------------------------------
 
 
 class TiltedSteps(TiltedChain):

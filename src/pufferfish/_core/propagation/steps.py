@@ -28,7 +28,7 @@ from pufferfish._core.phi.stacked import StackedRatios
 
 __all__ = ["Cycle", "FixedPoint", "Same", "Settled", "Steps"]
 
-# -- Bounds that hold at every distance: certified fixed points of A ↦ d + Φ(A) --------------------------------------
+# -- Bounds that hold at every distance ------------------------------------------------------------------------------
 
 Matrix = NDArray[np.float64]
 

@@ -39,7 +39,7 @@ __all__ = [
     "sweep_folded",
 ]
 
-# -- Profiles that repeat: equal stretches that come again and again are one cycle, and what holds of it  ------------
+# -- Profiles that repeat: equal stretches that come again and again are one cycle -----------------------------------
 
 _FEWEST = 5
 """Repetitions of fewer cycles are left as they are: a bound for any number of cycles may be far above theirs."""

@@ -72,7 +72,7 @@ from pufferfish.errors import ModelError
 
 __all__ = ["ChainInfluence", "IntervalGroup", "IntervalInfluence", "NodeGroup"]
 
-# -- Max-influence of chain quilts where the matrix of every step is any one between two bounds, and ever ------------
+# -- Max-influence of chain quilts where the matrix of every step is any one between two bounds ----------------------
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]

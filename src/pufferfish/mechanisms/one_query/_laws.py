@@ -145,7 +145,7 @@ def _allowed(secret: Secret, network: BayesianNetwork) -> list[NDArray[np.bool_]
     return found
 
 
-# -- Laws of the number of people who have it, in independent exchangeable cliques, given secrets; in clo ------------
+# -- Laws of the number of people who have it ------------------------------------------------------------------------
 
 
 def clique_pairs(
@@ -241,7 +241,7 @@ def _masses(secret: Any, law: Mapping[Any, Any], bound: BoundQuery) -> Values:
     return found
 
 
-# -- Laws of any query on explicit joint distributions, given secrets, in exact fractions ----------------------------
+# -- Laws of any query on explicit joint distributions ---------------------------------------------------------------
 
 
 def joint_pairs(
@@ -283,7 +283,7 @@ def _law_of_joint(
     return law_of_values(masses, line) if masses else None
 
 
-# -- Laws of a query given secrets, under every θ of a class: what query-specific mechanisms calibrate to ------------
+# -- Laws of a query given secrets -----------------------------------------------------------------------------------
 
 
 def pairs_of_laws(

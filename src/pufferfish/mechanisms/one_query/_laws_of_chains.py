@@ -23,7 +23,7 @@ from pufferfish.theta.secrets import CountIs, RecordIs, Secret, SecretPair, chec
 
 __all__ = ["StepCoding", "chain_pairs", "chain_work"]
 
-# -- The number of steps of some kind, as a statistic to which the steps of a chain add, and its records  ------------
+# -- The number of steps of some kind --------------------------------------------------------------------------------
 
 
 class StepCoding:

@@ -36,7 +36,7 @@ __all__ = [
     "records_of",
 ]
 
-# -- Laws of vectors in exact fractions, as laws of one number where all vectors lie on one line ---------------------
+# -- Laws of vectors in exact fractions ------------------------------------------------------------------------------
 
 _MOST_LISTED = 1_000_000
 """Whole numbers from the least to the greatest value up to which a law lists all of them."""

@@ -241,7 +241,7 @@ def _no_formula(label: str) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
-# -- The picture of a release of a table of two ways, such as transitions (rows = from, columns = to): a  ------------
+# -- The picture of a release of a table of two ways -----------------------------------------------------------------
 
 _MOST_WRITTEN = 12
 """States up to which the numbers stand in the cells."""

@@ -300,7 +300,7 @@ def on_values(number: int, what: str = "value") -> str:
     return f"one {what}" if number == 1 else f"each of {number:,} {what}s"
 
 
-# -- What releases, and what was found about them, show in a notebook: the values, the noise and the prom ------------
+# -- What releases, and what was found about them, show in a notebook ------------------------------------------------
 
 
 def of_release(found: ReleaseFields) -> View:
